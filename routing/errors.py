@@ -1,0 +1,68 @@
+"""Every way this program says no, by whose fault it is.
+
+Bytes from outside give a value or one of these, never another exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class RouteCodexError(Exception):
+    """The base: a sentence for the person, a code for programs, a status for HTTP."""
+
+    status = 400
+    code = "ROUTECODEX_ERROR"
+
+    def __init__(self, message: str, *, details: Mapping[str, object] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details: dict[str, object] = dict(details or {})
+
+
+class BadCall(RouteCodexError):
+    """The client's request cannot be read."""
+
+    code = "BAD_REQUEST"
+
+
+class TooLarge(BadCall):
+    """The client's request is larger than we read."""
+
+    status = 413
+    code = "REQUEST_TOO_LARGE"
+
+
+class NoTarget(RouteCodexError):
+    """What was asked for cannot be reached: unknown, disabled, or unhealthy."""
+
+    code = "PROVIDER_NOT_AVAILABLE"
+
+
+class ConfigError(RouteCodexError):
+    """The configuration is wrong, or asks for something it does not hold."""
+
+    code = "CONFIG_ERROR"
+
+
+class StoreError(RouteCodexError):
+    """A session's state could not be read or written."""
+
+    status = 500
+    code = "STORE_ERROR"
+
+
+def not_found(name: str, *, known: tuple[str, ...] = ()) -> NoTarget:
+    hint = f" (nearest known: {', '.join(known)})" if known else ""
+    return NoTarget(f"Requested provider {name} not found in provider registry{hint}", details={"provider": name})
+
+
+def disabled(name: str) -> NoTarget:
+    return NoTarget(f"Requested provider {name} is disabled", details={"provider": name, "reason": "disabled"})
+
+
+def unhealthy(name: str) -> NoTarget:
+    return NoTarget(
+        f"Requested provider {name} is not available (health check failed)",
+        details={"provider": name, "reason": "unhealthy"},
+    )

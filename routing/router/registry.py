@@ -1,0 +1,113 @@
+"""The configuration as the router and the tags see it: providers, keys, models, routes. Pure values, made by `routing.config`.
+
+`origin` (where the client was going) and `echo` (answers by itself) are providers like any other, always present.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from routing.values import Dialect, Target
+
+ORIGIN = "origin"
+ECHO = "echo"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One credential of a provider. `index` counts from 1 in the order of the auth list."""
+
+    alias: str
+    index: int
+    value: str = field(default="", repr=False)
+    """Empty: no credential on purpose."""
+    off: bool = False
+    """Its environment variable is missing: never used, but known by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    id: str
+    max_context: int = 200_000
+    max_tokens: int | None = None
+    aliases: tuple[str, ...] = ()
+    vision: bool | None = None
+    """None: not said, so believed to see images."""
+    tools: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """A provider's base address: a dialect's path is appended to `path`."""
+
+    scheme: Literal["http", "https"]
+    host: str
+    port: int
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    id: str
+    dialect: Dialect | None
+    """Its own dialect; None for `origin` and `echo`, which speak the client's."""
+    endpoints: Mapping[Dialect, Url]
+    """Every dialect it speaks, its own included."""
+    keys: tuple[Key, ...]
+    models: Mapping[str, Model]
+    auth: Literal["apikey", "client", "none"] = "apikey"
+    enabled: bool = True
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    server_tools: bool = True
+    count_tokens: bool | None = None
+    """Whether it counts tokens; None: its official dialect decides."""
+
+    def key(self, alias: str) -> Key | None:
+        return next((key for key in self.keys if key.alias == alias), None)
+
+    def model_named(self, name: str) -> str | None:
+        """The declared model of that name or alias, if any."""
+        if name in self.models:
+            return name
+        return next((model.id for model in self.models.values() if name in model.aliases), None)
+
+    def targets(self, model: str) -> tuple[Target, ...]:
+        """One target for each usable key of that model."""
+        return tuple(Target(self.id, key.alias, model) for key in self.keys if not key.off)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """One tier of a route. The next tier is used only when this one has no candidate."""
+
+    id: str
+    targets: tuple[Target, ...]
+    priority: int
+    backup: bool = False
+    mode: Literal["priority", "round-robin", "weighted", "sticky"] = "round-robin"
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """By `provider.alias`, `provider.model` or provider."""
+
+
+@dataclass(frozen=True, slots=True)
+class Classifier:
+    long_context_tokens: int = 180_000
+    thinking_keywords: tuple[str, ...] = ()
+    coding_keywords: tuple[str, ...] = ()
+    background_keywords: tuple[str, ...] = ()
+    vision_keywords: tuple[str, ...] = ()
+    background_models: tuple[str, ...] = ()
+    """Shell patterns of client model names that go to the background route."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    providers: Mapping[str, Provider]
+    routes: Mapping[str, tuple[Pool, ...]]
+    """Sorted: normal pools before backups, then by priority. `default` is always there."""
+    classifier: Classifier = field(default_factory=Classifier)
+    warn_ratio: float = 0.9
+    hard_limit: bool = False
+    on_exhausted: Literal["clear", "keep"] = "clear"

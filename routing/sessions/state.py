@@ -1,0 +1,69 @@
+"""What a session remembers, and its JSON form.
+
+The names on disk are the published ones (camelCase). An empty state is no state: its file is removed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Sticky:
+    """The session keeps to this target; `key` None means every key of the model, `model` None the client's own model."""
+
+    provider: str
+    key: str | None = None
+    model: str | None = None
+
+    def __str__(self) -> str:
+        key = f"[{self.key}]" if self.key else ""
+        return f"{self.provider}{key}.{self.model}" if self.model else f"{self.provider}{key}"
+
+
+@dataclass(frozen=True, slots=True)
+class StopMessage:
+    """`<**stopMessage:"…",N**>`: carry on N times. Times are epoch milliseconds."""
+
+    text: str
+    max_repeats: int
+    used: int = 0
+    updated_at_ms: int = 0
+    last_used_at_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """Sets keep the order they were given in; the pairs are (provider, key alias) and (provider, model)."""
+
+    sticky: Sticky | None = None
+    allowed: tuple[str, ...] = ()
+    disabled_providers: tuple[str, ...] = ()
+    disabled_keys: tuple[tuple[str, str], ...] = ()
+    disabled_models: tuple[tuple[str, str], ...] = ()
+    stop: StopMessage | None = None
+    stop_cleared_at_ms: int | None = None
+    """When a stopMessage was used up or cleared (kept for `status`, never arms anything)."""
+    stop_last_used_at_ms: int | None = None
+    obeyed: str | None = None
+    """Fingerprint of the newest message whose tags were obeyed."""
+
+    @property
+    def empty(self) -> bool:
+        """Nothing is in force: the fingerprint and the timestamps alone need no file."""
+        return (
+            self.sticky is None
+            and not self.allowed
+            and not self.disabled_providers
+            and not self.disabled_keys
+            and not self.disabled_models
+            and self.stop is None
+        )
+
+    def with_(self, **changes: object) -> SessionState:
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+
+EMPTY = SessionState()
+
+__all__ = ["EMPTY", "SessionState", "Sticky", "StopMessage"]

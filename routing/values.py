@@ -1,0 +1,220 @@
+"""The values everybody passes around: a call, its messages and parts, who sent it, where it goes.
+
+1. These are plain values: no I/O, no clock, no configuration.
+2. A `Call` keeps the client's own JSON (`body`) and its exact bytes (`raw`). Messages and parts are a *view* of that JSON;
+   the dialect modules are the only ones that write to the body, and they set `changed` when they do.
+3. A call that nobody changed is sent as `raw`, byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal, TypeAlias
+
+JsonObject: TypeAlias = dict[str, object]
+
+
+class Dialect(StrEnum):
+    """The four wire protocols."""
+
+    MESSAGES = "anthropic-messages"
+    CHAT = "openai-chat"
+    RESPONSES = "openai-responses"
+    GEMINI = "gemini-chat"
+
+
+class Kind(StrEnum):
+    """What a call is for. Only calls of the main kind obey tags."""
+
+    MAIN = "main"
+    TITLE = "title"
+    ROUTER = "router"
+    MEMORY = "memory"
+    SUMMARY = "summary"
+    COMPACTION = "compaction"
+    SUBAGENT = "subagent"
+    SIDE = "side"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """What a model path asks for, read from the path alone."""
+
+    dialect: Dialect
+    action: Literal["generate", "count"] = "generate"
+    model: str | None = None
+    """Named in the path (Gemini); None where the body names it."""
+    stream: bool | None = None
+    """Decided by the path (Gemini); None where the body decides."""
+    json_array: bool = False
+    """Gemini's stream without `alt=sse` is one JSON array."""
+    envelope: bool = False
+    """Gemini Code Assist: the call sits in `request`, the answer in `response`."""
+
+
+@dataclass(slots=True)
+class Text:
+    """A piece of text; `slot` is its place in the raw content list (-1: the content is one plain string)."""
+
+    text: str
+    slot: int = -1
+
+
+@dataclass(slots=True)
+class Media:
+    """An image, sound, video or file."""
+
+    kind: Literal["image", "audio", "video", "file"]
+    slot: int = -1
+
+
+@dataclass(slots=True)
+class Thinking:
+    """The model's own reasoning, signed or encrypted by whoever wrote it."""
+
+    text: str
+    slot: int = -1
+
+
+@dataclass(slots=True)
+class ToolCall:
+    """The model asks for a tool; `arguments` is JSON text."""
+
+    id: str
+    name: str
+    arguments: str
+    slot: int = -1
+
+
+@dataclass(slots=True)
+class ToolResult:
+    """What a tool answered; never typed by anybody, never edited."""
+
+    id: str
+    text: str
+    slot: int = -1
+
+
+@dataclass(slots=True)
+class Other:
+    """Something this program does not know and leaves alone."""
+
+    slot: int = -1
+
+
+Part: TypeAlias = Text | Media | Thinking | ToolCall | ToolResult | Other
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(slots=True)
+class Message:
+    """One message of the history: a view of the raw item at `index` of the body's message list."""
+
+    role: Role
+    parts: list[Part]
+    index: int
+    hint: tuple[str, ...] = ()
+    """What the client itself says each part is, where it says so (Codex: `content_item_kinds`)."""
+
+    @property
+    def text(self) -> str:
+        return "\n".join(part.text for part in self.parts if isinstance(part, Text))
+
+
+@dataclass(slots=True)
+class Call:
+    """One request of a client for a model's answer."""
+
+    endpoint: Endpoint
+    raw: bytes
+    body: JsonObject
+    model: str
+    stream: bool
+    messages: list[Message]
+    """The history in order, system text that stands outside the list (Anthropic `system`, Responses `instructions`…) not included."""
+    system: str = ""
+    """System or instruction text that stands outside the message list."""
+    tools: tuple[str, ...] = ()
+    """Names of declared tools; the type (`web_search_20250305`, `googleSearch`) where a tool has no name."""
+    structured: bool = False
+    """The caller demands structured output (a JSON schema or JSON mode)."""
+    forced_tools: bool = False
+    """`tool_choice` forces a tool or forbids them all."""
+    previous_id: str | None = None
+    """Responses: `previous_response_id`."""
+    changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sent a call, as far as its headers and body tell."""
+
+    client: str
+    """`claude-code`, `codex`, …, or the first word of the user agent."""
+    kind: Kind
+    session: str | None = None
+    conversation: str | None = None
+    prompt: str | None = None
+    """The client's own id of the prompt that this call belongs to (the same on every tool hop)."""
+    workdir: str | None = None
+    derived: bool = False
+    """`session` was derived by us, not named by the client."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a round goes: provider, key, model. An empty model means the client's own."""
+
+    provider: str
+    key: str
+    model: str
+
+    def __str__(self) -> str:
+        return ".".join(part for part in (self.provider, self.key, self.model) if part)
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """Keys of one model of one provider form a group: the group takes turns with others, its keys among themselves."""
+        return (self.provider, self.model)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as a provider counts them; `input` includes what came from its cache."""
+
+    input: int = 0
+    output: int = 0
+
+
+FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer written by ourselves (a local reply, the echo provider)."""
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    finish: FinishReason = "stop"
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderError:
+    """Why a provider did not answer, read from its status, headers and body."""
+
+    status: int
+    message: str = ""
+    code: str = ""
+    retry_after_s: float | None = None
+    """How long the provider asks us to wait (Retry-After, RetryInfo, reset headers)."""
+    quota: bool = False
+    """A spent quota or an empty account, not a per-minute limit."""
+    network: bool = False
+    """Refused, reset, DNS: nothing that the key is to blame for."""
+
+
+Headers: TypeAlias = Mapping[str, str]
+"""Header names in lower case."""
