@@ -103,6 +103,22 @@ class Classifier:
 
 
 @dataclass(frozen=True, slots=True)
+class HealthSettings:
+    """How long a key rests after what. Seconds."""
+
+    rate_ladder_s: tuple[float, ...] = (5, 15, 30, 60)
+    """Per-minute limits without a hint from the provider, one after another."""
+    server_ladder_s: tuple[float, ...] = (5, 15, 30)
+    """5xx answers; the third in a row trips the key."""
+    server_trip_s: float = 300
+    auth_trip_s: float = 600
+    quota_reset: str = "12:00"
+    """Local time of day at which a spent quota without a hint is tried again."""
+    wait_for_same_key_s: float = 5
+    """A per-minute limit that is over within this time is waited for: the prompt cache lives at that key."""
+
+
+@dataclass(frozen=True, slots=True)
 class Registry:
     providers: Mapping[str, Provider]
     routes: Mapping[str, tuple[Pool, ...]]
@@ -111,3 +127,4 @@ class Registry:
     warn_ratio: float = 0.9
     hard_limit: bool = False
     on_exhausted: Literal["clear", "keep"] = "clear"
+    health: HealthSettings = field(default_factory=HealthSettings)
