@@ -133,7 +133,7 @@ class Call:
     model: str
     stream: bool
     messages: list[Message]
-    """The history in order, system text that stands outside the list (Anthropic `system`, Responses `instructions`…) not included."""
+    """The history in order, without system text that stands outside the list."""
     system: str = ""
     """System or instruction text that stands outside the message list."""
     tools: tuple[str, ...] = ()
