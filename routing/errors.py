@@ -33,6 +33,13 @@ class TooLarge(BadCall):
     code = "REQUEST_TOO_LARGE"
 
 
+class BadAnswer(RouteCodexError):
+    """The provider's answer cannot be read."""
+
+    status = 502
+    code = "BAD_ANSWER"
+
+
 class NoTarget(RouteCodexError):
     """What was asked for cannot be reached: unknown, disabled, or unhealthy."""
 

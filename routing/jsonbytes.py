@@ -6,25 +6,27 @@ orjson where it is exact; the standard library for what orjson cannot hold (inte
 from __future__ import annotations
 
 import json
-import re
+from math import isfinite
+from typing import NoReturn
 
 import orjson
 
 from routing.errors import BadCall
 
-_LONG_NUMBER = re.compile(rb"\d{16}")
-"""Perhaps an integer that orjson would turn into a float."""
+_DIGITS = bytes(ord("0") if 48 <= byte <= 57 else 0 for byte in range(256))
+_LONG_NUMBER = b"0" * 16
+"""So many digits in a row may be an integer that orjson would turn into a float."""
 
 
 def loads(raw: bytes) -> object:
     """The value; BadCall where `raw` is not JSON."""
-    try:
-        if _LONG_NUMBER.search(raw) is None:
+    if _LONG_NUMBER not in raw.translate(_DIGITS):
+        try:
             return orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        pass
+        except orjson.JSONDecodeError:
+            pass
     try:
-        return json.loads(raw)
+        return json.loads(raw, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise BadCall(f"The request body is not valid JSON: {error}") from None
 
@@ -34,3 +36,14 @@ def dumps(value: object) -> bytes:
         return orjson.dumps(value)
     except (TypeError, orjson.JSONEncodeError):
         return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not isfinite(value):
+        raise ValueError(f"{text} is too large a number")
+    return value

@@ -1,0 +1,67 @@
+"""A client's call in any of the four dialects: read it, edit it, write it for a target of the same dialect.
+
+1. Bytes from outside give a `Call` or a `BadCall`.
+2. A call that nobody changed, for the host and the model the client asked, is its own bytes.
+3. Every edit is deterministic: the same call with the same edits gives the same bytes.
+4. `call.messages[i].index == i`, before and after every edit; edits keep the views true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Protocol
+
+from routing.dialects.calls import chat, gemini, messages, responses
+from routing.dialects.calls.editing import inner_body
+from routing.values import Call, Dialect, Endpoint
+
+__all__ = ["drop_exchange", "edit_texts", "for_target", "inner_body", "read_call"]
+
+
+class _Calls(Protocol):
+    """What each of the four modules offers, in this order."""
+
+    def read_call(self, raw: bytes, endpoint: Endpoint) -> Call: ...
+    def edit_texts(self, call: Call, edits: Mapping[tuple[int, int], str]) -> None: ...
+    def drop_exchange(self, call: Call, asked: int, answered: int, typed_slots: Collection[int]) -> bool: ...
+    def for_target(self, call: Call, model: str, *, foreign: bool, own: Collection[str] = ()) -> bytes: ...
+
+
+_DIALECTS: Mapping[Dialect, _Calls] = {
+    Dialect.MESSAGES: messages,
+    Dialect.CHAT: chat,
+    Dialect.RESPONSES: responses,
+    Dialect.GEMINI: gemini,
+}
+
+
+def read_call(raw: bytes, endpoint: Endpoint) -> Call:
+    """The call that these bytes are; BadCall where they are none."""
+    return _DIALECTS[endpoint.dialect].read_call(raw, endpoint)
+
+
+def edit_texts(call: Call, edits: Mapping[tuple[int, int], str]) -> None:
+    """Give text parts, named by (message index, slot), a new text.
+
+    An empty one takes the part out; its cache mark moves to a neighbour. A message that would be left with nothing says
+    `editing.PLACEHOLDER`. Slots of a message that lost parts are counted anew; what names no text part is passed over.
+    """
+    _DIALECTS[call.endpoint.dialect].edit_texts(call, edits)
+
+
+def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection[int]) -> bool:
+    """Take a question that was nothing but tags, and our answer to it, out of the history.
+
+    What else stood in the question goes to the front of the next user message, system items between the two directly behind
+    that message. False, and nothing done, where no user message follows. Indexes count anew: drop the newest exchange first.
+    """
+    return _DIALECTS[call.endpoint.dialect].drop_exchange(call, asked, answered, typed_slots)
+
+
+def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = ()) -> bytes:
+    """The body for a target that speaks the call's dialect. An empty model means the client's own.
+
+    `foreign`: the target is not the host the client called, so identity fields, billing lines, and signatures and encrypted
+    thinking stay behind, but for those in `own`: the ones that this target itself is known to have made.
+    """
+    return _DIALECTS[call.endpoint.dialect].for_target(call, model, foreign=foreign, own=own)

@@ -1,0 +1,240 @@
+"""mitmproxy's requests and responses <-> our values: the only code that touches host, headers and bodies of a flow."""
+
+from __future__ import annotations
+
+import io
+import time
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import brotli
+import zstandard
+from mitmproxy import http
+from relay import Wire
+
+from routing import headers as fields
+from routing.desk import Reply
+from routing.errors import BadCall, TooLarge
+from routing.turn.turn import Head, Refusal
+from routing.upstream import Received, Request
+from routing.values import Endpoint, Headers, Target
+
+REQUEST_BYTES = 32 << 20
+"""A request may be this large on the wire, and once more when it is decoded."""
+_SLICE = 1 << 10
+MARK = ":arrow_right:"
+"""How mitmweb shows that a flow is ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """The credentials taken off a flow, so that nothing shows or saves them."""
+
+    values: dict[str, tuple[str, ...]]
+    query: tuple[str, ...]
+
+    @property
+    def credential(self) -> str:
+        """The caller's credential, for telling callers apart; empty where it sent none."""
+        for name in ("authorization", "x-api-key", "x-goog-api-key", "api-key"):
+            if self.values.get(name):
+                return self.values[name][0]
+        return self.query[0] if self.query else ""
+
+    def wire(self, request: http.Request) -> http.Request:
+        """A copy of the request with the credentials back in their places."""
+        copy = request.copy()
+        left = {name: list(values) for name, values in self.values.items()}
+        restored = []
+        for name, value in copy.headers.fields:
+            waiting = left.get(name.decode("latin-1").lower())
+            if value == fields.MASK.encode() and waiting:
+                value = waiting.pop(0).encode("latin-1", "surrogateescape")
+            restored.append((name, value))
+        copy.headers = http.Headers(restored)
+        if self.query:
+            queries = iter(self.query)
+            copy.path = fields.SECRET_QUERY.sub(lambda found: f"{found[1]}={next(queries, found[2])}", copy.path)
+        return copy
+
+
+def seal(request: http.Request) -> Sealed:
+    """Mask every credential in the request; the values come back for the wire."""
+    values: dict[str, tuple[str, ...]] = {}
+    masked = []
+    for raw_name, raw_value in request.headers.fields:
+        name = raw_name.decode("latin-1").lower()
+        if fields.is_secret(name):
+            values[name] = (*values.get(name, ()), raw_value.decode("latin-1"))
+            raw_value = fields.MASK.encode()
+        masked.append((raw_name, raw_value))
+    query = tuple(found[2] for found in fields.SECRET_QUERY.finditer(request.path)) if "?" in request.path else ()
+    if values:
+        request.headers = http.Headers(masked)
+    if query:
+        request.path = fields.mask_query(request.path)
+    return Sealed(values, query)
+
+
+def read_headers(message: http.Message) -> Headers:
+    """Names in lower case; of several values the last."""
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in message.headers.fields}
+
+
+def header_pairs(message: http.Message) -> list[tuple[str, str]]:
+    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message.headers.fields]
+
+
+def read_body(request: http.Request) -> bytes:
+    """The request's body decoded, however hostile its encoding."""
+    raw = request.raw_content or b""
+    if len(raw) > REQUEST_BYTES:
+        raise TooLarge(f"RouteCodex reads requests of up to {REQUEST_BYTES >> 20} MiB; this one has {len(raw)} bytes.")
+    coding = request.headers.get("content-encoding", "identity").strip().lower()
+    try:
+        decoded = _DECODE[coding](raw, REQUEST_BYTES)
+    except KeyError:
+        raise BadCall(f"The request's content-encoding {coding!r} is not one of {', '.join(_DECODE)}.") from None
+    except (zlib.error, zstandard.ZstdError, brotli.error, EOFError) as error:
+        raise BadCall(f"The request's body is not valid {coding}: {error}") from None
+    if len(decoded) > REQUEST_BYTES:
+        raise TooLarge(f"The request's body is larger than {REQUEST_BYTES >> 20} MiB once its {coding} is undone.")
+    return decoded
+
+
+def _inflate(window: int) -> Callable[[bytes, int], bytes]:
+    return lambda raw, limit: zlib.decompressobj(window).decompress(raw, limit + 1)
+
+
+def _deflate(raw: bytes, limit: int) -> bytes:
+    try:
+        return _inflate(zlib.MAX_WBITS)(raw, limit)
+    except zlib.error:  # some senders leave the zlib header out
+        return _inflate(-zlib.MAX_WBITS)(raw, limit)
+
+
+def _zstd(raw: bytes, limit: int) -> bytes:
+    return zstandard.ZstdDecompressor().stream_reader(io.BytesIO(raw), read_across_frames=True).read(limit + 1)
+
+
+def _brotli(raw: bytes, limit: int) -> bytes:
+    """Older brotli modules know no output limit: small slices keep one step small for all but hostile input."""
+    decoder, out = brotli.Decompressor(), bytearray()
+    for start in range(0, len(raw), _SLICE):
+        out += decoder.process(raw[start : start + _SLICE])
+        if len(out) > limit:
+            break
+    return bytes(out)
+
+
+_DECODE: dict[str, Callable[[bytes, int], bytes]] = {
+    "identity": lambda raw, limit: raw,
+    "": lambda raw, limit: raw,
+    "gzip": _inflate(zlib.MAX_WBITS | 16),
+    "x-gzip": _inflate(zlib.MAX_WBITS | 16),
+    "deflate": _deflate,
+    "zstd": _zstd,
+    "br": _brotli,
+}
+
+
+def stream_decoder(coding: str) -> Callable[[bytes], bytes] | None:
+    """Undoes a provider's content-encoding as it streams; None where there is none (or none that is known)."""
+    make: dict[str, Callable[[], Any]] = {
+        "gzip": lambda: zlib.decompressobj(zlib.MAX_WBITS | 16).decompress,
+        "x-gzip": lambda: zlib.decompressobj(zlib.MAX_WBITS | 16).decompress,
+        "deflate": lambda: zlib.decompressobj().decompress,
+        "zstd": lambda: zstandard.ZstdDecompressor().decompressobj().decompress,
+        "br": lambda: brotli.Decompressor().process,
+    }
+    started = make.get(coding.strip().lower())
+    decoder: Callable[[bytes], bytes] | None = started() if started else None
+    return decoder
+
+
+def read_request(flow: http.HTTPFlow, endpoint: Endpoint, sealed: Sealed, *, call_id: str) -> Received:
+    request = flow.request
+    return Received(
+        id=call_id,
+        scheme=request.scheme,
+        host=request.host,
+        port=request.port,
+        path=request.path,
+        headers=read_headers(request),
+        fields=tuple(header_pairs(request)),
+        credential=sealed.credential,
+        endpoint=endpoint,
+        body=read_body(request),
+        wire_body=request.raw_content or b"",
+    )
+
+
+def write_request(request: http.Request, up: Request, sealed: Sealed) -> Wire:
+    """Point the flow's request at its target; what comes back adds the secrets on the wire."""
+    request.http_version = "HTTP/1.1"
+    if (request.scheme, request.host, request.port) != (up.scheme, up.host, up.port):
+        request.scheme, request.host, request.port = up.scheme, up.host, up.port
+    request.path = up.path
+    request.authority = ""
+    default = (up.scheme, up.port) in (("https", 443), ("http", 80))
+    host = up.host if default else f"{up.host}:{up.port}"
+    pairs = [("Host", host), *up.headers.shown, ("Content-Length", str(len(up.body)))]
+    request.headers = http.Headers([(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in pairs])
+    request.raw_content = up.body
+    request.trailers = None
+    return sealed.wire if up.client_credential else adding(up.headers.secret)
+
+
+def adding(secret: fields.Fields) -> Wire:
+    """A wire that puts these headers on."""
+
+    def wire(shown: http.Request) -> http.Request:
+        copy = shown.copy()
+        for name, value in secret:
+            copy.headers[name] = value
+        return copy
+
+    return wire
+
+
+def new_request(up: Request, sealed: Sealed) -> tuple[http.Request, Wire]:
+    """A request made from nothing, for a later round."""
+    now = time.time()
+    request = http.Request(
+        up.host, up.port, b"POST", up.scheme.encode(), b"", b"/", b"HTTP/1.1", http.Headers(), b"", None, now, now
+    )
+    return request, write_request(request, up, sealed)
+
+
+def mark(flow: http.HTTPFlow, comment: str, target: Target) -> None:
+    """What mitmweb shows of a decision."""
+    flow.comment = comment
+    flow.marked = MARK
+    flow.metadata["routecodex"] = {"target": str(target)}
+
+
+def write_reply(flow: http.HTTPFlow, reply: Reply) -> None:
+    """An answer of our own; mitmproxy runs the response hooks for it as for any other."""
+    flow.response = _response(reply.status, (*reply.headers, ("content-length", str(len(reply.body)))), reply.body)
+    flow.comment = reply.comment
+    flow.marked = MARK
+
+
+def open_response(head: Head, *, http2: bool) -> http.Response:
+    """The head of a live answer: its framing is ours."""
+    framing = () if http2 else (("transfer-encoding", "chunked"),)
+    return _response(head.status, (*head.headers, *framing), b"")
+
+
+def whole_response(refusal: Refusal) -> http.Response:
+    length = (("content-length", str(len(refusal.body))),)
+    return _response(refusal.head.status, (*refusal.head.headers, *length), refusal.body)
+
+
+def _response(status: int, pairs: Iterable[tuple[str, str]], body: bytes) -> http.Response:
+    made = http.Response.make(status, b"")
+    made.headers = http.Headers([(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in pairs])
+    made.raw_content = body
+    return made

@@ -1,0 +1,67 @@
+"""Which connections are ours: whose TLS is opened, who may use the proxy, what is answered before any reading.
+
+Every host that is not on the list is tunnelled unopened.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from mitmproxy import connection, http, tls
+from mitmproxy.proxy.mode_specs import ReverseMode
+
+
+class Hosts:
+    """The hosts of the configuration; `*.example.com` means every host below it."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self.exact = frozenset(pattern.lower() for pattern in patterns if "*" not in pattern)
+        self.wild = tuple(pattern.lower() for pattern in patterns if "*" in pattern)
+
+    def __contains__(self, host: object) -> bool:
+        if not isinstance(host, str):
+            return False
+        name = host.lower().rstrip(".")
+        return name in self.exact or any(fnmatchcase(name, pattern) for pattern in self.wild)
+
+
+def is_reverse(client: connection.Client) -> bool:
+    """In reverse mode whoever started the proxy has named the host: it is ours whatever the list says."""
+    return isinstance(client.proxy_mode, ReverseMode)
+
+
+def opens(hello: tls.ClientHelloData, hosts: Hosts) -> bool:
+    """Whether the TLS of this connection is opened: its name, or the address it was made to, is ours."""
+    if is_reverse(hello.context.client):
+        return True
+    address = hello.context.server.address
+    return hello.client_hello.sni in hosts or (address is not None and address[0] in hosts)
+
+
+def is_ours(flow: http.HTTPFlow, hosts: Hosts) -> bool:
+    return flow.request.method != "CONNECT" and (
+        flow.request.host in hosts or flow.request.pretty_host in hosts or is_reverse(flow.client_conn)
+    )
+
+
+def is_websocket(request: http.Request) -> bool:
+    return request.method == "GET" and request.headers.get("upgrade", "").lower() == "websocket"
+
+
+def refuses_websocket(request: http.Request) -> bool:
+    """Codex tries a WebSocket first; 426 sends it to HTTP at once (anything else costs it retries or the run)."""
+    return is_websocket(request) and request.path.split("?", 1)[0].endswith("/responses")
+
+
+def is_loopback(client: connection.Client) -> bool:
+    peer = client.peername
+    if not peer:
+        return False
+    try:
+        address = ipaddress.ip_address(str(peer[0]).split("%", 1)[0])
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return bool((mapped or address).is_loopback)

@@ -1,0 +1,360 @@
+"""The live relay: keeps a client's answer open while the rounds behind it change.
+
+mitmproxy's hooks alone cannot hold a head, swap a failed upstream, or append to a streamed answer. This file can, and it
+is the only one that leans on mitmproxy's internals:
+
+1. `TurnLayer` and `TurnStream` replace `HttpLayer` and `HttpStream` on live connections and in our own rounds. Without an
+   `OpenAnswer` they behave exactly like the originals.
+2. With an `OpenAnswer`, nothing goes to the client but what stands in its outbox: the head leaves with the first bytes.
+3. Everything from outside the layers reaches a stream as one event, `Poke`; the stream itself never waits.
+4. Secrets join the request on a copy, on its way to the wire. No flow ever holds them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+from mitmproxy import connection, ctx, http
+from mitmproxy import flow as mitmflow
+from mitmproxy.proxy import events, layer
+from mitmproxy.proxy.layers.http import (
+    DropStream,
+    HttpErrorHook,
+    HttpLayer,
+    HttpRequestHeadersHook,
+    HttpStream,
+    RequestData,
+    RequestHeaders,
+    ResponseData,
+    ResponseEndOfMessage,
+    ResponseHeaders,
+    SendHttp,
+)
+from mitmproxy.proxy.layers.http._events import RequestProtocolError, ResponseProtocolError
+from mitmproxy.proxy.server import ConnectionHandler
+
+if TYPE_CHECKING:
+    from rounds import Round
+    from turns import CarriedTurn, FirstRound
+
+try:  # mitmproxy 12 names its error codes, 11 numbers them
+    from mitmproxy.proxy.layers.http._events import ErrorCode  # type: ignore[attr-defined,unused-ignore]
+
+    CANCEL: Any = ErrorCode.CANCEL
+    ABORT: Any = ErrorCode.KILL
+    TOO_LARGE: Any = ErrorCode.REQUEST_TOO_LARGE
+except ImportError:  # pragma: no cover - depends on the installed mitmproxy
+    from mitmproxy.net.http import status_codes
+
+    CANCEL = status_codes.CLIENT_CLOSED_REQUEST
+    ABORT = status_codes.NO_RESPONSE
+    TOO_LARGE = status_codes.PAYLOAD_TOO_LARGE
+
+Commands = layer.CommandGenerator[None]
+Wire = Callable[[http.Request], http.Request]
+"""Makes the copy of a request that goes to the wire, secrets included."""
+
+CONNECTIONS_PER_HOST = 1000
+SHOWN_BYTES = 256 * 1024
+"""How much of a streamed answer mitmweb shows; the client gets all of it."""
+
+
+@dataclass(eq=False, slots=True, weakref_slot=True)
+class OpenAnswer:
+    """The client's side of a turn: what waits to be written to it."""
+
+    upstream: FirstRound
+    """Hears what becomes of the first round, and that the client has left."""
+    outbox: list[bytes] = field(default_factory=list)
+    response: http.Response | None = None
+    """The head that leaves with the first bytes; the first round's own where it is None."""
+    head_now: bool = False
+    """Send the head although there are no bytes yet."""
+    abandoned: bool = False
+    """Drop the first round's upstream; whatever it still says is ignored."""
+    finished: bool = False
+    aborted: bool = False
+    """Cut the client off: the answer has begun and cannot be completed."""
+    shown: bytearray = field(default_factory=bytearray)
+
+
+@dataclass
+class Poke(events.Event):
+    """Something changed in a stream's `OpenAnswer`."""
+
+    stream: TurnStream
+
+
+class TurnStream(HttpStream):
+    """One request and its answer, the answer written by a turn if there is one."""
+
+    relay: Relay
+    answer: OpenAnswer | None = None
+    wire: Wire | None = None
+    head_sent = False
+    closing = False
+    flush_soon: asyncio.Handle | None = None
+
+    def handle_event(self, event: events.Event) -> Commands:
+        if self.wire is not None or isinstance(event, RequestProtocolError):
+            return self._watch(event)
+        return super().handle_event(event)
+
+    def _watch(self, event: events.Event) -> Commands:
+        if isinstance(event, RequestProtocolError) and self.answer is not None:
+            self.answer.upstream.gone()  # at once, also while a hook has this stream paused
+        for command in super().handle_event(event):
+            if isinstance(command, SendHttp) and isinstance(command.event, RequestHeaders) and self.wire is not None:
+                command.event.request = self.wire(command.event.request)
+            yield command
+
+    def _handle_event(self, event: events.Event) -> Commands:
+        if isinstance(event, Poke):
+            yield from self.flush()
+        else:
+            yield from super()._handle_event(event)
+
+    def state_wait_for_request_headers(self, event: RequestHeaders) -> Commands:
+        for command in super().state_wait_for_request_headers(event):
+            if isinstance(command, HttpRequestHeadersHook):
+                self.relay.streams[command.flow.id] = self
+            yield command
+
+    def state_consume_request_body(self, event: events.Event) -> Commands:
+        if isinstance(event, RequestData) and len(self.request_body_buf) + len(event.data) > self.relay.request_limit:
+            yield from self.refuse_size()
+            return
+        yield from super().state_consume_request_body(event)
+
+    def refuse_size(self) -> Commands:
+        """mitmproxy would buffer without end."""
+        self.request_body_buf.clear()
+        message = f"RouteCodex reads requests of up to {self.relay.request_limit >> 20} MiB; this one is larger."
+        self.flow.error = mitmflow.Error(message)
+        yield HttpErrorHook(self.flow)
+        yield SendHttp(ResponseProtocolError(self.stream_id, message, TOO_LARGE), self.context.client)
+        self.client_state = self.server_state = self.state_errored
+        self.flow.live = False
+
+    def start_response_stream(self) -> Commands:
+        if self.answer is None:
+            yield from super().start_response_stream()
+        else:
+            self.server_state = self.state_stream_response_body
+
+    def state_stream_response_body(self, event: events.Event) -> Commands:
+        if self.answer is None:
+            yield from super().state_stream_response_body(event)
+        else:
+            yield from self.hear(self.answer, event)
+
+    def state_consume_response_body(self, event: events.Event) -> Commands:
+        if self.answer is None:
+            yield from super().state_consume_response_body(event)
+        else:
+            yield from self.hear(self.answer, event)
+
+    def hear(self, answer: OpenAnswer, event: events.Event) -> Commands:
+        if isinstance(event, ResponseData):
+            answer.upstream.data(event.data)
+            if self.flush_soon is None:
+                # Chunks that arrive together leave together: one write per turn of the loop.
+                self.flush_soon = asyncio.get_running_loop().call_soon(self.relay.flush, self)
+        elif isinstance(event, ResponseEndOfMessage):
+            self.server_state = self.state_relaying
+            answer.upstream.end()
+            yield from self.flush()
+
+    def state_relaying(self, event: events.Event) -> Commands:
+        """The first round is over; others write the answer now."""
+        yield from ()
+
+    def flush(self) -> Commands:
+        if self.flush_soon is not None:
+            self.flush_soon.cancel()
+            self.flush_soon = None
+        answer = self.answer
+        if answer is None or self.closing or self.client_state == self.state_errored:
+            return
+        if answer.abandoned and self.server_state not in (self.state_relaying, self.state_done, self.state_errored):
+            self.server_state = self.state_relaying
+            if self.context.server in self.relay_layer.connections:
+                yield SendHttp(RequestProtocolError(self.stream_id, "abandoned", CANCEL), self.context.server)
+        if (answer.outbox or answer.head_now) and not self.head_sent:
+            self.head_sent = True
+            if answer.response is not None:
+                self.flow.response = answer.response
+            assert self.flow.response is not None
+            yield SendHttp(ResponseHeaders(self.stream_id, self.flow.response, False), self.context.client)
+        if answer.outbox:
+            chunk = answer.outbox[0] if len(answer.outbox) == 1 else b"".join(answer.outbox)
+            answer.outbox.clear()
+            if len(answer.shown) < SHOWN_BYTES:
+                answer.shown += chunk[: SHOWN_BYTES - len(answer.shown)]
+            yield SendHttp(ResponseData(self.stream_id, chunk), self.context.client)
+        if answer.aborted:
+            yield from self.cut_off()
+        elif answer.finished:
+            yield from self.close(answer)
+
+    def close(self, answer: OpenAnswer) -> Commands:
+        self.closing = True
+        if not self.head_sent and answer.response is not None:
+            self.flow.response = answer.response
+        if self.flow.response is None:
+            self.flow.response = http.Response.make(502)
+        if self.head_sent:
+            self.flow.response.data.content = bytes(answer.shown)
+        self.server_state = self.state_relaying
+        yield from self.send_response(already_streamed=self.head_sent)
+
+    def cut_off(self) -> Commands:
+        self.closing = True
+        self.flow.error = mitmflow.Error("The provider broke off in the middle of its answer.")
+        yield HttpErrorHook(self.flow)
+        yield SendHttp(ResponseProtocolError(self.stream_id, "upstream broke off", ABORT), self.context.client)
+        self.client_state = self.server_state = self.state_errored
+        self.flow.live = False
+        yield DropStream(self.stream_id)
+
+    def handle_protocol_error(self, event: RequestProtocolError | ResponseProtocolError) -> Commands:
+        answer = self.answer
+        if answer is None:
+            yield from super().handle_protocol_error(event)
+        elif isinstance(event, ResponseProtocolError):
+            if self.server_state not in (self.state_relaying, self.state_done, self.state_errored):
+                self.server_state = self.state_relaying
+                answer.upstream.broke(event.message)
+                yield from self.flush()
+        elif self.server_state == self.state_relaying:
+            self.flow.error = mitmflow.Error(event.message)
+            yield HttpErrorHook(self.flow)
+            self.client_state = self.state_errored
+            self.flow.live = False
+            yield DropStream(self.stream_id)
+        else:
+            yield from super().handle_protocol_error(event)
+
+    @property
+    def relay_layer(self) -> HttpLayer:
+        parent = self.context.layers[self.context.layers.index(self) - 1]
+        assert isinstance(parent, HttpLayer)
+        return parent
+
+
+class TurnLayer(HttpLayer):
+    """An HTTP connection whose streams can be poked."""
+
+    relay: Relay
+
+    def _handle_event(self, event: events.Event) -> Commands:
+        if not isinstance(event, Poke):
+            yield from super()._handle_event(event)
+        elif self.streams.get(event.stream.stream_id) is event.stream:
+            yield from self.event_to_child(event.stream, event)
+        else:  # the stream lives further in: this is the layer of a CONNECT request
+            for stream in list(self.streams.values()):
+                if stream.child_layer is not None:
+                    yield from self.event_to_child(stream, event)
+
+    def make_stream(self, stream_id: int) -> Commands:
+        stream = TurnStream(self.context.fork(), stream_id)
+        stream.relay = self.relay
+        self.streams[stream_id] = stream
+        yield from self.event_to_child(stream, events.Start())
+
+
+class Relay:
+    """Puts `TurnLayer` in place and talks to its streams."""
+
+    def __init__(self, request_limit: int) -> None:
+        self.request_limit = request_limit
+        self.streams: WeakValueDictionary[str, TurnStream] = WeakValueDictionary()
+        """The live stream of each flow, by flow id."""
+        self.rounds: dict[str, Round] = {}
+        """The later rounds that are running, by flow id."""
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    def next_layer(self, nextlayer: layer.NextLayer) -> None:
+        """The built-in decision first, then ours: a script's hook runs before the built-in one, which does not override it."""
+        builtin = ctx.master.addons.get("nextlayer")
+        builtin.next_layer(nextlayer)
+        for found in _layers_below(nextlayer.layer):
+            if type(found) is HttpLayer:
+                self.adopt(found)
+
+    def adopt(self, http_layer: HttpLayer) -> None:
+        http_layer.__class__ = TurnLayer
+        http_layer.relay = self  # type: ignore[attr-defined]
+
+    def set_wire(self, flow: http.HTTPFlow, wire: Wire) -> None:
+        """What joins this flow's request on its way out."""
+        self.streams[flow.id].wire = wire
+
+    def open(self, flow: http.HTTPFlow, upstream: FirstRound) -> OpenAnswer:
+        """From now on a turn writes this flow's answer."""
+        stream = self.streams[flow.id]
+        stream.answer = OpenAnswer(upstream)
+        return stream.answer
+
+    def carried(self, flow: http.HTTPFlow) -> CarriedTurn | None:
+        """The turn that writes this flow's answer, if one does."""
+        stream = self.streams.get(flow.id)
+        return stream.answer.upstream.carried if stream is not None and stream.answer is not None else None
+
+    def lift_connection_limit(self, client: connection.Client) -> None:
+        """mitmproxy lets one client connection use five connections to a host: an HTTP/2 client would wait for its own calls."""
+        handler = ctx.master.addons.get("proxyserver").connections.get(client.id)
+        if handler is not None:
+            handler.max_conns = collections.defaultdict(lambda: asyncio.Semaphore(CONNECTIONS_PER_HOST))
+
+    def flush(self, stream: TurnStream) -> None:
+        """Called by the loop, never from inside a layer."""
+        handler = self.handler(stream.flow)
+        if handler is not None:
+            task = asyncio.ensure_future(handler.server_event(Poke(stream)))
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
+
+    async def poke(self, flow: http.HTTPFlow) -> None:
+        """Let the stream write what waits, then wait until the client has taken it."""
+        stream = self.streams.get(flow.id)
+        handler = self.handler(flow)
+        if stream is None or handler is None:
+            return
+        await handler.server_event(Poke(stream))
+        await drain_client(handler)
+
+    def handler(self, flow: http.HTTPFlow) -> ConnectionHandler | None:
+        return ctx.master.addons.get("proxyserver").connections.get(flow.client_conn.id)
+
+    def cancel_connecting(self, flow: http.HTTPFlow) -> None:
+        """A stream that waits for a connection hears nothing else: end the attempt itself."""
+        handler = self.handler(flow)
+        if handler is None:
+            return
+        for peer, transport in list(handler.transports.items()):
+            if peer is not handler.client and transport.writer is None and transport.handler is not None:
+                transport.handler.cancel("gave up connecting")
+
+
+async def drain_client(handler: ConnectionHandler) -> None:
+    transport = handler.transports.get(handler.client)
+    if transport is not None and transport.writer is not None:
+        with contextlib.suppress(OSError):
+            await transport.writer.drain()
+
+
+def _layers_below(found: layer.Layer | None) -> Iterator[layer.Layer]:
+    while found is not None:
+        yield found
+        found = found.__dict__.get("child_layer")
+
+
+__all__ = ["OpenAnswer", "Poke", "Relay", "TurnLayer", "TurnStream", "Wire", "drain_client"]

@@ -1,0 +1,87 @@
+"""Later rounds: each is a new mitmproxy flow of its own, visible in mitmweb, run through all hooks.
+
+mitmproxy gives such flows neither a time limit nor a way to stop them; the turn that asked for a round has both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from mitmproxy import connection, ctx, http
+from mitmproxy import flow as mitmflow
+from mitmproxy.addons.clientplayback import ReplayHandler
+from mitmproxy.proxy import commands
+from relay import Relay, Wire
+
+
+class Listener(Protocol):
+    """Who hears what becomes of a round."""
+
+    def head(self, response: http.Response) -> None: ...
+    def data(self, chunk: bytes) -> None: ...
+    def end(self) -> None: ...
+    def broke(self, message: str) -> None: ...
+
+
+class Round(ReplayHandler):
+    """One request to a provider, sent as a flow of its own."""
+
+    def __init__(
+        self, flow: http.HTTPFlow, wire: Wire, listener: Listener, relay: Relay, drained: Callable[[], Awaitable[None]]
+    ) -> None:
+        super().__init__(flow, ctx.options)
+        relay.adopt(self.layer)
+        self.wire = wire
+        self.listener = listener
+        self.drained = drained
+        self.cancelled = False
+
+    def hear(self, response: http.Response) -> Callable[[bytes], list[bytes]]:
+        """The head has come; the filter for what follows. It keeps nothing for the flow itself."""
+        self.listener.head(response)
+
+        def listen(chunk: bytes) -> list[bytes]:
+            if chunk:
+                self.listener.data(chunk)
+            return []  # never b"": mitmproxy would write that as the last chunk
+
+        return listen
+
+    def cancel(self) -> None:
+        """Stop at once: nothing more is sent, nothing more is heard."""
+        if self.cancelled:
+            return
+        self.cancelled = True
+        for transport in list(self.transports.values()):
+            if transport.handler is not None:
+                transport.handler.cancel("the turn is over")
+        self.done.set()
+
+    async def handle_hook(self, hook: commands.StartHook) -> None:
+        await super().handle_hook(hook)
+        if self.cancelled:
+            (data,) = hook.args()
+            _forbid(data)
+
+    async def drain_writers(self) -> None:
+        """The client's pace is this round's pace."""
+        await super().drain_writers()
+        await self.drained()
+
+
+def _forbid(data: Any) -> None:
+    """A round cancelled while a hook ran must not go on to send."""
+    if isinstance(data, mitmflow.Flow):
+        if data.killable:
+            data.kill()
+    elif isinstance(getattr(data, "server", None), connection.Server):
+        data.server.error = "the turn is over"
+
+
+def new_flow(parent: http.HTTPFlow, request: http.Request) -> http.HTTPFlow:
+    """A flow for a later round of the turn that `parent` began."""
+    flow = http.HTTPFlow(parent.client_conn.copy(), connection.Server(address=(request.host, request.port)))
+    flow.request = request
+    flow.is_replay = "request"
+    return flow

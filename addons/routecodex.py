@@ -1,0 +1,186 @@
+"""RouteCodex: steer LLM tools by typing tags in the chat.   mitmdump -s addons/routecodex.py
+
+What happens to a request? Read the hooks of `RouteCodex` from top to bottom: they stand in the order of a call's life.
+This file stays thin: mitmproxy loads it again whenever it changes; the modules it imports are loaded once.
+"""
+
+import asyncio
+import logging
+import sys
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [folder for folder in (str(ROOT / "addons"), str(ROOT)) if folder not in sys.path]
+
+import flows  # noqa: E402
+import guard  # noqa: E402
+import intercept  # noqa: E402
+import settings  # noqa: E402
+from flows import Sealed  # noqa: E402
+from guarded import guarded  # noqa: E402
+from mitmproxy import connection, ctx, exceptions, http, tls  # noqa: E402
+from mitmproxy.addonmanager import Loader  # noqa: E402
+from mitmproxy.proxy import layer  # noqa: E402
+from relay import Relay  # noqa: E402
+from turns import CarriedTurn  # noqa: E402
+
+from routing.desk import Desk, Plan, Reading, Reply  # noqa: E402
+from routing.dialects.endpoints import endpoint_of  # noqa: E402
+from routing.errors import ConfigError, RouteCodexError  # noqa: E402
+from routing.turn.turn import Turn  # noqa: E402
+
+logger = logging.getLogger("routecodex")
+
+NEEDED_OPTIONS = {"connection_strategy": "lazy", "upstream_cert": False}
+"""No connection to the host that a client names before it is decided where its call goes."""
+
+
+class RouteCodex:
+    """One proxy's addon."""
+
+    def __init__(self) -> None:
+        self.relay = Relay(flows.REQUEST_BYTES)
+        self.settings = settings.Settings(ROOT)
+        self.sealed: WeakKeyDictionary[http.HTTPFlow, Sealed] = WeakKeyDictionary()
+        """The credentials taken off our flows; no flow that is shown or saved holds any."""
+
+    # Start and stop
+
+    def load(self, loader: Loader) -> None:
+        loader.add_option("routecodex_config", str, "", "RouteCodex: the configuration file (default: mitm-config.yaml).")
+        loader.add_option("routecodex_http2", bool, False, "RouteCodex: offer HTTP/2 to clients.")
+        guard.lift()
+
+    def configure(self, updated: set[str]) -> None:
+        if ctx.options.stream_large_bodies:
+            raise exceptions.OptionsError(
+                "RouteCodex cannot work with stream_large_bodies: bodies would leave before they are read."
+            )
+        needed = {**NEEDED_OPTIONS, "http2": ctx.options.routecodex_http2}
+        if any(getattr(ctx.options, name) != value for name, value in needed.items()):
+            ctx.options.update(**needed)
+        if updated & {"routecodex_config", "scripts"} or not self.settings.loaded:
+            try:
+                self.settings.load(ctx.options.routecodex_config)
+            except ConfigError as error:
+                raise exceptions.OptionsError(f"RouteCodex: {error.message}") from None
+
+    def running(self) -> None:
+        self.settings.watch()
+
+    def done(self) -> None:
+        self.settings.close()
+        if not ctx.master.should_exit.is_set():
+            guard.leave_behind(self.settings.hosts)
+
+    # A connection comes in
+
+    def client_connected(self, client: connection.Client) -> None:
+        if not (self.settings.config.allow_remote_clients or intercept.is_loopback(client)):
+            client.error = "RouteCodex serves only this machine (proxy.allowRemoteClients)"
+        elif ctx.options.http2:
+            self.relay.lift_connection_limit(client)
+
+    def tls_clienthello(self, data: tls.ClientHelloData) -> None:
+        if not intercept.opens(data, self.settings.hosts):
+            data.ignore_connection = True
+
+    def next_layer(self, nextlayer: layer.NextLayer) -> None:
+        self.relay.next_layer(nextlayer)
+
+    # A request comes in
+
+    @guarded
+    def requestheaders(self, flow: http.HTTPFlow) -> None:
+        """Take the credentials off the flow before anything can show or save it; they join again on the wire."""
+        if (later := self.relay.rounds.get(flow.id)) is not None:
+            self.relay.set_wire(flow, later.wire)
+        elif intercept.is_ours(flow, self.settings.hosts):
+            sealed = flows.seal(flow.request)
+            self.sealed[flow] = sealed
+            self.relay.set_wire(flow, sealed.wire)
+
+    @guarded
+    async def request(self, flow: http.HTTPFlow) -> None:
+        """What a model is asked is decided on; every other path goes where it was going, untouched."""
+        sealed = self.sealed.get(flow)
+        if sealed is None or flow.response is not None or flow.id in self.relay.rounds:
+            return
+        if intercept.refuses_websocket(flow.request):
+            flow.response = http.Response.make(426, b"", {"upgrade": "HTTP/1.1", "connection": "Upgrade"})
+            flow.comment = "WebSocket refused: the tool falls back to HTTP"
+            return
+        endpoint = endpoint_of(flow.request.method, flow.request.path)
+        if endpoint is None:
+            return
+        desk = self.settings.desk
+        try:
+            received = flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
+            reading = desk.read(received)
+            outcome = await self.decide(desk, reading)
+        except RouteCodexError as error:
+            outcome = desk.refuse(endpoint, error)
+        if isinstance(outcome, Plan):
+            self.send(flow, desk, outcome, sealed)
+        else:
+            await self.reply(flow, outcome)
+
+    async def decide(self, desk: Desk, reading: Reading) -> Reply | Plan:
+        """Only tags that are seen for the first time make the call wait for the disk, in a thread."""
+        orders = await asyncio.to_thread(desk.obey, reading) if reading.tagged else desk.obey(reading)
+        outcome = desk.decide(reading, orders)
+        if isinstance(outcome, Plan) and outcome.decision.clear_sticky:
+            await asyncio.to_thread(desk.forget_sticky, reading, orders.state.sticky)
+        return outcome
+
+    async def reply(self, flow: http.HTTPFlow, reply: Reply) -> None:
+        if reply.delay_s:
+            await asyncio.sleep(reply.delay_s)
+        flows.write_reply(flow, reply)
+        logger.info("%s %s: %s", flow.request.host, reply.status, reply.comment)
+
+    def send(self, flow: http.HTTPFlow, desk: Desk, plan: Plan, sealed: Sealed) -> None:
+        """Round 1 is the client's own flow, rewritten in place; the turn hears what becomes of it."""
+        try:
+            request = plan.request()
+        except RouteCodexError as error:
+            plan.over()
+            flows.write_reply(flow, desk.refuse(plan.received.endpoint, error))
+            return
+        self.relay.set_wire(flow, flows.write_request(flow.request, request, sealed))
+        flows.mark(flow, plan.comment, plan.target)
+        turn = Turn(plan.received.endpoint, plan.call.stream, plan, desk.limits(plan), time.monotonic())
+        CarriedTurn(self.relay, flow, turn, plan, sealed)
+        logger.info("%s -> %s", plan.received.host, plan.comment)
+
+    # An answer comes back
+
+    @guarded
+    def responseheaders(self, flow: http.HTTPFlow) -> None:
+        """Quick: the turn hears the head, and every chunk that follows goes through it."""
+        assert flow.response is not None
+        if (later := self.relay.rounds.get(flow.id)) is not None:
+            flow.response.stream = later.hear(flow.response)
+        elif (carried := self.relay.carried(flow)) is not None:
+            carried.current.head(flow.response)
+            flow.response.stream = True
+
+    @guarded
+    def response(self, flow: http.HTTPFlow) -> None:
+        if (later := self.relay.rounds.get(flow.id)) is not None:
+            later.listener.end()
+
+    @guarded
+    def error(self, flow: http.HTTPFlow) -> None:
+        message = flow.error.msg if flow.error is not None else "unknown"
+        if (later := self.relay.rounds.get(flow.id)) is not None:
+            later.listener.broke(message)
+        elif (carried := self.relay.carried(flow)) is not None:
+            carried.gone()
+
+
+addons: list[Any] = [RouteCodex()]

@@ -1,0 +1,135 @@
+"""The configuration in force: found, loaded, watched; and what outlives a change of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from pathlib import Path
+
+import intercept
+from mitmproxy import ctx
+
+from routing import config as configuration
+from routing.config import Config
+from routing.desk import Desk, Learned
+from routing.errors import ConfigError
+from routing.sessions.store import FileStore
+from routing.turn.plan import Clocks
+
+logger = logging.getLogger("routecodex")
+
+_POLL_S = 1.0
+_SWEEP_S = 3600.0
+_CLOCKS = Clocks(time.monotonic, time.time, lambda: float(time.localtime().tm_gmtoff))
+
+
+class Settings:
+    """An invalid new file is reported, and the old one stays in force."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.path: Path | None = None
+        self.learned = Learned()
+        self.hosts = intercept.Hosts(())
+        self._config: Config | None = None
+        self._desk: Desk | None = None
+        self._stamp: tuple[int, int] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def loaded(self) -> bool:
+        return self._config is not None
+
+    @property
+    def config(self) -> Config:
+        assert self._config is not None
+        return self._config
+
+    @property
+    def desk(self) -> Desk:
+        """Made at the first call: only then is it known where the proxy listens, and so which folder is its own."""
+        if self._desk is None:
+            self._desk = self._new_desk(FileStore(session_folder()))
+        return self._desk
+
+    def load(self, option: str) -> None:
+        self.path = configuration.find(option, self.root / "addons", Path.cwd())
+        self._stamp = _stamp(self.path)
+        self._use(configuration.load(self.path, os.environ))
+
+    def watch(self) -> None:
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._watch())
+
+    def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _watch(self) -> None:
+        swept = time.monotonic() - _SWEEP_S
+        while True:
+            await asyncio.sleep(_POLL_S)
+            stamp = _stamp(self.path) if self.path is not None else None
+            if stamp is not None and stamp != self._stamp:
+                self._stamp = stamp
+                self._reload()
+            if time.monotonic() - swept >= _SWEEP_S:
+                swept = time.monotonic()
+                await asyncio.to_thread(self.desk.store.sweep, time.time(), self.config.retention_days)
+            self._report_store()
+
+    def _reload(self) -> None:
+        assert self.path is not None
+        try:
+            self._use(configuration.load(self.path, os.environ))
+        except (ConfigError, OSError) as error:
+            logger.warning("The changed configuration is not used, the old one stays in force: %s", error)
+        else:
+            logger.info("Configuration reloaded: %s", self.path.name)
+
+    def _use(self, config: Config) -> None:
+        if config.store != "files":
+            raise ConfigError("sessions.store: only `files` is supported so far")
+        self._config = config
+        self.hosts = intercept.Hosts(config.intercept_hosts)
+        if self._desk is not None:
+            self._desk = self._new_desk(self._desk.store)
+        for warning in config.warnings:
+            logger.warning("%s", warning)
+
+    def _new_desk(self, store: FileStore) -> Desk:
+        return Desk(self.config, store, self.learned, _CLOCKS, user_folder(), note=lambda line: logger.info("%s", line))
+
+    def _report_store(self) -> None:
+        if self._desk is not None:
+            warnings, self._desk.store.warnings = self._desk.store.warnings, []
+            for warning in warnings:
+                logger.warning("%s", warning)
+
+
+def user_folder() -> Path:
+    return Path(os.environ.get("ROUTECODEX_USER_DIR") or Path.home() / ".routecodex")
+
+
+def session_folder() -> Path:
+    named = os.environ.get("ROUTECODEX_SESSION_DIR")
+    return Path(named) if named else user_folder() / "sessions" / server_id()
+
+
+def server_id() -> str:
+    """`127.0.0.1_8080`: sessions live per listening server."""
+    addresses = ctx.master.addons.get("proxyserver").listen_addrs()
+    host, port = (str(addresses[0][0]), int(addresses[0][1])) if addresses else ("127.0.0.1", ctx.options.listen_port or 8080)
+    plain = "127.0.0.1" if host in ("", "0.0.0.0", "::", "localhost") else host
+    return "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in f"{plain}_{port}")
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

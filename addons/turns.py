@@ -1,0 +1,234 @@
+"""Carries a turn: tells it what its rounds and its client do, and does what it says."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+import flows
+from flows import Sealed
+from mitmproxy import http
+from relay import OpenAnswer, Relay
+from rounds import Round, new_flow
+
+from routing.errors import RouteCodexError
+from routing.turn import turn as turns
+from routing.turn.plan import Plan
+from routing.turn.turn import State, Turn
+
+logger = logging.getLogger("routecodex")
+
+
+class FirstRound:
+    """The client's own flow, heard by the turn until it is abandoned."""
+
+    def __init__(self, carried: CarriedTurn) -> None:
+        self.carried = carried
+
+    def head(self, response: http.Response) -> None:
+        self.carried.hear_head(self, response)
+
+    def data(self, chunk: bytes) -> None:
+        self.carried.hear_data(self, chunk)
+
+    def end(self) -> None:
+        self.carried.hear_end(self)
+
+    def broke(self, message: str) -> None:
+        self.carried.hear_broke(self, message)
+
+    def gone(self) -> None:
+        self.carried.gone()
+
+
+class LaterRound:
+    """A round of its own flow."""
+
+    def __init__(self, carried: CarriedTurn) -> None:
+        self.carried = carried
+        self.round: Round | None = None
+
+    def head(self, response: http.Response) -> None:
+        self.carried.hear_head(self, response)
+
+    def data(self, chunk: bytes) -> None:
+        self.carried.hear_data(self, chunk)
+
+    def end(self) -> None:
+        self.carried.hear_end(self)
+
+    def broke(self, message: str) -> None:
+        self.carried.hear_broke(self, message)
+
+
+class CarriedTurn:
+    """One open answer and the rounds behind it. Only the current round is heard."""
+
+    def __init__(self, relay: Relay, flow: http.HTTPFlow, turn: Turn, plan: Plan, sealed: Sealed) -> None:
+        self.relay = relay
+        self.flow = flow
+        self.turn = turn
+        self.plan = plan
+        self.sealed = sealed
+        self.current: FirstRound | LaterRound = FirstRound(self)
+        self.decode: Callable[[bytes], bytes] | None = None
+        self.http2 = flow.request.is_http2
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.timer: asyncio.TimerHandle | None = None
+        self.closed = False
+        self.answer: OpenAnswer = relay.open(flow, self.current)
+        self._arm()
+
+    # What happened to a round, and to the client
+
+    def hear_head(self, source: FirstRound | LaterRound, response: http.Response) -> None:
+        if source is not self.current:
+            return
+        headers = flows.read_headers(response)
+        self.decode = flows.stream_decoder(headers.get("content-encoding", ""))
+        self.turn.head(response.status_code, headers, time.monotonic())
+        self._carry_out()
+
+    def hear_data(self, source: FirstRound | LaterRound, chunk: bytes) -> None:
+        if source is not self.current:
+            return
+        if self.decode is not None:
+            try:
+                chunk = self.decode(chunk)
+            except Exception as error:  # zlib, brotli and zstandard each raise their own
+                self.hear_broke(source, f"the answer's content-encoding is damaged ({error})")
+                return
+        if chunk:
+            self.turn.data(chunk, time.monotonic())
+            self._carry_out()
+
+    def hear_end(self, source: FirstRound | LaterRound) -> None:
+        if source is self.current:
+            self.turn.end(time.monotonic())
+            self._carry_out()
+
+    def hear_broke(self, source: FirstRound | LaterRound, message: str) -> None:
+        if source is self.current:
+            self.turn.broke(message, time.monotonic())
+            self._carry_out()
+
+    def gone(self) -> None:
+        self.turn.gone()
+        self._carry_out()
+        for task in self.tasks:
+            task.cancel()
+
+    # What the turn wants done
+
+    def _carry_out(self) -> None:
+        actions = self.turn.actions
+        if not actions:
+            return
+        for action in actions:
+            match action:
+                case turns.Forward(data):
+                    self.answer.outbox.append(data)
+                case turns.OpenHead(head):
+                    self.answer.response = flows.open_response(head, http2=self.http2)
+                    self.answer.head_now = True
+                case turns.Abandon():
+                    self._abandon()
+                case turns.Again(after_s):
+                    self._later(self._run_round(after_s))
+                case turns.Refuse(refusal):
+                    self.answer.response = flows.whole_response(refusal)
+                case turns.Finish():
+                    self.answer.finished = True
+                case turns.Abort():
+                    self.answer.aborted = True
+        actions.clear()
+        if self.turn.state is State.OVER:
+            self._close()
+
+    def _abandon(self) -> None:
+        if isinstance(self.current, LaterRound):
+            if self.current.round is not None:
+                self.current.round.cancel()
+        else:
+            self.answer.abandoned = True
+            self.relay.cancel_connecting(self.flow)
+
+    async def _run_round(self, after_s: float) -> None:
+        if after_s > 0:
+            await asyncio.sleep(after_s)
+        if self.turn.state is not State.WAITING:
+            return
+        try:
+            request, wire = flows.new_request(self.plan.request(), self.sealed)
+        except RouteCodexError as error:
+            self.turn.begin(time.monotonic())
+            self.turn.broke(error.message, time.monotonic())
+            self._carry_out()
+            await self.relay.poke(self.flow)
+            return
+        flow = new_flow(self.flow, request)
+        flows.mark(flow, f"retry of {self.plan.received.id[:8]} · {self.plan.comment}", self.plan.target)
+        logger.info("retry -> %s", self.plan.comment)
+        self.decode = None
+        later = LaterRound(self)
+        later.round = Round(flow, wire, later, self.relay, self._drained)
+        self.current = later
+        self.relay.rounds[flow.id] = later.round
+        self.turn.begin(time.monotonic())
+        self._arm()
+        try:
+            await later.round.replay()
+        finally:
+            self.relay.rounds.pop(flow.id, None)
+            if self.turn.state in (State.ASKING, State.PEEKING, State.FAILING, State.FLOWING):
+                self.hear_broke(later, "the round ended without a word")
+            await self.relay.poke(self.flow)
+
+    async def _drained(self) -> None:
+        await self.relay.poke(self.flow)
+
+    # Time
+
+    def _arm(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+        wait = self.turn.deadline - time.monotonic()
+        if wait != float("inf"):
+            self.timer = asyncio.get_running_loop().call_later(max(wait, 0.01), self._tick)
+
+    def _tick(self) -> None:
+        if self.closed:
+            return
+        now = time.monotonic()
+        if now >= self.turn.deadline:
+            self.turn.tick(now)
+            self._carry_out()
+            self._later(self.relay.poke(self.flow))
+        if not self.closed:
+            self._arm()
+
+    def _later(self, work: object) -> None:
+        """Tasks are begun from the loop, never from inside a layer."""
+        asyncio.get_running_loop().call_soon(self._start, work)
+
+    def _start(self, work: object) -> None:
+        task = asyncio.ensure_future(work)  # type: ignore[call-overload]
+        self.tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self.tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("A round failed inside RouteCodex: %s", type(error).__name__, exc_info=error)
+            self.turn.broke("RouteCodex failed to run the next round.", time.monotonic())
+            self._carry_out()
+            self._later(self.relay.poke(self.flow))
+
+    def _close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            if self.timer is not None:
+                self.timer.cancel()
+            self.plan.over()

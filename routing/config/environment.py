@@ -1,0 +1,77 @@
+"""What the environment adds to the file: `${NAME}` in its texts, and a few settings that the original takes from there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from routing.config.notes import Notes
+from routing.config.source import Table
+
+_NAME = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """A text with its variables filled in; `missing` names those that are unset or empty."""
+
+    text: str
+    missing: tuple[str, ...] = ()
+    malformed: bool = False
+    """Holds a `${` that is not `${NAME}`."""
+
+
+def expand(text: str, env: Mapping[str, str], notes: Notes) -> Expanded:
+    missing: list[str] = []
+
+    def fill(match: re.Match[str]) -> str:
+        value = env.get(match[1], "").strip()
+        if not value:
+            missing.append(match[1])
+        notes.hide(value)
+        return value
+
+    malformed = "${" in _NAME.sub("", text)
+    return Expanded(_NAME.sub(fill, text), tuple(dict.fromkeys(missing)), malformed)
+
+
+def unset(missing: tuple[str, ...]) -> str:
+    return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set"
+
+
+_OFF = frozenset({"0", "false", "off", "no", "disabled"})
+_NUMBERS = {
+    "ROUTECODEX_MAX_PROVIDER_ATTEMPTS": ("retries", "maxAttempts"),
+    "ROUTECODEX_CLOCK_NTP_TIMEOUT_MS": ("virtualrouter", "clock", "ntp", "timeoutMs"),
+    "ROUTECODEX_CLOCK_NTP_STALE_AFTER_MS": ("virtualrouter", "clock", "ntp", "staleAfterMs"),
+}
+
+
+def override(root: Table, env: Mapping[str, str], notes: Notes) -> None:
+    """Settings of the environment beat those of the file."""
+    for name, path in _NUMBERS.items():
+        text = env.get(name, "").strip()
+        if re.fullmatch(r"[1-9]\d{0,8}", text):
+            _put(root, path, int(text))
+        elif text:
+            notes.warn((), f"{name} is not a whole number above 0: ignored")
+    servers = [server for server in re.split(r"[\s,]+", env.get("ROUTECODEX_CLOCK_NTP_SERVERS", "")) if server]
+    if servers:
+        _put(root, ("virtualrouter", "clock", "ntp", "servers"), servers)
+    if env.get("ROUTECODEX_CLOCK_NTP", "").strip().lower() in _OFF:
+        _put(root, ("virtualrouter", "clock", "ntp", "enabled"), False)
+
+
+def _put(root: Table, path: tuple[str, ...], value: object) -> None:
+    """Into the sections that are there: a clock that is off is not switched on by its settings."""
+    node = root
+    for step in path[:-1]:
+        below = node.get(step)
+        if below is None and step != "clock":
+            below = Table(line=node.line)
+            node.put(step, below, line=node.line)
+        if not isinstance(below, Table):
+            return
+        node = below
+    node[path[-1]] = value

@@ -1,0 +1,98 @@
+"""A provider's credentials.
+
+1. A variable that is not set switches its key off; an explicit "" is no credential on purpose; no auth at all is refused.
+2. A key's place counts from 1 in the file's order, also over keys that are off: tags name keys by it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+from routing.config import schema
+from routing.config.environment import expand, unset
+from routing.config.notes import Notes, Path
+from routing.router.registry import Key
+
+AuthKind: TypeAlias = Literal["apikey", "client", "none"]
+
+LONE_KEYS: Mapping[str, tuple[Key, ...]] = {"client": (Key("client", 1),), "none": (Key("local", 1),)}
+"""What stands in for a key where there is none, so that every target has one."""
+
+_ALIAS = re.compile(r"[A-Za-z0-9_-]+")
+_HOW_TO = (
+    'add auth: {type: apikey, keys: [{alias: primary, value: "${YOUR_KEY}"}]}, '
+    "or auth: {type: none} for a server without keys, or auth: {type: client} to pass the caller's own credential on"
+)
+
+
+def build_keys(
+    provider: str, auth: schema.Auth | None, env: Mapping[str, str], notes: Notes, at: Path
+) -> tuple[AuthKind, tuple[Key, ...]]:
+    if auth is None:
+        notes.refuse(at, f"no auth: {_HOW_TO}")
+        return "apikey", ()
+    at = (*at, "auth")
+    kind = auth.type.lower()
+    if kind == "client" or kind == "none":
+        if auth.keys:
+            notes.refuse((*at, "keys"), f"keys have no use with type {kind}: remove them, or write type: apikey")
+        return ("client" if kind == "client" else "none"), LONE_KEYS[kind]
+    if "oauth" in kind:
+        notes.warn(
+            at, f"logins by OAuth are not used here: {provider} is off (auth: {{type: client}} passes the caller's own on)"
+        )
+        documents = auth.keys or [schema.Key()]
+        return "apikey", tuple(replace(key, off=True) for key in _name_keys(documents, notes, at))
+    if kind != "apikey":
+        notes.refuse((*at, "type"), f"unknown type {notes.quote(auth.type)}: one of apikey, client, none")
+        return "apikey", ()
+    if not auth.keys:
+        notes.refuse(at, f"no keys: {_HOW_TO}")
+    keys = zip(_name_keys(auth.keys, notes, at), auth.keys, strict=True)
+    return "apikey", tuple(_fill(provider, key, document, env, notes, (*at, "keys", key.index - 1)) for key, document in keys)
+
+
+def _name_keys(documents: Iterable[schema.Key], notes: Notes, at: Path) -> list[Key]:
+    """Aliases: `key1`, `key2`, … where none is given; `_1`, `_2`, … behind one that is taken."""
+    keys: list[Key] = []
+    taken: set[str] = set()
+    for index, document in enumerate(documents, 1):
+        alias = document.alias if document.alias is not None else f"key{index}"
+        place = (*at, "keys", index - 1, "alias")
+        if _ALIAS.fullmatch(alias) is None:
+            notes.refuse(place, "an alias is typed in tags: only letters, digits, _ and -")
+        elif alias.isdigit() and alias != str(index):
+            notes.warn(place, f"the alias {alias} can be typed as provider[{alias}] only: digits alone mean a key's place")
+        unique, number = alias, 0
+        while unique in taken:
+            number += 1
+            unique = f"{alias}_{number}"
+        taken.add(unique)
+        keys.append(Key(unique, index))
+    return keys
+
+
+def _fill(provider: str, key: Key, document: schema.Key, env: Mapping[str, str], notes: Notes, at: Path) -> Key:
+    name = f"key {provider}.{key.alias}"
+    if document.value is None:
+        if document.secret_ref is None and document.token_file is None:
+            notes.refuse(at, 'no value: write value: "${YOUR_KEY}", or value: "" for none on purpose')
+        else:
+            notes.warn(at, f"secret references and token files are not read here: {name} is off")
+        return replace(key, off=True)
+    full = expand(document.value, env, notes)
+    if full.missing:
+        notes.warn((*at, "value"), f"{unset(full.missing)}: {name} is off")
+        return replace(key, off=True)
+    if full.malformed:
+        notes.refuse((*at, "value"), "holds a ${ that is not ${NAME}")
+    elif not fits_header(full.text):
+        notes.refuse((*at, "value"), "holds characters that a header cannot carry")
+    return replace(key, value=full.text)
+
+
+def fits_header(text: str) -> bool:
+    return text.isascii() and text.isprintable()

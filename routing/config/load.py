@@ -1,0 +1,92 @@
+"""Finding and reading the configuration file: pure but for the one read, and quick enough for every change of the file.
+
+1. A file gives a whole configuration or one ConfigError with all its problems; nothing in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from routing.config.build import build
+from routing.config.check import validate
+from routing.config.environment import override
+from routing.config.imports import normalise
+from routing.config.notes import Notes
+from routing.config.source import MAX_CHARS, Items, Table, parse
+from routing.config.values import Config
+from routing.errors import ConfigError
+
+FILE_NAME = "mitm-config.yaml"
+
+
+def find(option: str, addon_folder: Path, cwd: Path) -> Path:
+    """The file that `--set routecodex_config` names, else the one beside the addon's folder, else the one in `cwd`."""
+    if option:
+        chosen = cwd / Path(option).expanduser()
+        if not chosen.is_file():
+            raise ConfigError(f"{chosen}: there is no such file (routecodex_config names it)")
+        return chosen
+    places = (addon_folder.parent / FILE_NAME, cwd / FILE_NAME)
+    for place in places:
+        if place.is_file():
+            return place
+    looked = " and ".join(dict.fromkeys(str(place.parent) for place in places))
+    raise ConfigError(f"no {FILE_NAME} in {looked}: put one there, or start with --set routecodex_config=PATH")
+
+
+def load(path: Path, env: Mapping[str, str]) -> Config:
+    """Plugins that the file names relatively lie beside it."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(4 * MAX_CHARS + 1)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or 'unknown reason'}") from None
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{path.name}:{line}: not UTF-8 text") from None
+    config = read(text, name=path.name, env=env)
+    return replace(config, plugins=tuple(str(path.parent / Path(plugin).expanduser()) for plugin in config.plugins))
+
+
+def read(text: str, *, name: str, env: Mapping[str, str]) -> Config:
+    root = parse(text, name=name)
+    notes = Notes(name, root)
+    _hide_secrets(root, notes)
+    normalise(root, notes)
+    override(root, env, notes)
+    document = validate(root, notes)
+    if document is None or notes.refused:
+        raise notes.error()
+    config = build(document, env, notes)
+    if notes.refused:
+        raise notes.error()
+    return replace(config, warnings=notes.warnings)
+
+
+_SECRET_PLACES = frozenset({"auth", "apiKey", "apiKeys", "headers", "store"})
+_OPEN_PLACES = frozenset({"alias", "type"})
+
+
+def _hide_secrets(root: Table, notes: Notes) -> None:
+    """Whatever stands where credentials stand shows in no message, unless the file itself uses the word as a name."""
+    names: set[str] = set()
+    secrets: set[str] = set()
+
+    def walk(node: object, secret: bool) -> None:
+        if isinstance(node, Table):
+            names.update(node)
+            for key, value in node.items():
+                walk(value, (secret or key in _SECRET_PLACES) and key not in _OPEN_PLACES)
+        elif isinstance(node, Items):
+            for value in node:
+                walk(value, secret)
+        elif secret and isinstance(node, str):
+            secrets.add(node)
+
+    walk(root, False)
+    for secret in secrets - names:
+        notes.hide(secret)

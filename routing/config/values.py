@@ -1,0 +1,67 @@
+"""The whole configuration as the rest of the program sees it. Plain values; no secret shows in a repr."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from routing.router.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class FinishReasons:
+    tool_use_message_stop: Literal["always", "never"] = "always"
+    """`never`: no `message_stop` after `tool_use`. Real clients hang on that; kept for those who ask for it."""
+    content_filter: Literal["stop_sequence", "refusal"] = "stop_sequence"
+    """What `content_filter` becomes in the Messages dialect."""
+    log: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ntp:
+    enabled: bool = True
+    servers: tuple[str, ...] = ("time.google.com", "time.cloudflare.com", "pool.ntp.org")
+    timeout_ms: int = 800
+    stale_after_ms: int = 21_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    retention_ms: int = 1_200_000
+    due_window_ms: int = 60_000
+    tick_ms: int = 60_000
+    """0: no regular clean-up."""
+    hold_non_streaming: bool = True
+    hold_max_ms: int = 60_000
+    ntp: Ntp = field(default_factory=Ntp)
+
+
+@dataclass(frozen=True, slots=True)
+class StopSettings:
+    enabled: bool = True
+    max_total_s: float = 900.0
+    identical_rounds: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    registry: Registry
+    intercept_hosts: tuple[str, ...]
+    """Exact names in lower case, or `*.example.com` for every name below."""
+    allow_remote_clients: bool = False
+    first_byte_s: float = 120.0
+    idle_s: float = 300.0
+    derive: Literal["routing", "all", "off"] = "routing"
+    """For which features a call without a session id gets a derived one."""
+    store: str = field(default="files", repr=False)
+    """`files`, or a redis:// address (which may hold a password)."""
+    retention_days: int = 30
+    max_attempts: int = 6
+    finish_reasons: FinishReasons = field(default_factory=FinishReasons)
+    clock: Clock | None = None
+    """None: switched off."""
+    stop: StopSettings = field(default_factory=StopSettings)
+    empty_reply: bool = False
+    """The built-in plugin of that name: an answer with neither text nor calls is asked for once more."""
+    plugins: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,352 @@
+"""Decides what happens to one call: answered here, refused, or sent on, and where.
+
+A call comes in three steps, so that only the middle one may wait for a disk:
+`read` (what is it, who sent it) → `obey` (its tags, the session's state) → `decide` (a `Reply` of our own or a `Plan`).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from routing import upstream
+from routing.config import Config
+from routing.dialects import answers, calls
+from routing.dialects.echo import EchoFailure, delay_of, echo_answer
+from routing.dialects.estimate import count_answer, estimate_tokens
+from routing.errors import RouteCodexError
+from routing.redact import Redactor
+from routing.router.attempts import Attempts
+from routing.router.balance import Rotation
+from routing.router.choose import Decision, Wish, choose
+from routing.router.classify import classify
+from routing.router.features import read_features
+from routing.router.registry import ECHO, ORIGIN, Provider
+from routing.sessions.clients import identify
+from routing.sessions.derive import derive_session
+from routing.sessions.state import SessionState, Sticky
+from routing.sessions.store import FileStore, SessionKey
+from routing.sessions.typed import Typed, typed_messages
+from routing.stop_message.texts import read_text
+from routing.tags.cleaning import clean
+from routing.tags.obey import Orders, fingerprint, orders_for
+from routing.tags.scan import strip
+from routing.tags.status import describe, local_answer
+from routing.tags.typed_tags import only_tags, tags_of
+from routing.turn.plan import Clocks, Memory, Plan
+from routing.turn.turn import Limits
+from routing.upstream import Received
+from routing.values import Answer, Call, Caller, Dialect, Endpoint, Kind, Target
+
+DISABLE_STICKY = "x-routecodex-disable-sticky"
+ROUTE_HINT = "x-routecodex-route"
+_REMEMBERED = 10_000
+_EARLY_HEAD_S = 30.0
+_WHOLE_ANSWER_S = 600.0
+"""A whole JSON answer is silent until it is complete; clients themselves wait this long."""
+_COUNTING_HOSTS = frozenset({"api.anthropic.com", "generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com"})
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Recent(Generic[K, V]):
+    """Remembers the newest entries."""
+
+    def __init__(self, most: int = _REMEMBERED) -> None:
+        self._most = most
+        self._entries: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, key: K) -> V | None:
+        return self._entries.get(key)
+
+    def put(self, key: K, value: V) -> None:
+        self._entries.pop(key, None)
+        self._entries[key] = value
+        if len(self._entries) > self._most:
+            self._entries.popitem(last=False)
+
+
+@dataclass(slots=True)
+class Learned(Memory):
+    """What the running server remembers of its calls, beside what it learned of its keys."""
+
+    pins: Recent[tuple[SessionKey, str], Target] = field(default_factory=Recent)
+    """Where the hops of one user message go: the prompt cache lives at that key."""
+    chains: Recent[str, tuple[SessionKey, Target]] = field(default_factory=Recent)
+    """Responses API: whose answer an id is, and where it lives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer of our own."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    comment: str
+    delay_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A call, and who sent it."""
+
+    received: Received
+    call: Call
+    caller: Caller
+    typed: tuple[Typed, ...]
+    key: SessionKey
+    """Whose state is in force."""
+    obeys: bool
+    """Tags may give orders in this call."""
+    tagged: bool
+    """The newest typed message holds tags, and they may give orders."""
+
+    @property
+    def newest(self) -> Typed | None:
+        return self.typed[-1] if self.typed else None
+
+    @property
+    def mark(self) -> str:
+        """Tells the newest typed message from all others of its session."""
+        newest = self.newest
+        return fingerprint(newest.ordinal, newest.words, self.caller.prompt) if newest else ""
+
+
+@dataclass(slots=True)
+class Desk:
+    config: Config
+    store: FileStore
+    learned: Learned
+    clocks: Clocks
+    user_folder: Path
+    note: Callable[[str], None] = lambda line: None
+    hide: Redactor = field(init=False)
+
+    def __post_init__(self) -> None:
+        providers = self.config.registry.providers.values()
+        secrets = [key.value for provider in providers for key in provider.keys]
+        secrets += [value for provider in providers for value in provider.headers.values()]
+        self.hide = Redactor(secrets)
+        self.learned.health.settings = self.config.registry.health
+
+    # What is it, and who sent it
+
+    def read(self, received: Received) -> Reading:
+        call = calls.read_call(received.body, received.endpoint)
+        caller = identify(call, received.headers, received.path, received.host)
+        typed = tuple(typed_messages(call))
+        derived = None
+        if caller.session is None and caller.conversation is None and self.config.derive != "off":
+            derived = derive_session(call, caller, received.credential)
+            caller = replace(caller, session=derived, derived=derived is not None)
+        obeys = caller.kind is Kind.MAIN and not call.structured and received.endpoint.action == "generate"
+        tagged = obeys and bool(typed) and bool(tags_of(typed[-1]))
+        return Reading(received, call, caller, typed, self._key(received, call, caller), obeys, tagged)
+
+    def _key(self, received: Received, call: Call, caller: Caller) -> SessionKey:
+        if caller.session is not None and not caller.derived:
+            return SessionKey("session", caller.session)
+        if caller.conversation is not None:
+            return SessionKey("conversation", caller.conversation)
+        earlier = self.learned.chains.get(call.previous_id) if call.previous_id else None
+        if earlier is not None:
+            return earlier[0]
+        if caller.session is not None:
+            return SessionKey("session", caller.session)
+        return SessionKey("chain", received.id)
+
+    # Its tags
+
+    def obey(self, reading: Reading) -> Orders:
+        """Waits for the disk where the message gives orders; otherwise only looks."""
+        if not reading.tagged:
+            return Orders(self.store.load(reading.key))
+        obeyed: list[Orders] = []
+
+        def change(state: SessionState) -> SessionState:
+            obeyed.append(self._orders(reading, state))
+            return obeyed[-1].state
+
+        self.store.update(reading.key, change)
+        return obeyed[-1]
+
+    def _orders(self, reading: Reading, state: SessionState) -> Orders:
+        return orders_for(
+            reading.newest,
+            state,
+            self.config.registry,
+            prompt_id=reading.caller.prompt,
+            now_ms=round(self.clocks.wall() * 1000),
+            client_model=reading.call.model,
+            read_text=lambda relative: read_text(relative, self.user_folder),
+            stop_enabled=self.config.stop.enabled,
+            clock_enabled=self.config.clock is not None,
+        )
+
+    def forget_sticky(self, reading: Reading, sticky: Sticky | None) -> None:
+        """Waits for the disk. The sticky target is used up; one that was set meanwhile stays."""
+        self.store.update(reading.key, lambda state: state.with_(sticky=None) if state.sticky == sticky else state)
+
+    # What happens to it
+
+    def decide(self, reading: Reading, orders: Orders) -> Reply | Plan:
+        call, newest = reading.call, reading.newest
+        answers_itself = reading.tagged and newest is not None and only_tags(newest)
+        clean(call, reading.typed)
+        if answers_itself:
+            return self._local_answer(reading, orders)
+        estimate = estimate_tokens(call)
+        wish = self._wish(reading, orders, estimate)
+        if reading.received.endpoint.action == "count":
+            return self._count(reading, wish, estimate)
+        decision = self._choose(reading, wish)
+        if decision.target.provider == ECHO:
+            return self._echo(reading, decision)
+        return self._plan(reading, wish, decision, estimate)
+
+    def _wish(self, reading: Reading, orders: Orders, estimate: int) -> Wish:
+        call, received = reading.call, reading.received
+        typed_text = strip(reading.newest.words) if reading.newest else None
+        features = read_features(call, estimate, typed_text)
+        hint = received.headers.get(ROUTE_HINT) or None
+        earlier = self.learned.chains.get(call.previous_id) if call.previous_id else None
+        pinned = earlier[1] if earlier else self.learned.pins.get((reading.key, reading.mark))
+        return Wish(
+            features=features,
+            classified=classify(features, self.config.registry.classifier, call.model, route_hint=hint),
+            state=orders.state,
+            force=orders.force,
+            client_model=call.model,
+            disable_sticky=received.headers.get(DISABLE_STICKY, "").strip().lower() in ("1", "true", "yes", "on"),
+            pinned=pinned,
+            tokens=estimate,
+        )
+
+    def _choose(self, reading: Reading, wish: Wish, rotation: Rotation | None = None) -> Decision:
+        """The first choice that speaks the tool's dialect; where none does, the first of all: its refusal says why."""
+        registry, health = self.config.registry, self.learned.health
+        rotation = rotation or self.learned.rotation
+        now = self.clocks.monotonic()
+        first = decision = choose(wish, registry, health, rotation, now)
+        while decision.target.provider != ECHO and not upstream.speaks(
+            registry.providers[decision.target.provider], reading.received
+        ):
+            wish = replace(wish, excluded=wish.excluded | {decision.target})
+            try:
+                decision = choose(wish, registry, health, rotation, now)
+            except RouteCodexError:
+                return first
+        return decision
+
+    def _plan(self, reading: Reading, wish: Wish, decision: Decision, estimate: int, *, counting: bool = False) -> Plan:
+        return Plan(
+            received=reading.received,
+            call=reading.call,
+            wish=wish,
+            decision=decision,
+            registry=self.config.registry,
+            memory=self.learned,
+            clocks=self.clocks,
+            attempts=Attempts(self.config.max_attempts, self.learned.budget, self.config.registry.health.wait_for_same_key_s),
+            estimate=estimate,
+            hide=self.hide,
+            on_answer=lambda target, id: self._remember(reading, target, id),
+            counting=counting,
+            note=self.note,
+        )
+
+    def _remember(self, reading: Reading, target: Target, id: str | None) -> None:
+        if reading.obeys and reading.mark:
+            self.learned.pins.put((reading.key, reading.mark), target)
+        if id is not None and reading.call.endpoint.dialect is Dialect.RESPONSES:
+            self.learned.chains.put(id, (reading.key, target))
+
+    def limits(self, plan: Plan) -> Limits:
+        """What goes home alone keeps the client's own patience."""
+        first_byte = self.config.first_byte_s
+        if plan.at_home_alone or not plan.call.stream:
+            first_byte = max(first_byte, _WHOLE_ANSWER_S)
+        return Limits(first_byte, self.config.idle_s, None if plan.at_home_alone else _EARLY_HEAD_S)
+
+    # Answers of our own
+
+    def _local_answer(self, reading: Reading, orders: Orders) -> Reply:
+        lines = [*orders.lines, *orders.ignored]
+        if orders.status or not lines:
+            named = reading.caller.session if not reading.caller.derived else None
+            lines += describe(orders.state, derived=reading.caller.derived, session=named)
+        if reading.key.prefix == "chain" and orders.lines:
+            lines.append("This tool names no session, so that holds for this request only.")
+        return self._answer(reading, Answer(local_answer(lines)), "answered by RouteCodex")
+
+    def _echo(self, reading: Reading, decision: Decision) -> Reply:
+        comment = f"echo · {decision.route}: {decision.reason}"
+        echoed = echo_answer(reading.call)
+        self._remember(reading, decision.target, None)
+        if isinstance(echoed, EchoFailure):
+            return self._error(reading.received.endpoint, echoed.status, echoed.message, echoed.code, {}, comment)
+        return replace(self._answer(reading, echoed, comment), delay_s=delay_of(reading.call))
+
+    def _count(self, reading: Reading, wish: Wish, estimate: int) -> Reply | Plan:
+        """The target's own count where it has one, else our estimate."""
+        decision = self._choose(reading, wish, Rotation())
+        provider = self.config.registry.providers[decision.target.provider]
+        if decision.target.provider == ORIGIN or _counts(provider, reading.received):
+            return self._plan(reading, wish, decision, estimate, counting=True)
+        target = replace(decision.target, model=decision.target.model or reading.call.model)
+        tokens = self.learned.calibration.apply(target, estimate)
+        body = count_answer(reading.received.endpoint.dialect, tokens)
+        return Reply(200, (("content-type", "application/json"),), body, f"{tokens} tokens, estimated by RouteCodex for {target}")
+
+    def _answer(self, reading: Reading, answer: Answer, comment: str) -> Reply:
+        call, endpoint = reading.call, reading.received.endpoint
+        created = int(self.clocks.wall())
+        headers = tuple(answers.headers_for(call.stream, endpoint.json_array).items())
+        if call.stream:
+            pieces = answers.write_stream(
+                endpoint.dialect,
+                answer,
+                id=reading.received.id,
+                model=call.model,
+                created=created,
+                include_usage=_wants_usage(call),
+                json_array=endpoint.json_array,
+                envelope=endpoint.envelope,
+            )
+            return Reply(200, headers, b"".join(pieces), comment)
+        body = answers.write_answer(
+            endpoint.dialect, answer, id=reading.received.id, model=call.model, created=created, envelope=endpoint.envelope
+        )
+        return Reply(200, headers, body, comment)
+
+    def refuse(self, endpoint: Endpoint | None, error: RouteCodexError) -> Reply:
+        """Our own no, in the client's dialect."""
+        dialect_endpoint = endpoint or Endpoint(Dialect.CHAT)
+        return self._error(dialect_endpoint, error.status, error.message, error.code, error.details, f"refused: {error.message}")
+
+    def _error(self, endpoint: Endpoint, status: int, message: str, code: str, details: dict[str, object], comment: str) -> Reply:
+        body = answers.write_error(
+            endpoint.dialect, status, self.hide.text(message), code, details, json_array=endpoint.json_array
+        )
+        headers = (("content-type", "application/json"), ("x-should-retry", "false"))
+        return Reply(status, headers, body, self.hide.text(comment))
+
+
+def _counts(provider: Provider, received: Received) -> bool:
+    url = provider.endpoints.get(received.endpoint.dialect)
+    if url is None:
+        return False
+    return provider.count_tokens if provider.count_tokens is not None else url.host in _COUNTING_HOSTS
+
+
+def _wants_usage(call: Call) -> bool:
+    options = call.body.get("stream_options")
+    return isinstance(options, dict) and options.get("include_usage") is True
+
+
+__all__ = ["Desk", "Learned", "Plan", "Reading", "Recent", "Reply"]

@@ -1,0 +1,185 @@
+"""OpenAI's Chat Completions: reading a call, editing it, writing it for a target.
+
+A message's tool calls stand behind its content as the slots -2, -3, …; thinking beside the content has no slot of its own (-1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from routing import jsonbytes
+from routing.dialects.calls.editing import (
+    Shape,
+    content_of,
+    edited,
+    edits_by_message,
+    items_in,
+    joined_text,
+    json_text,
+    list_in,
+    loose_text,
+    object_in,
+    objects_in,
+    read_body,
+    take_exchange,
+    text_in,
+    untouched,
+    without,
+    without_deep,
+)
+from routing.values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
+
+_SHAPE = Shape("content", {"type": "text"})
+_ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "tool": "tool", "function": "tool"}
+
+_FOREIGN_FIELDS = frozenset(
+    {
+        "user",
+        "metadata",  # session and prompt ids
+        "safety_identifier",
+        "prompt_cache_key",  # a session id with every client seen
+        "prompt_cache_retention",
+        "session_id",
+        "store",  # asks for keeping at the client's own account
+        "service_tier",
+    }
+)
+"""Top-level fields that stay at the host the client called."""
+_FOREIGN_SEALS = frozenset({"extra_content", "thought_signature"})
+"""Gemini's signatures, as its OpenAI-compatible interface writes them into tool calls."""
+_CACHE = ("cache_control",)
+"""Known to a few hosts only, refused by others."""
+
+
+def read_call(raw: bytes, endpoint: Endpoint) -> Call:
+    body = read_body(raw)
+    return Call(
+        endpoint=endpoint,
+        raw=raw,
+        body=body,
+        model=text_in(body, "model"),
+        stream=body.get("stream") is True,
+        messages=_views(body),
+        tools=_tool_names(body),
+        structured=loose_text(object_in(body, "response_format"), "type").startswith("json"),
+        forced_tools=body.get("tool_choice", body.get("function_call")) not in (None, "auto"),
+    )
+
+
+def edit_texts(call: Call, edits: Mapping[tuple[int, int], str]) -> None:
+    items = items_in(call.body, "messages")
+    for index, texts in edits_by_message(call, edits).items():
+        items[index], _ = edited(items[index], "content", texts)
+        call.messages[index] = _view(index, items[index])
+        call.changed = True
+
+
+def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection[int]) -> bool:
+    taken = take_exchange(items_in(call.body, "messages"), call.messages, asked, answered, typed_slots, _SHAPE)
+    if taken is None:
+        return False
+    call.body["messages"] = taken.items
+    call.messages[:] = _views(call.body)
+    call.changed = True
+    return True
+
+
+def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = ()) -> bytes:
+    if untouched(call, model, foreign=foreign):
+        return call.raw
+    body = _scrubbed(call.body, own) if foreign else dict(call.body)
+    if model:
+        body["model"] = model
+    return jsonbytes.dumps(body)
+
+
+def _views(body: JsonObject) -> list[Message]:
+    return [_view(index, item) for index, item in enumerate(items_in(body, "messages"))]
+
+
+def _view(index: int, item: JsonObject) -> Message:
+    role = _ROLES.get(text_in(item, "role"), "system")
+    content = content_of(item, "content")
+    if role == "tool":
+        result = ToolResult(loose_text(item, "tool_call_id") or loose_text(item, "name"), joined_text(content))
+        return Message(role, [result], index)
+    parts: list[Part] = []
+    if thinking := loose_text(item, "reasoning_content") or loose_text(item, "reasoning"):
+        parts.append(Thinking(thinking))
+    if isinstance(content, str):
+        parts.append(Text(content))
+    else:
+        parts.extend(_part(slot, raw) for slot, raw in enumerate(content))
+    parts.extend(_tool_calls(item))
+    return Message(role, parts, index)
+
+
+def _part(slot: int, raw: object) -> Part:
+    if not isinstance(raw, dict):
+        return Other(slot)
+    kind = raw.get("type")
+    read = _PARTS.get(kind) if isinstance(kind, str) else None
+    return read(raw, slot) if read else Other(slot)
+
+
+def _text(raw: JsonObject, slot: int) -> Part:
+    text = raw.get("text")
+    return Text(text, slot) if isinstance(text, str) else Other(slot)
+
+
+_PARTS: dict[str, Callable[[JsonObject, int], Part]] = {
+    "text": _text,
+    "image_url": lambda raw, slot: Media("image", slot),
+    "input_audio": lambda raw, slot: Media("audio", slot),
+    "video": lambda raw, slot: Media("video", slot),
+    "video_url": lambda raw, slot: Media("video", slot),
+    "file": lambda raw, slot: Media("file", slot),
+    "thinking": lambda raw, slot: Thinking(loose_text(raw, "thinking"), slot),
+}
+
+
+def _tool_calls(item: JsonObject) -> list[Part]:
+    calls: list[Part] = []
+    for position, raw in enumerate(objects_in(item, "tool_calls")):
+        function, custom = object_in(raw, "function"), object_in(raw, "custom")
+        # a custom tool takes free text, which is not JSON yet
+        arguments = json_text({"input": loose_text(custom, "input")}) if custom else loose_text(function, "arguments")
+        calls.append(ToolCall(loose_text(raw, "id"), loose_text(function or custom, "name"), arguments, -2 - position))
+    if not calls and (old := object_in(item, "function_call")):
+        calls.append(ToolCall("", loose_text(old, "name"), loose_text(old, "arguments"), -2))
+    return calls
+
+
+def _tool_names(body: JsonObject) -> tuple[str, ...]:
+    declared = [
+        loose_text(object_in(tool, "function", "custom"), "name") or loose_text(tool, "name") or loose_text(tool, "type")
+        for tool in objects_in(body, "tools")
+    ]
+    old = [loose_text(function, "name") for function in objects_in(body, "functions")]
+    return tuple(name for name in declared + old if name)
+
+
+def _scrubbed(source: JsonObject, own: Collection[str]) -> JsonObject:
+    body = without(source, _FOREIGN_FIELDS)
+    if isinstance(body.get("tools"), list):
+        body["tools"] = [without(tool, _CACHE) if isinstance(tool, dict) else tool for tool in list_in(body, "tools")]
+    body["messages"] = [_foreign_message(item, own) for item in items_in(body, "messages")]
+    return body
+
+
+def _foreign_message(old: JsonObject, own: Collection[str]) -> JsonObject:
+    item = without(old, _CACHE)
+    content = item.get("content")
+    if isinstance(content, list):
+        item["content"] = [without(part, _CACHE) if isinstance(part, dict) else part for part in content]
+    if "tool_calls" in item:
+        item["tool_calls"] = without_deep(item["tool_calls"], _FOREIGN_SEALS)
+    if isinstance(item.get("reasoning_details"), list):
+        item["reasoning_details"] = [entry for entry in objects_in(item, "reasoning_details") if not _is_sealed(entry, own)]
+    return without(item, ("extra_content", "thought_signature"))
+
+
+def _is_sealed(entry: JsonObject, own: Collection[str]) -> bool:
+    """A piece of reasoning that somebody signed or encrypted, and not this target."""
+    seal = entry.get("signature") or entry.get("data")
+    return bool(seal) and not (isinstance(seal, str) and seal in own)

@@ -1,0 +1,243 @@
+"""What the dialects share: checked reading of JSON, and edits of message lists that leave everything else as it was.
+
+1. A part or message that changes is replaced by a new object; objects that stay are never written to.
+2. No message is left without content: where everything would go, `PLACEHOLDER` stays.
+3. A cache mark outlives its part: it moves to a neighbour that has none.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from routing import jsonbytes
+from routing.errors import BadCall
+from routing.values import Call, Dialect, JsonObject, Message, Text, ToolResult
+
+PLACEHOLDER = "continue"
+DEEPEST = 200
+_CACHE = "cache_control"
+_UNMARKABLE = ("thinking", "redacted_thinking")
+
+
+def read_body(raw: bytes) -> JsonObject:
+    """The JSON object a client sent; BadCall for anything else, or nested deeper than `DEEPEST`."""
+    value = jsonbytes.loads(raw)
+    if not isinstance(value, dict):
+        raise BadCall("The request body is not a JSON object")
+    level: list[object] = [value]
+    for _ in range(DEEPEST):
+        level = [
+            child
+            for parent in level
+            for child in (parent.values() if isinstance(parent, dict) else cast("list[object]", parent))
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return value
+    raise BadCall(f"The request body is nested deeper than {DEEPEST} levels")
+
+
+def inner_body(call: Call) -> JsonObject:
+    """The object that holds the conversation: the body itself, but for Gemini's envelope and its counting form."""
+    if call.endpoint.dialect is not Dialect.GEMINI:
+        return call.body
+    return unwrapped(call.body, envelope=call.endpoint.envelope)
+
+
+def unwrapped(body: JsonObject, *, envelope: bool) -> JsonObject:
+    inner = body.get("request" if envelope else "generateContentRequest")
+    if isinstance(inner, dict):
+        return inner
+    if envelope:
+        raise BadCall("The request body has no `request` object")
+    return body
+
+
+def items_in(body: JsonObject, key: str) -> list[JsonObject]:
+    """The message list; BadCall where it is not a list of objects."""
+    items = body.get(key)
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise BadCall(f"`{key}` is not a list of objects")
+    return cast("list[JsonObject]", items)
+
+
+def text_in(source: JsonObject, key: str, default: str = "") -> str:
+    """A text field that must be text where it is given."""
+    value = source.get(key)
+    if value is None:
+        return default
+    if not isinstance(value, str):
+        raise BadCall(f"`{key}` is not a string")
+    return value
+
+
+def loose_text(source: JsonObject, key: str) -> str:
+    """A text field of a part; what is not text counts as empty."""
+    value = source.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def object_in(source: JsonObject, *keys: str) -> JsonObject:
+    """The first of these fields that holds an object; an empty object where none does."""
+    for key in keys:
+        value = source.get(key)
+        if isinstance(value, dict):
+            return value
+    return {}
+
+
+def list_in(source: JsonObject, *keys: str) -> list[object]:
+    for key in keys:
+        value = source.get(key)
+        if isinstance(value, list):
+            return value
+    return []
+
+
+def objects_in(source: JsonObject, *keys: str) -> list[JsonObject]:
+    return [entry for entry in list_in(source, *keys) if isinstance(entry, dict)]
+
+
+def json_text(value: object) -> str:
+    return jsonbytes.dumps(value).decode()
+
+
+def joined_text(content: object) -> str:
+    """The text of a tool's result: a string, or the text parts of a list."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
+    return ""
+
+
+def content_of(item: JsonObject, key: str) -> str | list[object]:
+    """A message's content; nothing is an empty list, and what is neither text nor list is a BadCall."""
+    content = item.get(key)
+    if content is None:
+        return []
+    if not isinstance(content, str | list):
+        raise BadCall(f"`{key}` of a message is neither text nor a list")
+    return content
+
+
+def edits_by_message(call: Call, edits: Mapping[tuple[int, int], str]) -> dict[int, dict[int, str]]:
+    """Message index → slot → new text, for the edits that name a text part and change it."""
+    found: dict[int, dict[int, str]] = {}
+    for index in {index for index, _ in edits}:
+        if not 0 <= index < len(call.messages):
+            continue
+        texts = {part.slot: part.text for part in call.messages[index].parts if isinstance(part, Text)}
+        changes = {slot: edits[index, slot] for slot, old in texts.items() if edits.get((index, slot), old) != old}
+        if changes:
+            found[index] = changes
+    return found
+
+
+def edited(item: JsonObject, key: str, texts: Mapping[int, str]) -> tuple[JsonObject, list[int]]:
+    """The message with new texts, and the slots that were taken out because their new text is empty."""
+    content = item.get(key)
+    if not isinstance(content, list):
+        return {**item, key: texts[-1] if texts[-1].strip() else PLACEHOLDER}, []
+    parts: list[object] = [{**part, "text": texts[slot]} if slot in texts else part for slot, part in enumerate(content)]
+    gone = [slot for slot in range(len(parts)) if slot in texts and not texts[slot].strip()]
+    if len(gone) == len(parts):
+        parts[gone[0]] = {**content[gone[0]], "text": PLACEHOLDER}
+        del gone[0]
+    left_out = set(gone)
+    heirs = [slot for slot, part in enumerate(parts) if slot not in left_out and _can_carry_mark(part)]
+    for slot in gone:
+        place = bisect(heirs, slot)
+        # the part before it; the first one behind it where there is none before
+        _hand_on(_mark_of(content[slot]), parts, heirs[max(place - 1, 0)] if heirs else None)
+    return {**item, key: [part for slot, part in enumerate(parts) if slot not in left_out]}, gone
+
+
+def _mark_of(part: object) -> object:
+    return part.get(_CACHE) if isinstance(part, dict) else None
+
+
+def _can_carry_mark(part: object) -> bool:
+    return isinstance(part, dict) and part.get("type") not in _UNMARKABLE
+
+
+def _hand_on(mark: object, parts: list[object], heir: int | None) -> None:
+    """Give a cache mark to a part; one that has its own keeps it."""
+    if mark is not None and heir is not None and _mark_of(parts[heir]) is None:
+        parts[heir] = {**cast(JsonObject, parts[heir]), _CACHE: mark}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a dialect writes a message: the field of its content, and what stands before the text of a text part."""
+
+    key: str
+    text_part: Mapping[str, object]
+
+    def as_parts(self, content: object) -> list[object]:
+        if isinstance(content, str):
+            return [{**self.text_part, "text": content}]
+        return list(content) if isinstance(content, list) else []
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A history without one exchange; `moved` slots of the question now stand at `at` of the item `receiver`."""
+
+    items: list[JsonObject]
+    receiver: int
+    moved: tuple[int, ...]
+    at: int
+
+
+def take_exchange(
+    items: list[JsonObject], views: list[Message], asked: int, answered: int, typed: Collection[int], shape: Shape
+) -> Taken | None:
+    """The history without the typed parts of `asked` and without `answered`; None where no user message follows them."""
+    if not 0 <= asked < answered < len(items) or (views[asked].role, views[answered].role) != ("user", "assistant"):
+        return None
+    following = next((view.index for view in views[answered + 1 :] if view.role == "user"), None)
+    if following is None:
+        return None
+    question = items[asked].get(shape.key)
+    parts = shape.as_parts(question)
+    is_typed = {0: -1 in typed} if isinstance(question, str) else {slot: slot in typed for slot in range(len(parts))}
+    moved = tuple(slot for slot, yes in is_typed.items() if not yes)
+    receiver, at = items[following], 0
+    if moved:
+        kept = [parts[slot] for slot in moved]
+        removed = [part for slot, part in enumerate(parts) if is_typed[slot]] + shape.as_parts(items[answered].get(shape.key))
+        heir = next((slot for slot in reversed(range(len(kept))) if _can_carry_mark(kept[slot])), None)
+        for part in reversed(removed):
+            _hand_on(_mark_of(part), kept, heir)
+        old = shape.as_parts(receiver.get(shape.key))
+        # results of tools come first in their message
+        while at < len(views[following].parts) and isinstance(views[following].parts[at], ToolResult):
+            at += 1
+        receiver = {**receiver, shape.key: [*old[:at], *kept, *old[at:]]}
+    between = range(asked + 1, answered)
+    stay = [items[index] for index in between if views[index].role != "system"]
+    system = [items[index] for index in between if views[index].role == "system"]
+    ahead = [*items[:asked], *stay, *items[answered + 1 : following]]
+    return Taken([*ahead, receiver, *system, *items[following + 1 :]], len(ahead), moved, at)
+
+
+def untouched(call: Call, model: str, *, foreign: bool) -> bool:
+    """The target may have the client's own bytes."""
+    return not call.changed and not foreign and model in ("", call.model)
+
+
+def without(source: JsonObject, keys: Collection[str]) -> JsonObject:
+    return {key: value for key, value in source.items() if key not in keys}
+
+
+def without_deep(value: object, keys: Collection[str]) -> object:
+    """The value without these fields, at any depth (the depth of a call is bounded)."""
+    if isinstance(value, dict):
+        return {key: without_deep(child, keys) for key, child in value.items() if key not in keys}
+    if isinstance(value, list):
+        return [without_deep(child, keys) for child in value]
+    return value

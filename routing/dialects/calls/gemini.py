@@ -1,0 +1,218 @@
+"""Google's generateContent, plain or in the envelope of Code Assist: reading a call, editing it, writing it for a target.
+
+The interface takes field names in camelCase and in snake_case; so does this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from routing import jsonbytes
+from routing.dialects.calls.editing import (
+    Shape,
+    content_of,
+    edited,
+    edits_by_message,
+    inner_body,
+    items_in,
+    joined_text,
+    json_text,
+    loose_text,
+    object_in,
+    objects_in,
+    read_body,
+    take_exchange,
+    text_in,
+    unwrapped,
+    without,
+)
+from routing.values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
+
+_SHAPE = Shape("parts", {})
+_ROLES: dict[str, Role] = {"user": "user", "function": "user", "model": "assistant"}
+_DECLARED = ("functionDeclarations", "function_declarations")
+_SCHEMAS = (
+    "responseSchema",
+    "response_schema",
+    "responseJsonSchema",
+    "response_json_schema",
+    "_responseJsonSchema",
+)
+_SIGNATURES = ("thoughtSignature", "thought_signature")
+_COUNTED = "generateContentRequest"
+"""What a call for a count may wrap the conversation in."""
+
+_FOREIGN_FIELDS = frozenset({"labels", "session_id", "sessionId", "user_prompt_id"})
+"""Fields of the call that stay at the host the client called. Its envelope (project, prompt id) stays whole."""
+_NO_SIGNATURE = "skip_thought_signature_validator"
+"""What Google's interface accepts instead of a signature on a function call that another model made."""
+
+
+def read_call(raw: bytes, endpoint: Endpoint) -> Call:
+    body = read_body(raw)
+    inner = unwrapped(body, envelope=endpoint.envelope)
+    config = object_in(inner, "generationConfig", "generation_config")
+    choice = object_in(object_in(inner, "toolConfig", "tool_config"), "functionCallingConfig", "function_calling_config")
+    mime = loose_text(config, "responseMimeType") or loose_text(config, "response_mime_type")
+    return Call(
+        endpoint=endpoint,
+        raw=raw,
+        body=body,
+        model=(endpoint.model or text_in(body, "model") or text_in(inner, "model")).removeprefix("models/"),
+        stream=endpoint.stream is True,
+        messages=_views(inner),
+        system=_system_text(inner),
+        tools=_tool_names(inner),
+        structured="json" in mime or any(config.get(name) is not None for name in _SCHEMAS),
+        forced_tools=loose_text(choice, "mode").upper() in ("ANY", "NONE"),
+    )
+
+
+def edit_texts(call: Call, edits: Mapping[tuple[int, int], str]) -> None:
+    for index, texts in edits_by_message(call, edits).items():
+        items = items_in(inner_body(call), "contents")
+        items[index], _ = edited(items[index], "parts", texts)
+        call.messages[index] = _view(index, items[index])
+        call.changed = True
+
+
+def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection[int]) -> bool:
+    inner = inner_body(call)
+    if not call.messages:
+        return False
+    taken = take_exchange(items_in(inner, "contents"), call.messages, asked, answered, typed_slots, _SHAPE)
+    if taken is None:
+        return False
+    inner["contents"] = taken.items
+    call.messages[:] = _views(inner)
+    call.changed = True
+    return True
+
+
+def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = ()) -> bytes:
+    """An envelope belongs to the host the client called: any other host gets what was in it.
+
+    A plain call's model is in its path; the body changes only where it names one as well.
+    """
+    if not foreign:
+        body = call.body if model in ("", call.model) else _renamed(call.body, model)
+        return call.raw if body is call.body and not call.changed else jsonbytes.dumps(body)
+    inner = _scrubbed(inner_body(call), own)
+    if call.endpoint.envelope:
+        return jsonbytes.dumps(without(inner, ("model",)))
+    whole = inner if inner_body(call) is call.body else {**call.body, _COUNTED: inner}
+    return jsonbytes.dumps(_renamed(whole, model))
+
+
+def _renamed(body: JsonObject, model: str) -> JsonObject:
+    """The body for another model, where it names one."""
+    for wrap in (_COUNTED, "request"):
+        nested = object_in(body, wrap)
+        if model and "model" in nested:
+            body = {**body, wrap: _renamed(nested, model)}
+    if not model or "model" not in body:
+        return body
+    prefix = "models/" if loose_text(body, "model").startswith("models/") else ""
+    return {**body, "model": prefix + model.removeprefix("models/")}
+
+
+def _views(inner: JsonObject) -> list[Message]:
+    return [_view(index, item) for index, item in enumerate(items_in(inner, "contents"))] if "contents" in inner else []
+
+
+def _view(index: int, item: JsonObject) -> Message:
+    content = content_of(item, "parts")
+    parts: list[Part] = [Text(content)] if isinstance(content, str) else [_part(*pair) for pair in enumerate(content)]
+    return Message(_ROLES.get(text_in(item, "role", "user"), "system"), parts, index)
+
+
+def _part(slot: int, raw: object) -> Part:
+    if not isinstance(raw, dict):
+        return Other(slot)
+    if isinstance(text := raw.get("text"), str):
+        return Thinking(text, slot) if raw.get("thought") is True else Text(text, slot)
+    for key, read in _PARTS.items():
+        if isinstance(value := raw.get(key), dict):
+            return read(value, slot)
+    return Other(slot)
+
+
+def _call(raw: JsonObject, slot: int) -> Part:
+    name = loose_text(raw, "name")
+    return ToolCall(loose_text(raw, "id") or name, name, json_text(raw.get("args") or {}), slot)
+
+
+def _result(raw: JsonObject, slot: int) -> Part:
+    response = object_in(raw, "response")
+    text = loose_text(response, "output") or json_text(response)
+    return ToolResult(loose_text(raw, "id") or loose_text(raw, "name"), text, slot)
+
+
+def _media(raw: JsonObject, slot: int) -> Part:
+    mime = loose_text(raw, "mimeType") or loose_text(raw, "mime_type")
+    match mime.partition("/")[0]:
+        case "image":
+            return Media("image", slot)
+        case "audio":
+            return Media("audio", slot)
+        case "video":
+            return Media("video", slot)
+        case _:
+            return Media("file", slot)
+
+
+_PARTS: dict[str, Callable[[JsonObject, int], Part]] = {
+    "functionCall": _call,
+    "function_call": _call,
+    "functionResponse": _result,
+    "function_response": _result,
+    "inlineData": _media,
+    "inline_data": _media,
+    "fileData": _media,
+    "file_data": _media,
+}
+
+
+def _system_text(inner: JsonObject) -> str:
+    given = inner.get("systemInstruction", inner.get("system_instruction"))
+    if isinstance(given, dict):
+        given = given.get("parts")
+    return joined_text([given] if isinstance(given, dict) else given)
+
+
+def _tool_names(inner: JsonObject) -> tuple[str, ...]:
+    """Functions by name; what Google itself brings (`googleSearch`) by its field."""
+    names: list[str] = []
+    for tool in objects_in(inner, "tools"):
+        names.extend(loose_text(function, "name") for function in objects_in(tool, *_DECLARED))
+        names.extend(key for key in tool if key not in _DECLARED)
+    return tuple(name for name in names if name)
+
+
+def _scrubbed(source: JsonObject, own: Collection[str]) -> JsonObject:
+    inner = without(source, _FOREIGN_FIELDS)
+    if "contents" in inner:
+        inner["contents"] = [item for old in items_in(inner, "contents") if (item := _foreign_message(old, own)) is not None]
+    return inner
+
+
+def _foreign_message(item: JsonObject, own: Collection[str]) -> JsonObject | None:
+    """None for an answer that was nothing but sealed thinking."""
+    content = item.get("parts")
+    if not isinstance(content, list):
+        return item
+    parts = [kept for part in content if (kept := _foreign_part(part, own)) is not None]
+    return {**item, "parts": parts} if parts or not content else None
+
+
+def _foreign_part(part: object, own: Collection[str]) -> object:
+    """None where nothing remains that another model could use."""
+    seals = [part[key] for key in _SIGNATURES if key in part] if isinstance(part, dict) else []
+    if not isinstance(part, dict) or all(isinstance(seal, str) and seal in own for seal in seals):
+        return part
+    bare = without(part, _SIGNATURES)
+    if "functionCall" in bare or "function_call" in bare:
+        return {**bare, _SIGNATURES[0]: _NO_SIGNATURE}
+    if bare.get("thought") is True or bare.get("text") == "" or not bare:
+        return None
+    return bare

@@ -1,0 +1,247 @@
+"""OpenAI's Responses: reading a call, editing it, writing it for a target.
+
+1. Every input item is one message; an input that is one string is one user message.
+2. A client's lists that run parallel to a content list (Codex says what each part is) keep in step with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from routing import jsonbytes
+from routing.dialects.calls.editing import (
+    PLACEHOLDER,
+    Shape,
+    Taken,
+    content_of,
+    edited,
+    edits_by_message,
+    items_in,
+    joined_text,
+    json_text,
+    list_in,
+    loose_text,
+    object_in,
+    objects_in,
+    read_body,
+    take_exchange,
+    text_in,
+    untouched,
+    without,
+    without_deep,
+)
+from routing.values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
+
+_SHAPE = Shape("content", {"type": "input_text"})
+_ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
+_METADATA = "internal_chat_message_metadata_passthrough"
+_KINDS = "content_item_kinds"
+_PARALLEL = {_KINDS: "unknown", "content_item_metadata": {}}
+"""Lists with one entry for each content part, and the entry of a part that nothing is known of."""
+
+_FOREIGN_FIELDS = frozenset(
+    {
+        "client_metadata",  # installation, session, thread, turn
+        "prompt_cache_key",  # a session id with every client seen
+        "prompt_cache_retention",
+        "safety_identifier",
+        "user",
+        "metadata",
+        "previous_response_id",  # lives at the account that made it
+        "conversation",
+        "service_tier",
+    }
+)
+"""Top-level fields that stay at the host the client called. (`store` travels: its absence would mean yes.)"""
+_FOREIGN_INCLUDES = ("reasoning.encrypted_content",)
+_FOREIGN_ITEMS = ("reasoning", "compaction", "compaction_summary", "context_compaction")
+"""Items that are left out whole where they are sealed."""
+_FOREIGN_SEALS = frozenset({"encrypted_content", _METADATA})
+
+
+def read_call(raw: bytes, endpoint: Endpoint) -> Call:
+    body = read_body(raw)
+    carried = [tool for item in list_in(body, "input") if isinstance(item, dict) for tool in _carried_tools(item)]
+    return Call(
+        endpoint=endpoint,
+        raw=raw,
+        body=body,
+        model=text_in(body, "model"),
+        stream=body.get("stream") is True,
+        messages=_views(body),
+        system=loose_text(body, "instructions"),
+        tools=tuple(_tool_names([*objects_in(body, "tools"), *carried])),
+        structured=loose_text(object_in(object_in(body, "text"), "format"), "type").startswith("json"),
+        forced_tools=body.get("tool_choice") not in (None, "auto"),
+        previous_id=text_in(body, "previous_response_id") or None,
+    )
+
+
+def edit_texts(call: Call, edits: Mapping[tuple[int, int], str]) -> None:
+    for index, texts in edits_by_message(call, edits).items():
+        call.changed = True
+        if isinstance(call.body.get("input"), str):
+            call.body["input"] = texts[-1] if texts[-1].strip() else PLACEHOLDER
+            call.messages[:] = _views(call.body)
+            continue
+        items = items_in(call.body, "input")
+        item, gone = edited(items[index], "content", texts)
+        items[index] = _shrunk(item, frozenset(gone)) if gone else item
+        call.messages[index] = _view(index, items[index])
+
+
+def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection[int]) -> bool:
+    if not isinstance(call.body.get("input"), list):
+        return False
+    items = items_in(call.body, "input")
+    taken = take_exchange(items, call.messages, asked, answered, typed_slots, _SHAPE)
+    if taken is None:
+        return False
+    taken.items[taken.receiver] = _with_moved(taken, object_in(items[asked], _METADATA))
+    call.body["input"] = taken.items
+    call.messages[:] = _views(call.body)
+    call.changed = True
+    return True
+
+
+def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = ()) -> bytes:
+    if untouched(call, model, foreign=foreign):
+        return call.raw
+    body = _scrubbed(call.body, own) if foreign else dict(call.body)
+    if model:
+        body["model"] = model
+    return jsonbytes.dumps(body)
+
+
+def _views(body: JsonObject) -> list[Message]:
+    given = body.get("input")
+    if isinstance(given, str):
+        return [Message("user", [Text(given)], 0)]
+    return [] if given is None else [_view(index, item) for index, item in enumerate(items_in(body, "input"))]
+
+
+def _view(index: int, item: JsonObject) -> Message:
+    kind = text_in(item, "type", "message")
+    if kind == "message":
+        return _message(index, item)
+    if kind in _CALLS:
+        call = ToolCall(loose_text(item, "call_id") or loose_text(item, "id"), *_CALLS[kind](item))
+        return Message("assistant", [call], index)
+    if kind.endswith("_output"):
+        return Message("tool", [ToolResult(loose_text(item, "call_id"), _output_text(item.get("output")))], index)
+    if kind == "reasoning":
+        texts = [joined_text(item.get("summary")), joined_text(item.get("content"))]
+        return Message("assistant", [Thinking("\n".join(text for text in texts if text))], index)
+    role = _ROLES.get(loose_text(item, "role"), "assistant" if kind.endswith("_call") else "system")
+    return Message(role, [Other()], index)
+
+
+def _message(index: int, item: JsonObject) -> Message:
+    content = content_of(item, "content")
+    parts: list[Part] = [Text(content)] if isinstance(content, str) else [_part(*pair) for pair in enumerate(content)]
+    kinds = list_in(object_in(item, _METADATA), _KINDS)
+    hint = tuple(kind if isinstance(kind, str) else "" for kind in kinds)
+    return Message(_ROLES.get(text_in(item, "role"), "system"), parts, index, hint)
+
+
+def _part(slot: int, raw: object) -> Part:
+    if not isinstance(raw, dict):
+        return Other(slot)
+    kind = raw.get("type")
+    read = _PARTS.get(kind) if isinstance(kind, str) else None
+    return read(raw, slot) if read else Other(slot)
+
+
+def _text(raw: JsonObject, slot: int) -> Part:
+    text = raw.get("text")
+    return Text(text, slot) if isinstance(text, str) else Other(slot)
+
+
+_PARTS: dict[str, Callable[[JsonObject, int], Part]] = {
+    "input_text": _text,
+    "output_text": _text,
+    "text": _text,
+    "input_image": lambda raw, slot: Media("image", slot),
+    "input_audio": lambda raw, slot: Media("audio", slot),
+    "input_video": lambda raw, slot: Media("video", slot),
+    "input_file": lambda raw, slot: Media("file", slot),
+    "reasoning_text": lambda raw, slot: Thinking(loose_text(raw, "text"), slot),
+}
+
+_CALLS: dict[str, Callable[[JsonObject], tuple[str, str]]] = {
+    "function_call": lambda item: (loose_text(item, "name"), loose_text(item, "arguments")),
+    "custom_tool_call": lambda item: (loose_text(item, "name"), json_text({"input": loose_text(item, "input")})),
+    "local_shell_call": lambda item: ("local_shell", json_text(item.get("action", {}))),
+    "shell_call": lambda item: ("shell", json_text(item.get("action", {}))),
+    "apply_patch_call": lambda item: ("apply_patch", json_text(item.get("operation", {}))),
+}
+"""Item type → name and arguments. A custom tool takes free text, which becomes the field `input`."""
+
+
+def _output_text(output: object) -> str:
+    return json_text(output) if isinstance(output, dict) else joined_text(output)
+
+
+def _carried_tools(item: JsonObject) -> list[JsonObject]:
+    """Tools that are declared in the input list (Codex)."""
+    return objects_in(item, "tools") if item.get("type") == "additional_tools" else []
+
+
+def _tool_names(tools: Iterable[JsonObject]) -> Iterable[str]:
+    """A namespace counts as the tools it holds: calls name those."""
+    for tool in tools:
+        if tool.get("type") == "namespace":
+            yield from _tool_names(objects_in(tool, "tools"))
+        elif name := loose_text(tool, "name") or loose_text(tool, "type"):
+            yield name
+
+
+def _with_parallel(item: JsonObject, change: Callable[[list[object], str], list[object]]) -> JsonObject:
+    """The item with every list changed that runs parallel to its content."""
+    metadata = object_in(item, _METADATA)
+    lists = {key: change(list_in(metadata, key), key) for key in _PARALLEL if isinstance(metadata.get(key), list)}
+    return {**item, _METADATA: {**metadata, **lists}} if lists else item
+
+
+def _shrunk(item: JsonObject, gone: Collection[int]) -> JsonObject:
+    return _with_parallel(item, lambda old, _: [entry for slot, entry in enumerate(old) if slot not in gone])
+
+
+def _with_moved(taken: Taken, source: JsonObject) -> JsonObject:
+    """The receiver of the moved parts, told what they are."""
+
+    def grown(old: list[object], key: str) -> list[object]:
+        known = list_in(source, key)
+        arrived = [known[slot] if slot < len(known) else _PARALLEL[key] for slot in taken.moved]
+        return [*old[: taken.at], *arrived, *old[taken.at :]]
+
+    return _with_parallel(taken.items[taken.receiver], grown) if taken.moved else taken.items[taken.receiver]
+
+
+def _scrubbed(source: JsonObject, own: Collection[str]) -> JsonObject:
+    body = without(source, _FOREIGN_FIELDS)
+    if "include" in body:
+        body["include"] = [name for name in list_in(body, "include") if name not in _FOREIGN_INCLUDES]
+        if not body["include"]:
+            del body["include"]
+    if isinstance(body.get("input"), list):
+        body["input"] = [_foreign_item(item, own) for item in items_in(body, "input") if not _is_left_out(item, own)]
+    return body
+
+
+def _is_left_out(item: JsonObject, own: Collection[str]) -> bool:
+    kind, seal = item.get("type"), item.get("encrypted_content")
+    if kind == "item_reference":
+        return True
+    return kind in _FOREIGN_ITEMS and bool(seal) and not (isinstance(seal, str) and seal in own)
+
+
+def _foreign_item(item: JsonObject, own: Collection[str]) -> JsonObject:
+    seal = item.get("encrypted_content")
+    if isinstance(seal, str) and seal in own:
+        return without(item, (_METADATA,))
+    item = without(item, _FOREIGN_SEALS)
+    return {
+        key: without_deep(value, _FOREIGN_SEALS) if key in ("content", "action", "results") else value
+        for key, value in item.items()
+    }

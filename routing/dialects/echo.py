@@ -1,0 +1,137 @@
+"""The built-in provider `echo`: answers without a network, from the call alone, the same call always with the same answer.
+
+It repeats the newest text that a person typed, or reports the tool results behind it. A line of that text may tell it more:
+
+    echo: say TEXT            answer TEXT (several lines add up)
+    echo: call NAME {json}    call a tool (several lines: several calls)
+    echo: stop length         end with this finish reason (stop, length, content_filter, or any dialect's own word)
+    echo: fail 429 [message]  fail with this HTTP status
+    echo: slow SECONDS        `delay_of` tells the caller to wait first, at most a minute
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from routing.dialects.fields import read_object
+from routing.dialects.finish import read_finish
+from routing.values import Answer, Call, FinishReason, Message, Text, ToolCall, ToolResult, Usage
+
+LONGEST_DELAY_S = 60.0
+
+_ORDER = re.compile(r"^[ \t\"'>]*echo:[ \t]*(say|call|stop|fail|slow)\b(.*)$", re.MULTILINE | re.IGNORECASE)
+_WRAPPER = re.compile(r"\s*<([A-Za-z][\w-]{0,60})[^<>]{0,200}>")
+_NOTHING = "(nothing to echo)"
+
+
+@dataclass(frozen=True, slots=True)
+class EchoFailure:
+    """The text asked for an error."""
+
+    status: int
+    message: str
+    code: str = "ECHO_FAILURE"
+
+
+@dataclass(frozen=True, slots=True)
+class _Newest:
+    text: str
+    results: tuple[ToolResult, ...]
+
+
+def echo_answer(call: Call) -> Answer | EchoFailure:
+    newest = _newest(call)
+    orders = list(_orders(newest.text))
+    said: list[str] = []
+    calls: list[ToolCall] = []
+    finish: FinishReason = "stop"
+    before = sum(isinstance(part, ToolCall) for message in call.messages for part in message.parts)
+    for verb, rest in orders:
+        match verb:
+            case "fail":
+                return _failure(rest)
+            case "say":
+                said.append(rest)
+            case "stop":
+                finish = read_finish(rest.split(maxsplit=1)[0] if rest else "stop") or "stop"
+            case "call":
+                name, _, arguments = rest.partition(" ")
+                asked = _arguments(arguments)
+                if name and asked is not None:
+                    calls.append(ToolCall(f"call_echo_{before + len(calls) + 1}", name, asked))
+                else:
+                    said.append(f"echo cannot call {rest!r}: write `echo: call NAME {{json object}}`")
+    text = "\n".join(said)
+    if not orders:
+        text = "\n".join(f"The tool answered: {result.text}" for result in newest.results) or newest.text.strip() or _NOTHING
+    elif not text and not calls:
+        text = "ok"
+    reason: FinishReason = "tool_calls" if calls else "stop" if finish == "tool_calls" else finish
+    return Answer(text, tuple(calls), reason, Usage(_tokens(len(call.raw)), _tokens(_length(text, calls))))
+
+
+def delay_of(call: Call) -> float:
+    """Seconds that the text asks to wait before the answer; 0 where it asks for nothing."""
+    rest = next((rest for verb, rest in _orders(_newest(call).text) if verb == "slow"), "")
+    try:
+        seconds = float(rest)
+    except ValueError:
+        return 0.0
+    return min(max(seconds, 0.0), LONGEST_DELAY_S) if math.isfinite(seconds) else 0.0
+
+
+def _newest(call: Call) -> _Newest:
+    """The last message with typed text or tool results. What a tool wraps around its own text was typed by nobody."""
+    results: list[ToolResult] = []
+    typed = ""
+    for message in reversed(call.messages):
+        found = [part for part in message.parts if isinstance(part, ToolResult)]
+        if results and not found:
+            break
+        results[:0] = found
+        typed = typed or (_typed(message) if message.role == "user" else "")
+        if typed and not results:
+            break
+    return _Newest(typed, tuple(results))
+
+
+def _typed(message: Message) -> str:
+    texts = [part.text for part in message.parts if isinstance(part, Text) and not _wrapped(part.text)]
+    return "\n".join(text for text in texts if text.strip())
+
+
+def _wrapped(text: str) -> bool:
+    opening = _WRAPPER.match(text)
+    return opening is not None and text.rstrip().endswith(f"</{opening[1]}>")
+
+
+def _orders(text: str) -> Iterator[tuple[str, str]]:
+    quoted = text.strip()
+    if len(quoted) > 1 and quoted[0] == quoted[-1] == '"':
+        text = quoted[1:-1]
+    for found in _ORDER.finditer(text):
+        yield found[1].lower(), found[2].strip()
+
+
+def _arguments(text: str) -> str | None:
+    """JSON text of an object, as it was typed; None where it is none."""
+    text = text.strip() or "{}"
+    return text if read_object(text.encode("utf-8", "surrogatepass")) is not None else None
+
+
+def _failure(rest: str) -> EchoFailure:
+    number, _, message = rest.partition(" ")
+    status = int(number) if re.fullmatch(r"[45]\d\d", number, re.ASCII) else 500
+    return EchoFailure(status, message.strip() or f"echo was told to fail with {status}")
+
+
+def _length(text: str, calls: list[ToolCall]) -> int:
+    return len(text) + sum(len(call.name) + len(call.arguments) for call in calls)
+
+
+def _tokens(characters: int) -> int:
+    """About four characters each."""
+    return (characters + 3) // 4

@@ -1,0 +1,81 @@
+"""Fields of foreign JSON, each read as the type it must have or as nothing; no function here raises.
+
+Also the one search for an object inside bytes that were cut anywhere (`found_objects`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from routing.errors import RouteCodexError
+from routing.jsonbytes import loads
+from routing.values import JsonObject
+
+_WINDOW = 16 * 1024
+"""No object that `found_objects` looks for is longer."""
+_DECODER = json.JSONDecoder()
+
+
+def read_json(raw: bytes) -> object:
+    """The value, or None where `raw` is not JSON."""
+    try:
+        return loads(raw)
+    except RouteCodexError:
+        return None
+
+
+def read_object(raw: bytes) -> JsonObject | None:
+    value = read_json(raw)
+    return value if isinstance(value, dict) else None
+
+
+def object_of(value: object) -> JsonObject:
+    """The object; an empty one where it is anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def list_of(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def text_of(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def count_of(value: object) -> int:
+    """A number of tokens: never negative, never a boolean."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    return int(value) if 0 <= value < 1e15 else 0
+
+
+def arguments_of(text: str) -> JsonObject:
+    """A tool's arguments as the object that some dialects want; text that is none is kept under one name, not lost."""
+    if not text.strip():
+        return {}
+    value = read_json(text.encode("utf-8", "surrogatepass"))
+    return value if isinstance(value, dict) else {"arguments": text}
+
+
+def pieces_of(text: str) -> Iterator[str]:
+    """Text in the pieces that a stream carries: short ones, but never more than about a hundred."""
+    size = max(24, len(text) // 96 + 1)
+    for start in range(0, len(text), size):
+        yield text[start : start + size]
+
+
+def found_objects(raw: bytes, name: str, *, last_first: bool = False) -> Iterator[JsonObject]:
+    """Every whole object that stands behind `"name":` in bytes that may be cut at both ends.
+
+    Quotes inside JSON strings are escaped, so text that talks about `"name"` is never taken for it.
+    """
+    places = [match.end() for match in re.finditer(rb'(?<!\\)"' + re.escape(name.encode()) + rb'"\s*:\s*(?=\{)', raw)]
+    for place in reversed(places) if last_first else places:
+        try:
+            value, _ = _DECODER.raw_decode(raw[place : place + _WINDOW].decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            yield value

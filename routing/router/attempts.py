@@ -1,0 +1,229 @@
+"""What to do when a provider failed: ask another, wait and ask the same, or give up.
+
+1. An attempt is repeated only before the first byte of the answer went to the client, and never once the client has gone.
+2. A call makes at most `max_attempts` attempts; all calls together keep at most a fifth of those in flight in repetition.
+3. Giving up before the first byte hands back the first provider's own error.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from enum import StrEnum
+from typing import TypeAlias
+
+from routing.router.health import DAY_S, Fault, fault_of
+from routing.values import Headers, ProviderError, Target
+
+RETRYABLE = frozenset({401, 402, 403, 408, 425, 429, 500, 502, 503, 504, 529})
+
+
+@dataclass(slots=True)
+class RetryBudget:
+    """How many calls may be repeating an attempt at the same time. Bad times make few calls slow, not all of them many."""
+
+    share: float = 0.2
+    floor: int = 3
+    calls: int = 0
+    """In flight."""
+    retrying: int = 0
+    """Of these, repeating an attempt that no provider has answered yet."""
+
+    def begin(self) -> None:
+        self.calls += 1
+
+    def end(self) -> None:
+        self.calls = max(0, self.calls - 1)
+
+    def may_retry(self) -> bool:
+        return self.retrying < max(self.floor, int(self.share * self.calls))
+
+
+@dataclass(frozen=True, slots=True)
+class TryNext:
+    excluded: frozenset[Target]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitThenSame:
+    """The same target once more: its prompt cache is worth the wait."""
+
+    seconds: float
+
+
+class Why(StrEnum):
+    """Why no other attempt is made."""
+
+    BEGUN = "the answer had begun"
+    CLIENT_GONE = "the client has gone"
+    FINAL = "the error is not one to repeat"
+    ENOUGH = "as many attempts as allowed"
+    BUDGET = "too many calls are being repeated at once"
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    first_error: ProviderError
+    """The first provider's; once the answer had begun, the one that broke it."""
+    why: Why
+
+
+Next: TypeAlias = TryNext | WaitThenSame | GiveUp
+
+
+@dataclass(slots=True)
+class Attempts:
+    """The attempts of one call. `settled` when a provider answers, `done` when the call is over."""
+
+    max_attempts: int
+    budget: RetryBudget
+    wait_for_same_key_s: float = 5.0
+    made: int = 0
+    excluded: frozenset[Target] = frozenset()
+    first_error: ProviderError | None = None
+    _waited: dict[Target, int] = field(default_factory=dict)
+    _retrying: bool = False
+    _over: bool = False
+
+    def __post_init__(self) -> None:
+        self.budget.begin()
+
+    def after(
+        self,
+        target: Target,
+        error: ProviderError,
+        *,
+        sent_to_client: bool,
+        client_gone: bool,
+        sole: bool = False,
+        ready_in_s: float | None = None,
+    ) -> Next:
+        """The attempt at `target` failed. `sole`: there is nobody to fail over to; `ready_in_s`: what health says of it."""
+        self.made += 1
+        self.first_error = self.first_error or error
+        why = self._why_not(error, sent_to_client=sent_to_client, client_gone=client_gone)
+        if why is not None:
+            self.settled()
+            return GiveUp(error if why is Why.BEGUN else self.first_error, why)
+        if not self._retrying:
+            self._retrying = True
+            self.budget.retrying += 1
+        wait = self._wait(target, error, ready_in_s if sole else None, sole=sole)
+        if wait is not None:
+            self._waited[target] = self._waited.get(target, 0) + 1
+            return WaitThenSame(wait)
+        self.excluded |= {target}
+        return TryNext(self.excluded)
+
+    def settled(self) -> None:
+        """A provider answers (or nobody is asked again): the place in the budget is free."""
+        if self._retrying:
+            self._retrying = False
+            self.budget.retrying -= 1
+
+    def done(self) -> None:
+        self.settled()
+        if not self._over:
+            self._over = True
+            self.budget.end()
+
+    def _why_not(self, error: ProviderError, *, sent_to_client: bool, client_gone: bool) -> Why | None:
+        if client_gone:
+            return Why.CLIENT_GONE
+        if sent_to_client:
+            return Why.BEGUN
+        if not retryable(error):
+            return Why.FINAL
+        if self.made >= self.max_attempts:
+            return Why.ENOUGH
+        return None if self._retrying or self.budget.may_retry() else Why.BUDGET
+
+    def _wait(self, target: Target, error: ProviderError, ready_in_s: float | None, *, sole: bool) -> float | None:
+        """Seconds after which the same target is worth asking again, if it is."""
+        waited = self._waited.get(target, 0)
+        hint = error.retry_after_s
+        match fault_of(error):
+            case Fault.RATE:
+                worth = waited == 0 or sole
+                hint = ready_in_s if hint is None else hint
+            case Fault.NETWORK | Fault.SERVER | Fault.NOBODY if sole:
+                worth = waited < len(SOLE_PAUSES_S)
+                hint = max(hint or 0.0, SOLE_PAUSES_S[waited]) if worth else None
+            case _:
+                worth = False
+        return hint if worth and hint is not None and 0 <= hint <= self.wait_for_same_key_s else None
+
+
+SOLE_PAUSES_S = (0.5, 2.0)
+"""A target without a stand-in is asked again after these, when the connection broke or its server stumbled."""
+
+
+def retryable(error: ProviderError) -> bool:
+    """Another attempt may go better. An error inside an HTTP 200 counts."""
+    return error.network or error.quota or error.status in RETRYABLE or error.status < 300 or fault_of(error) is Fault.AUTH
+
+
+# --- how long a provider asks us to wait -------------------------------------------------------------------------------
+
+_NUMBER = re.compile(r"[0-9]{1,18}(?:\.[0-9]{0,18})?", re.ASCII)
+_DURATION = re.compile(r"(?:([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|[hms]))", re.ASCII)
+_UNIT_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_VALUE_LIMIT = 64
+
+
+def retry_after(headers: Headers, now_wall: float) -> float | None:
+    """Seconds within [0, 86400], or None where nothing usable is said. A rate limit's reset counts only where nothing remains."""
+    direct = (
+        _number(headers.get("retry-after-ms"), 0.001),
+        _number(headers.get("retry-after")),
+        _date(headers.get("retry-after"), now_wall),
+    )
+    found = next((seconds for seconds in direct if seconds is not None), None)
+    if found is None:
+        resets = (_reset(value, now_wall) for name, value in headers.items() if _is_spent(name, headers))
+        found = max((seconds for seconds in resets if seconds is not None), default=None)
+    return None if found is None else min(max(found, 0.0), DAY_S)
+
+
+def _is_spent(name: str, headers: Headers) -> bool:
+    """`x-ratelimit-reset-tokens` and the like, with nothing left of that kind."""
+    if "ratelimit" not in name or "reset" not in name:
+        return False
+    return (headers.get(name.replace("reset", "remaining")) or "").strip() == "0"
+
+
+def _number(value: str | None, unit_s: float = 1.0) -> float | None:
+    text = (value or "").strip()[: _VALUE_LIMIT + 1]
+    return float(text) * unit_s if _NUMBER.fullmatch(text) else None
+
+
+def _date(value: str | None, now_wall: float) -> float | None:
+    """An HTTP date or an ISO 8601 one. A date gone by means now."""
+    text = (value or "").strip()
+    if not 10 <= len(text) <= _VALUE_LIMIT:
+        return None
+    for read in (parsedate_to_datetime, datetime.fromisoformat):
+        try:
+            moment = read(text)
+            if moment.tzinfo is None:
+                moment = moment.replace(tzinfo=UTC)
+            return max(0.0, moment.timestamp() - now_wall)
+        except (ValueError, TypeError, IndexError, OverflowError):
+            continue
+    return None
+
+
+def _reset(value: str, now_wall: float) -> float | None:
+    """Seconds, an epoch in seconds or milliseconds, `6m0s`, or a date."""
+    number = _number(value)
+    if number is not None:
+        if number > 1e11:
+            number /= 1000
+        return max(0.0, number - now_wall) if number > 1e9 else number
+    text = value.strip()[: _VALUE_LIMIT + 1]
+    pieces = list(_DURATION.finditer(text))
+    if pieces and "".join(piece[0] for piece in pieces) == text:
+        return sum(float(piece[1]) * _UNIT_S[piece[2]] for piece in pieces)
+    return _date(value, now_wall)

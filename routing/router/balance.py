@@ -1,0 +1,100 @@
+"""Taking turns: among the models of a pool first, then among the keys of the model whose turn it is.
+
+1. Keys of one model of one provider form a group, so a provider with three keys gets no larger share than one with a single key.
+2. Everything is deterministic: the same candidates and the same `Rotation` give the same choice.
+3. A pinned target that is still a candidate wins, and no turn is counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from routing.values import Target
+
+Mode: TypeAlias = Literal["priority", "round-robin", "weighted", "sticky"]
+
+WHEELS = 1024
+"""Rotations remembered at most; the ones idle longest start anew."""
+
+
+@dataclass(slots=True)
+class Rotation:
+    """Whose turn it is. `wheels` holds the running weights of each rotation, `kept` the target a sticky pool stays with."""
+
+    wheels: dict[str, dict[str, float]] = field(default_factory=dict)
+    kept: dict[str, Target] = field(default_factory=dict)
+
+    def turn(self, wheel: str, weights: Mapping[str, float]) -> str:
+        """Smooth weighted round-robin: each gains its weight, the highest goes and pays the sum of all."""
+        before = self.wheels.pop(wheel, {})
+        now = {name: before.get(name, 0.0) + weight for name, weight in weights.items()}
+        chosen = max(now, key=lambda name: now[name])
+        now[chosen] -= sum(weights.values())
+        # Who is resting keeps nothing for later: coming back, it takes its turns, not those it missed.
+        self.wheels[wheel] = now
+        _bound(self.wheels)
+        return chosen
+
+    def keep(self, pool: str, target: Target) -> None:
+        self.kept.pop(pool, None)
+        self.kept[pool] = target
+        _bound(self.kept)
+
+
+def _bound(remembered: dict[str, dict[str, float]] | dict[str, Target]) -> None:
+    while len(remembered) > WHEELS:
+        del remembered[next(iter(remembered))]
+
+
+def balance(
+    candidates: Sequence[Target],
+    rotation: Rotation,
+    pool: str,
+    *,
+    mode: Mode = "round-robin",
+    weights: Mapping[str, float] | None = None,
+    pinned: Target | None = None,
+) -> Target:
+    """One of `candidates` (at least one). `pool` names whose turns these are."""
+    if pinned is not None and pinned in candidates:
+        return pinned
+    if mode == "sticky" and (kept := rotation.kept.get(pool)) is not None and kept in candidates:
+        return kept
+    weights = weights or {}
+    groups: dict[tuple[str, str], list[Target]] = {}
+    for target in candidates:
+        groups.setdefault(target.group, []).append(target)
+    group = next(iter(groups)) if mode == "priority" else _group_in_turn(groups, rotation, pool, weights)
+    chosen = _key_in_turn(groups[group], rotation, pool, weights)
+    if mode == "sticky":
+        rotation.keep(pool, chosen)
+    return chosen
+
+
+def _group_in_turn(
+    groups: Mapping[tuple[str, str], Sequence[Target]], rotation: Rotation, pool: str, weights: Mapping[str, float]
+) -> tuple[str, str]:
+    by_name = {repr(group): group for group in groups}
+    shares = {name: _weight(weights, f"{group[0]}.{group[1]}", group[0]) for name, group in by_name.items()}
+    return by_name[rotation.turn(pool, _some_positive(shares))]
+
+
+def _key_in_turn(targets: Sequence[Target], rotation: Rotation, pool: str, weights: Mapping[str, float]) -> Target:
+    by_key = {target.key: target for target in targets}
+    shares = {key: _weight(weights, f"{target.provider}.{key}") for key, target in by_key.items()}
+    return by_key[rotation.turn(f"{pool} {targets[0].group!r}", _some_positive(shares))]
+
+
+def _weight(weights: Mapping[str, float], *names: str) -> float:
+    found: Iterable[float] = (weights[name] for name in names if name in weights)
+    weight = next(iter(found), 1.0)
+    return weight if math.isfinite(weight) and weight >= 0 else 1.0
+
+
+def _some_positive(shares: dict[str, float]) -> dict[str, float]:
+    """Weight 0 means never, as long as there is anybody else."""
+    positive = {name: share for name, share in shares.items() if share > 0}
+    return positive or dict.fromkeys(shares, 1.0)

@@ -1,0 +1,190 @@
+"""Who could serve a call: the targets of the routes, of a tag or of the allowed providers, without what is switched off.
+
+1. Every target that comes out of here is in the registry: a declared provider, one of its keys, one of its models.
+2. Nothing that the session disabled or the configuration switched off comes out of here.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from routing.errors import disabled, not_found
+from routing.router.balance import Mode
+from routing.router.classify import Classified
+from routing.router.features import Features
+from routing.router.registry import Pool, Provider, Registry
+from routing.sessions.state import EMPTY, SessionState
+from routing.values import Target
+
+ALLOW = "allow"
+"""The route of targets that are only used because their provider is on the session's list."""
+
+
+class Force(Protocol):
+    """`<**p.m**>`: the target of this user message."""
+
+    @property
+    def provider(self) -> str: ...
+    @property
+    def key(self) -> str | None: ...
+    @property
+    def model(self) -> str | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Forced:
+    provider: str
+    key: str | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Everything about a call that matters for the choice."""
+
+    features: Features
+    classified: Classified
+    state: SessionState = EMPTY
+    force: Force | None = None
+    client_model: str = ""
+    excluded: frozenset[Target] = frozenset()
+    """Failed for this call already."""
+    disable_sticky: bool = False
+    pinned: Target | None = None
+    """Where the earlier hops of this user message went."""
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """Targets that are tried before the next tier's; members are allowed and enabled, whatever their health."""
+
+    route: str
+    name: str
+    members: tuple[Target, ...]
+    mode: Mode = "round-robin"
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The candidates for one wish."""
+
+    wish: Wish
+    registry: Registry
+
+    def routed(self) -> Iterator[Tier]:
+        """The pools of the routes that the call was classified for."""
+        return (tier for route in self.wish.classified.routes for tier in self.tiers(route))
+
+    def tiers(self, route: str) -> Iterator[Tier]:
+        for pool in self.registry.routes.get(route, ()):
+            members = (target for target in self._expanded(pool) if self.allows(target.provider) and not self._off(target))
+            yield Tier(route, pool.id, tuple(dict.fromkeys(members)), pool.mode, pool.weights)
+
+    def elsewhere(self) -> Iterator[Tier]:
+        """What the list of allowed providers opens beyond the call's own routes: other routes, then their models directly."""
+        for route in self.registry.routes:
+            if route not in self.wish.classified.routes:
+                yield from self.tiers(route)
+        providers = [self.registry.providers[name] for name in self.wish.state.allowed if name in self.registry.providers]
+        best = [(provider, fitting(provider, self.wish.client_model)) for provider in providers]
+        others = [(provider, model) for provider, first in best for model in provider.models if model != first]
+        for name, pairs in (("the model that fits", best), ("other declared models", others)):
+            targets = (target for provider, model in pairs for target in of_keys(provider, None, model))
+            yield Tier(ALLOW, name, tuple(target for target in targets if not self._off(target)))
+
+    def sticky(self) -> Tier | None:
+        """Without members where the target was removed from the configuration or all of it is switched off."""
+        sticky = self.wish.state.sticky
+        if sticky is None or self.wish.disable_sticky:
+            return None
+        members: tuple[Target, ...] = ()
+        provider = self.registry.providers.get(sticky.provider)
+        if provider is not None:
+            model = declared(provider, sticky.model) if sticky.model else fitting(provider, self.wish.client_model)
+            members = self._named(provider, sticky.key, model) if model is not None else ()
+        return Tier("sticky", str(sticky), members)
+
+    def named(self, route: str, name: str, key: str | None, model: str | None) -> Tier:
+        """What somebody insists on; refuses with the seed's sentences where it is unknown or disabled."""
+        full = ".".join(part for part in (name, key, model) if part)
+        provider = self.registry.providers.get(name)
+        if provider is None:
+            raise not_found(full, known=nearest(name, self.registry.providers))
+        if not provider.enabled or name in self.wish.state.disabled_providers:
+            raise disabled(name)
+        if key and provider.key(key) is None:
+            raise not_found(full, known=nearest(key, (entry.alias for entry in provider.keys)))
+        found = declared(provider, model) if model else fitting(provider, self.wish.client_model)
+        if found is None:
+            raise not_found(full, known=nearest(model or "", provider.models))
+        if self._model_off(provider, found):
+            raise disabled(f"{name}.{found}")
+        members = self._named(provider, key, found)
+        if not members:
+            raise disabled(f"{name}.{key}" if key else name)
+        return Tier(route, full, members)
+
+    def allows(self, provider: str) -> bool:
+        return not self.wish.state.allowed or provider in self.wish.state.allowed
+
+    def _named(self, provider: Provider, key: str | None, model: str) -> tuple[Target, ...]:
+        """That key; or the keys that the routes hold for the model; or, where none does, all keys of the provider."""
+        targets = of_keys(provider, key, model)
+        if not key:
+            pools = (pool for tiers in self.registry.routes.values() for pool in tiers)
+            routed = {target for pool in pools for target in self._expanded(pool)}
+            targets = [target for target in targets if target in routed] or targets
+        return tuple(target for target in targets if not self._off(target))
+
+    def _expanded(self, pool: Pool) -> Iterator[Target]:
+        """The pool's targets as the registry knows them: real keys, declared models."""
+        for target in pool.targets:
+            provider = self.registry.providers.get(target.provider)
+            if provider is None:
+                continue
+            model = declared(provider, target.model) if target.model else fitting(provider, self.wish.client_model)
+            if model is not None:
+                yield from of_keys(provider, target.key, model)
+
+    def _off(self, target: Target) -> bool:
+        provider = self.registry.providers[target.provider]
+        key = provider.key(target.key)
+        state = self.wish.state
+        return (
+            not provider.enabled
+            or (key is not None and key.off)
+            or target.provider in state.disabled_providers
+            or (target.provider, target.key) in state.disabled_keys
+            or self._model_off(provider, target.model)
+        )
+
+    def _model_off(self, provider: Provider, model: str) -> bool:
+        return any(name == provider.id and declared(provider, other) == model for name, other in self.wish.state.disabled_models)
+
+
+def of_keys(provider: Provider, key: str | None, model: str) -> list[Target]:
+    """One target for each key, or for the key named; a provider without keys has one target."""
+    if key:
+        return [Target(provider.id, key, model)] if provider.key(key) is not None else []
+    return [Target(provider.id, entry.alias, model) for entry in provider.keys] or [Target(provider.id, "", model)]
+
+
+def declared(provider: Provider, name: str) -> str | None:
+    """The declared model of that name or alias; a provider that declares none takes any."""
+    return provider.model_named(name) if provider.models else name
+
+
+def fitting(provider: Provider, client_model: str) -> str:
+    """The client's model if the provider declares or aliases it, else its first."""
+    own_name = client_model.removeprefix(f"{provider.id}.")
+    return declared(provider, client_model) or declared(provider, own_name) or next(iter(provider.models), client_model)
+
+
+def nearest(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    folded = {entry.casefold(): entry for entry in known}
+    return tuple(folded[near] for near in difflib.get_close_matches(name.casefold()[:200], folded, n=3, cutoff=0.5))

@@ -1,0 +1,213 @@
+"""Which target a round goes to, and why.
+
+1. What the session disabled, or the configuration switched off, is never chosen, whoever asks for it.
+2. force > sticky > a model named `provider.model` in the call > the routes, filtered by allow; but a call that asks for vision,
+   web_search or longcontext by what it is goes there before it goes to the sticky target.
+3. A key that is tripped or resting is passed over; where nothing else is left, a pool's only target is tried all the same.
+4. The same wish, registry, health and rotation give the same decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from routing.errors import ConfigError, NoTarget, disabled, not_found, unhealthy
+from routing.router.balance import Rotation, balance
+from routing.router.candidates import ALLOW, Candidates, Force, Forced, Tier, Wish, declared, nearest
+from routing.router.classify import DEFAULT, EXPLICIT
+from routing.router.health import Cooling, Health, Healthy, Tripped
+from routing.router.registry import Registry
+from routing.values import Target
+
+__all__ = ["Decision", "Force", "Forced", "Wish", "choose"]
+
+SHORT_REST_S = 60.0
+"""A sticky target survives a rest of this length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    target: Target
+    route: str
+    """The route's name, or `force`, `sticky`, `direct`, `allow`."""
+    reason: str
+    clear_sticky: bool = False
+    """The session's sticky target is used up: forget it."""
+    sole: bool = False
+    """There is nobody to fail over to."""
+
+
+def choose(wish: Wish, registry: Registry, health: Health, rotation: Rotation, now: float) -> Decision:
+    """Raises NoTarget where nothing can serve the wish, ConfigError where it names what the configuration does not hold."""
+    return _Choice(wish, registry, health, rotation, now, Candidates(wish, registry)).decide()
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    wish: Wish
+    registry: Registry
+    health: Health
+    rotation: Rotation
+    now: float
+    candidates: Candidates
+
+    def decide(self) -> Decision:
+        sticky = self.candidates.sticky()
+        clear = sticky is not None and self.registry.on_exhausted == "clear" and self._used_up(sticky)
+        decision = self._forced() or self._stuck(sticky) or self._direct() or self._routed()
+        return replace(decision, clear_sticky=clear)
+
+    # --- the stages, strongest first -------------------------------------------------------------------------------
+
+    def _forced(self) -> Decision | None:
+        force = self.wish.force
+        if force is None:
+            return None
+        tier = self.candidates.named("force", force.provider, force.key, force.model)
+        return self._insisted(tier, f"a tag asks for {tier.name}", force.key)
+
+    def _stuck(self, sticky: Tier | None) -> Decision | None:
+        if sticky is None:
+            return None
+        routed = list(self.candidates.routed())
+        found = self._first([tier for tier in routed if tier.route in EXPLICIT], self.wish.classified.reason)
+        if found is not None:
+            return replace(found, sole=False)
+        usable = [t for t in self._usable(sticky) if not self.registry.hard_limit or self._ratio(t) < 1]
+        return self._taken(sticky, usable, f"the session keeps to {sticky.name}", [sticky, *routed]) if usable else None
+
+    def _direct(self) -> Decision | None:
+        """The call's model says `provider.model`."""
+        name, dot, rest = self.wish.client_model.partition(".")
+        provider = self.registry.providers.get(name)
+        if not dot or not rest or provider is None or not self.candidates.allows(name):
+            return None
+        key, model = None, declared(provider, rest)
+        if model is None:
+            alias, _, after = rest.partition(".")
+            key, model = (alias, declared(provider, after)) if after and provider.key(alias) else (None, None)
+        if model is None:
+            raise ConfigError(f"Provider {name} declares no model {rest}", details={"provider": name, "model": rest})
+        tier = self.candidates.named("direct", name, key, model)
+        return self._insisted(tier, f"the call's model is {self.wish.client_model}", key)
+
+    def _routed(self) -> Decision:
+        tiers = list(self.candidates.routed())
+        found = self._first(tiers, self.wish.classified.reason)
+        if found is None and self.wish.state.allowed:
+            tiers += self.candidates.elsewhere()
+            found = self._first(tiers, f"only {', '.join(self.wish.state.allowed)} allowed")
+        found = found or self._last_resort(tiers)
+        if found is None:
+            raise self._refusal(tiers)
+        return found
+
+    # --- may it be used? -------------------------------------------------------------------------------------------
+
+    def _usable(self, tier: Tier) -> list[Target]:
+        return [target for target in tier.members if target not in self.wish.excluded and self._healthy(target)]
+
+    def _healthy(self, target: Target) -> bool:
+        return isinstance(self.health.state(target, self.now), Healthy)
+
+    def _used_up(self, tier: Tier) -> bool:
+        """No key that works, or will again within a minute."""
+        states = [self.health.state(target, self.now) for target in tier.members]
+        return all(isinstance(s, Tripped) or (isinstance(s, Cooling) and s.until - self.now > SHORT_REST_S) for s in states)
+
+    def _ratio(self, target: Target) -> float:
+        """How full the model's context would be."""
+        model = self.registry.providers[target.provider].models.get(target.model)
+        return self.wish.tokens / max(model.max_context, 1) if model is not None else 0.0
+
+    def _blind(self, target: Target) -> bool:
+        model = self.registry.providers[target.provider].models.get(target.model)
+        return self.wish.features.image and model is not None and model.vision is False
+
+    # --- the choice ------------------------------------------------------------------------------------------------
+
+    def _first(self, tiers: Sequence[Tier], reason: str) -> Decision | None:
+        """From the first tier that has a candidate; where an image must be seen, first from those that see."""
+        for seeing in (True, False) if self.wish.features.image else (False,):
+            for tier in tiers:
+                if candidates := self._roomy(tier, seeing=seeing):
+                    return self._taken(tier, candidates, reason, tiers)
+        return None
+
+    def _roomy(self, tier: Tier, *, seeing: bool) -> list[Target]:
+        """Those with room to spare, else those that just hold the call."""
+        usable = [target for target in self._usable(tier) if not (seeing and self._blind(target))]
+        safe = [target for target in usable if self._ratio(target) < self.registry.warn_ratio]
+        return safe or [target for target in usable if self._ratio(target) < 1]
+
+    def _last_resort(self, tiers: Sequence[Tier]) -> Decision | None:
+        """A default target that is too small, then a pool's only target although it rests."""
+        hard = self.registry.hard_limit
+        for tier in tiers:
+            if tier.route in (DEFAULT, ALLOW) and not hard and (usable := self._usable(tier)):
+                return self._taken(tier, usable, "too large for every model, sent as a last resort", tiers)
+        resting: list[tuple[bool, Tier]] = []
+        for tier in tiers:
+            only = tier.members[0] if len(tier.members) == 1 else None
+            if only is None or only in self.wish.excluded or (hard and self._ratio(only) >= 1):
+                continue
+            state = self.health.state(only, self.now)
+            # Who allows only some providers is told when these are down.
+            if isinstance(state, Cooling) or (isinstance(state, Tripped) and not self.wish.state.allowed):
+                resting.append((isinstance(state, Tripped), tier))
+        if not resting:
+            return None
+        tier = min(resting, key=lambda pair: pair[0])[1]
+        return self._taken(tier, tier.members, "not well, but nothing else is left", tiers)
+
+    def _insisted(self, tier: Tier, reason: str, key: str | None) -> Decision:
+        """Somebody named this target: no silent fallback. A single key that only cools down is tried once."""
+        usable = self._usable(tier)
+        if not usable and len(tier.members) == 1:
+            only = tier.members[0]
+            tripped = isinstance(self.health.state(only, self.now), Tripped)
+            usable = [] if tripped or only in self.wish.excluded else [only]
+        if not usable:
+            provider = tier.members[0].provider
+            raise unhealthy(f"{provider}.{key}" if key else provider)
+        return self._taken(tier, usable, reason, [tier])
+
+    def _taken(self, tier: Tier, candidates: Sequence[Target], reason: str, rivals: Iterable[Tier]) -> Decision:
+        """One of the tier's candidates in turn; `rivals` are the tiers that could step in for it."""
+        turns = f"{tier.route} {tier.name}"
+        target = balance(candidates, self.rotation, turns, mode=tier.mode, weights=tier.weights, pinned=self.wish.pinned)
+        where = f"{tier.route} route, pool {tier.name}, {tier.mode}" if tier.route in self.registry.routes else tier.route
+        sole = all(other == target for rival in rivals for other in self._usable(rival))
+        return Decision(target, tier.route, f"{reason}: {where}", sole=sole)
+
+    def _refusal(self, tiers: Sequence[Tier]) -> NoTarget:
+        """Why nothing is left, told of the first target that would have served."""
+        members = [target for tier in tiers for target in tier.members]
+        if not members:
+            return self._all_off()
+        waits = [s.until - self.now for t in members if isinstance(s := self.health.state(t, self.now), Cooling)]
+        usable = [target for tier in tiers for target in self._usable(tier)]
+        if usable:
+            error = NoTarget(
+                f"No model of the routes is large enough for about {self.wish.tokens} tokens",
+                details={"provider": usable[0].provider, "reason": "context", "tokens": self.wish.tokens},
+            )
+        else:
+            error = unhealthy(members[0].provider)
+            error.details["attempted"] = list(dict.fromkeys(str(target) for target in members))[:20]
+        if waits:
+            error.details["retryAfterMs"] = int(min(waits) * 1000)
+        return error
+
+    def _all_off(self) -> NoTarget:
+        for name in self.wish.state.allowed:
+            if name not in self.registry.providers:
+                return not_found(name, known=nearest(name, self.registry.providers))
+        named = self.wish.state.allowed or tuple(
+            target.provider
+            for route in self.wish.classified.routes
+            for pool in self.registry.routes.get(route, ())
+            for target in pool.targets
+        )
+        return disabled(named[0]) if named else unhealthy(DEFAULT)

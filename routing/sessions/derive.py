@@ -1,0 +1,39 @@
+"""A session id for clients that name none, made from what stays the same over a conversation.
+
+1. The id tells nothing about the credential: it is one way, and never made of the credential alone.
+2. Known tools give side calls other instructions than the conversation, and change them on the way: only their
+   first typed text and working directory count. What other programs send is told apart by its instructions too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from routing.sessions.clients import KNOWN_CLIENTS
+from routing.sessions.kinds import system_head
+from routing.sessions.typed import typed_messages
+from routing.values import Call, Caller
+
+_PREFIX = "derived-"
+_DIGITS = 40
+_SYSTEM_START = 200
+
+
+def derive_session(call: Call, caller: Caller, credential: str) -> str | None:
+    """The same id on every later call of the same conversation; None where the call does not hold its beginning."""
+    if call.previous_id is not None:
+        return None
+    first = next((typed.words for typed in typed_messages(call) if typed.words), None)
+    if first is None:
+        return None
+    about = caller.workdir or "" if caller.client in KNOWN_CLIENTS else system_head(call)[:_SYSTEM_START]
+    return _PREFIX + _digest(credential, caller.client, about, first)
+
+
+def _digest(*pieces: str) -> str:
+    digest = hashlib.sha256()
+    for piece in pieces:
+        raw = piece.encode("utf-8", "surrogatepass")
+        digest.update(len(raw).to_bytes(8, "big"))
+        digest.update(raw)
+    return digest.hexdigest()[:_DIGITS]

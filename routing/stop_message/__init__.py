@@ -1,0 +1,1 @@
+"""stopMessage: carry on where the model stopped, with what the person wrote."""

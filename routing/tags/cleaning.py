@@ -1,0 +1,96 @@
+"""Take tags out of a call before it is sent anywhere.
+
+1. Only what a person typed changes: tool results, files, wrappers of tools, assistant and system text stay as they are.
+2. A call without tags is not touched at all.
+3. A question that was nothing but tags, and our own answer to it, leave the history together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from routing.dialects.calls import drop_exchange, edit_texts
+from routing.sessions.typed import Typed, TypedText, editable_texts
+from routing.tags.scan import strip
+from routing.tags.status import LOCAL_ANSWER_MARK
+from routing.tags.typed_tags import is_bare, only_tags
+from routing.values import Call, Message, Text, ToolCall
+
+__all__ = ["clean", "is_for_us", "only_tags"]
+
+
+def clean(call: Call, typed: Sequence[Typed]) -> None:
+    """Take past exchanges with ourselves and every tag out of the history. `typed` is of this call, before any other edit."""
+    for question, answer in reversed(_own_exchanges(call, typed)):
+        _drop(call, question, answer)
+    edits: dict[tuple[int, int], str] = {}
+    for message, part, spans in editable_texts(call):
+        text = _without_tags(part, spans)
+        if text is not part.text:
+            edits[message.index, part.slot] = text
+    if edits:
+        edit_texts(call, edits)
+
+
+def is_for_us(call: Call, newest: Typed) -> bool:
+    """The newest typed message is nothing but tags, and nobody has answered it yet: we do."""
+    return only_tags(newest) and all(_is_of_tool(message) for message in call.messages[newest.message.index + 1 :])
+
+
+def _drop(call: Call, question: Typed, answer: Message) -> None:
+    """What a tool wrote into the same text stays, and moves on with the rest."""
+    asked = question.message.index
+    rests = {text.part.slot: _beside(text) for text in question.texts}
+    edit_texts(call, {(asked, slot): rest for slot, rest in rests.items() if rest})
+    drop_exchange(call, asked, answer.index, [slot for slot, rest in rests.items() if not rest])
+
+
+def _beside(text: TypedText) -> str:
+    pieces: list[str] = []
+    at = 0
+    for start, end in text.commands:
+        pieces.append(text.part.text[at:start])
+        at = end
+    return "".join((*pieces, text.part.text[at:])).strip()
+
+
+def _own_exchanges(call: Call, typed: Sequence[Typed]) -> list[tuple[Typed, Message]]:
+    """Questions that were for us, with our answers; between the two stands nothing but what tools wrote."""
+    typed_at = {question.message.index for question in typed}
+    found: list[tuple[Typed, Message]] = []
+    for question in typed:
+        if not only_tags(question):
+            continue
+        for message in call.messages[question.message.index + 1 :]:
+            if _is_ours(message):
+                found.append((question, message))
+            if not _is_of_tool(message) or message.index in typed_at:
+                break
+    return found
+
+
+def _is_ours(message: Message) -> bool:
+    is_answer = message.role == "assistant" and not any(isinstance(part, ToolCall) for part in message.parts)
+    return is_answer and message.text.startswith(LOCAL_ANSWER_MARK)
+
+
+def _is_of_tool(message: Message) -> bool:
+    """Instructions and reminders that tools put behind a question (the caller knows which user messages were typed)."""
+    return message.role == "system" or (message.role == "user" and all(isinstance(part, Text) for part in message.parts))
+
+
+def _without_tags(part: Text, spans: Sequence[tuple[int, int]]) -> str:
+    """The same object where there is no tag."""
+    pieces: list[str] = []
+    at = 0
+    is_changed = False
+    for start, end in spans:
+        old = part.text[start:end]
+        new = strip(old)
+        is_changed |= new is not old
+        pieces += (part.text[at:start], new)
+        at = end
+    if not is_changed:
+        return part.text
+    text = "".join((*pieces, part.text[at:]))
+    return "" if is_bare(text) else text

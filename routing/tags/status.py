@@ -1,0 +1,54 @@
+"""Say what is in force, and answer a message that is nothing but tags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from routing.sessions.state import SessionState, StopMessage
+from routing.tags.changes import disabled_in
+from routing.tags.obey import Orders
+from routing.tags.wording import shortened, times
+
+LOCAL_ANSWER_MARK = "[RouteCodex] "
+"""How every answer of ours begins. Our answers are taken out of later calls by it."""
+
+
+def describe(state: SessionState, *, derived: bool, session: str | None) -> list[str]:
+    """What is in force, a sentence each."""
+    lines = [line for line in (_sticky(state), _allowed(state), _disabled(state)) if line]
+    if not lines:
+        lines.append("Routing: normal.")
+    lines.append(_stop(state.stop) if state.stop else "stopMessage: none.")
+    if session is None:
+        lines.append("This client names no session, so tags hold for this message only.")
+    elif derived:
+        lines.append("This client names no session; this conversation is recognised by its beginning.")
+    return lines
+
+
+def answer_text(orders: Orders, *, derived: bool, session: str | None) -> str:
+    """The whole local answer: what changed, what did nothing, what is in force."""
+    force = ["It held nothing else, so nothing was sent; with ! in front of the name a target stays."] if orders.force else []
+    in_force = describe(orders.state, derived=derived, session=session)
+    return local_answer([*orders.lines, *force, *orders.ignored, *in_force])
+
+
+def local_answer(lines: Sequence[str]) -> str:
+    return LOCAL_ANSWER_MARK + "\n".join(lines)
+
+
+def _sticky(state: SessionState) -> str:
+    return f"Sticky: {state.sticky}{'' if state.sticky.key else ' (all keys)'}." if state.sticky else ""
+
+
+def _allowed(state: SessionState) -> str:
+    return f"Allowed: {', '.join(state.allowed)}." if state.allowed else ""
+
+
+def _disabled(state: SessionState) -> str:
+    names = [named.spoken for named in disabled_in(state)]
+    return f"Disabled: {', '.join(names)}." if names else ""
+
+
+def _stop(stop: StopMessage) -> str:
+    return f'stopMessage: "{shortened(stop.text)}", used {stop.used} of {times(stop.max_repeats)}.'

@@ -1,0 +1,194 @@
+"""Where a call's rounds go: the first target, and the next one when that fails."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from routing import headers, upstream
+from routing.dialects import answers
+from routing.dialects.estimate import Calibration, count_answer
+from routing.errors import RouteCodexError
+from routing.redact import Redactor
+from routing.router.attempts import Attempts, GiveUp, RetryBudget, WaitThenSame
+from routing.router.balance import Rotation
+from routing.router.choose import Decision, Wish, choose
+from routing.router.health import Health
+from routing.router.registry import ORIGIN, Provider, Registry
+from routing.turn.turn import Failed, Head, Refusal
+from routing.upstream import Received, Request
+from routing.values import Call, Headers, ProviderError, Target, Usage
+
+_ID = re.compile(rb'"id"\s{0,4}:\s{0,4}"([^"\\]{1,200})"')
+_KEY_REFUSED = frozenset({401, 402, 403})
+
+
+@dataclass(slots=True)
+class Memory:
+    """What the running server has learned: shared by all calls, and by the configurations that follow one another."""
+
+    health: Health = field(default_factory=Health)
+    rotation: Rotation = field(default_factory=Rotation)
+    budget: RetryBudget = field(default_factory=RetryBudget)
+    calibration: Calibration = field(default_factory=Calibration)
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """Monotonic seconds, epoch seconds, and the local zone's offset."""
+
+    monotonic: Callable[[], float]
+    wall: Callable[[], float]
+    utc_offset_s: Callable[[], float]
+
+
+@dataclass(slots=True)
+class Plan:
+    """One call's way through the providers. The turn asks it what to do; it never sends anything itself."""
+
+    received: Received
+    call: Call
+    wish: Wish
+    decision: Decision
+    registry: Registry
+    memory: Memory
+    clocks: Clocks
+    attempts: Attempts
+    estimate: int
+    hide: Redactor
+    on_answer: Callable[[Target, str | None], None] = lambda target, id: None
+    """Hears which target answers, and the answer's id where it tells one."""
+    counting: bool = False
+    """A count of tokens: it says nothing about keys, and we can answer it ourselves."""
+    note: Callable[[str], None] = lambda line: None
+    began: float = 0.0
+    first: Failed | None = None
+    first_target: Target | None = None
+    tried: list[str] = field(default_factory=list)
+    settled: bool = False
+
+    @property
+    def target(self) -> Target:
+        return self.decision.target
+
+    @property
+    def provider(self) -> Provider:
+        return self.registry.providers[self.target.provider]
+
+    @property
+    def comment(self) -> str:
+        name = str(self.target) if self.target.model else f"{self.target.provider} {self.call.model}".strip()
+        again = f" · after {', '.join(self.tried)}" if self.tried else ""
+        return f"{name} · {self.decision.route}: {self.decision.reason}{again}"
+
+    @property
+    def at_home_alone(self) -> bool:
+        """Nothing but `origin` is routed for this call: its errors are the client's own business."""
+        return self.target.provider == ORIGIN and self.decision.sole and not self.tried
+
+    def request(self) -> Request:
+        """The request for the target now decided on."""
+        now = self.clocks.monotonic()
+        self.began = now
+        if not self.counting:
+            self.memory.health.begin(self.target, now)
+        return upstream.write(self.received, self.call, self.provider, self.target)
+
+    # What the turn asks
+
+    def head(self, status: int, back: Headers) -> Head:
+        pairs = headers.answer(back.items(), foreign=not upstream.goes_home(self.provider, self.received))
+        return Head(status, pairs)
+
+    def failed(self, failed: Failed, now: float) -> float | None:
+        target, error = self.target, failed.error
+        if self.first is None:
+            self.first, self.first_target = failed, target
+        if self.counting:
+            return None
+        wall, zone = self.clocks.wall(), self.clocks.utc_offset_s()
+        self.memory.health.failed(target, error, now, wall=wall, utc_offset_s=zone, began=self.began)
+        if self.at_home_alone and not error.network:
+            return None
+        step = self.attempts.after(target, error, sent_to_client=False, client_gone=False, sole=self.decision.sole)
+        self.note(f"{target} failed: {describe(error)}")
+        match step:
+            case GiveUp():
+                return None
+            case WaitThenSame(seconds):
+                return seconds
+        self.tried.append(f"{target} {error.status}")
+        return 0.0 if self._move_on(now) else None
+
+    def answered(self, first: bytes, now: float) -> None:
+        self.settled = True
+        if self.counting:
+            return
+        self.attempts.settled()
+        self.memory.health.succeeded(self.target, now, began=self.began)
+        found = _ID.search(first)
+        self.on_answer(self.target, found[1].decode("utf-8", "replace") if found else None)
+
+    def used(self, usage: Usage) -> None:
+        if not self.counting:
+            self.memory.calibration.learn(self.target, self.estimate, usage)
+
+    def over(self) -> None:
+        self.attempts.done()
+        if not self.settled and not self.counting:
+            self.memory.health.released(self.target)
+
+    def refusal(self) -> Refusal:
+        """The first provider's own error; a refusal of our own key names the key instead of passing for the caller's."""
+        first, target = self.first, self.first_target
+        assert first is not None
+        assert target is not None
+        if self.counting and target.provider != ORIGIN:
+            return self._counted()
+        if target.provider == ORIGIN:
+            return Refusal(first.head, first.body) if first.head is not None else self._written(502, first.error.message)
+        if first.error.status in _KEY_REFUSED:
+            message = f"Provider {target.provider} refused the key {target.key} ({describe(first.error)})"
+            return self._written(400, message, "PROVIDER_KEY_REFUSED")
+        if first.head is None:
+            status = first.error.status if first.error.status >= 400 else 502
+            return self._written(status, f"Provider {target.provider}: {first.error.message}")
+        once = tuple(pair for pair in first.head.headers if pair[0].lower() != "x-should-retry")
+        return Refusal(Head(first.head.status, (*once, ("x-should-retry", "false"))), self.hide.bytes(first.body))
+
+    # The next target
+
+    def _move_on(self, now: float) -> bool:
+        """Whether there is another target that speaks the client's dialect."""
+        excluded = self.attempts.excluded
+        while True:
+            try:
+                decision = choose(
+                    replace(self.wish, excluded=excluded), self.registry, self.memory.health, self.memory.rotation, now
+                )
+            except RouteCodexError:
+                return False
+            if upstream.speaks(self.registry.providers[decision.target.provider], self.received):
+                self.decision = decision
+                return True
+            excluded |= {decision.target}
+
+    def _counted(self) -> Refusal:
+        tokens = self.memory.calibration.apply(self.target, self.estimate)
+        return Refusal(Head(200, (("content-type", "application/json"),)), count_answer(self.received.endpoint.dialect, tokens))
+
+    def _written(self, status: int, message: str, code: str = "UPSTREAM_ERROR") -> Refusal:
+        target = self.first_target
+        details: dict[str, object] = {"provider": target.provider, "key": target.key} if target is not None else {}
+        endpoint = self.received.endpoint
+        message = self.hide.text(message)
+        body = answers.write_error(endpoint.dialect, status, message, code, details, json_array=endpoint.json_array)
+        return Refusal(Head(status, (("content-type", "application/json"), ("x-should-retry", "false"))), body)
+
+
+def describe(error: ProviderError) -> str:
+    """In a few words, without the provider's own text: that may hold anything."""
+    if error.network:
+        return error.message
+    return f"status {error.status}" + (f", {error.code}" if error.code and error.code != str(error.status) else "")

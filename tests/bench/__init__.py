@@ -1,0 +1,1 @@
+"""The benchmark: `python -m tests.bench` measures this addon against plain mitmdump, side by side in one run."""

@@ -1,0 +1,133 @@
+"""`python -m tests.bench`: this addon against plain mitmdump, with the same fake provider behind both, TLS on all sides.
+
+1. The two proxies take turns (A B, B A, A B, …), so that a slow minute of the machine falls on both.
+2. Loopback only; it ends by itself and ends only what it started.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from mitmproxy.version import VERSION
+
+from tests.bench.load import MEASURES, Side
+from tests.rig.proxy import ROOT, SCRIPT, Mitmdump
+
+PLAIN = Path(__file__).with_name("plain.py")
+HOW = """How: three processes on this machine (load, proxy, provider), loopback, HTTP/1.1, TLS on both sides of the proxy,
+connections kept. Each round measures both proxies, in changing order; a figure is the median of the rounds, a ratio the median
+of the rounds' ratios. Per round: 150 small calls one after another; 16 connections with 30 calls each; 25 large calls;
+3 streams, an event per HTTP chunk. Every proxy answered correctly before it was measured.
+Memory is the resident set of the proxy's process after the last call."""
+
+
+def read_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Measure an addon against plain mitmdump.")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--script", type=Path, default=SCRIPT, help="the addon to measure")
+    parser.add_argument("--config", type=Path, help="its configuration; otherwise the one it finds itself")
+    parser.add_argument("--against", type=Path, default=PLAIN, help="the yardstick")
+    parser.add_argument("--header", action="append", default=[], metavar="NAME:VALUE", help="more headers on every measured call")
+    parser.add_argument("--strict", action="store_true", help="exit code 1 where a goal is missed")
+    arguments = parser.parse_args()
+    if not 1 <= arguments.rounds <= 100:
+        parser.error("--rounds: 1 to 100")
+    for path in (arguments.script, arguments.against, arguments.config):
+        if path is not None and not path.is_file():
+            parser.error(f"no such file: {path}")
+    return arguments
+
+
+@contextmanager
+def start_upstream() -> Iterator[dict[str, object]]:
+    command = [sys.executable, "-m", "tests.bench.upstream"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        yield json.loads(process.stdout.readline())
+    finally:
+        process.stdin.close()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(5)
+        process.stdout.close()
+
+
+def start_proxy(script: Path, upstream: dict[str, object], folder: Path, config: Path | None) -> Mitmdump:
+    return Mitmdump(
+        script=script.resolve(),
+        upstream={"*": (int(str(upstream["plain"])), int(str(upstream["tls"])))},
+        options=[f"ssl_verify_upstream_trusted_ca={upstream['ca']}", "flow_detail=0"],
+        config=config.read_text() if config else None,
+        folder=folder,
+    )
+
+
+async def take_turns(sides: list[Side], rounds: int) -> None:
+    try:
+        for side in sides:
+            await side.connect()
+        for number in range(rounds):
+            for measure in MEASURES:
+                for side in sides if number % 2 == 0 else sides[::-1]:
+                    await side.measure(measure.name, measure.take)
+            print(f"  round {number + 1} of {rounds}", end="\r", file=sys.stderr, flush=True)
+    finally:
+        for side in sides:
+            side.close()
+
+
+def report(plain: Side, ours: Side) -> bool:
+    """Whether every goal is met."""
+    print(f"{'':36} {plain.name:>12} {ours.name:>12}   {'compared':>9}  {'goal':>8}   spread")
+    good = True
+    for measure in MEASURES:
+        a, b = plain.figures[measure.name], ours.figures[measure.name]
+        compared = measure.compare(a, b)
+        # Memory only grows: what counts is the end.
+        value = compared[-1] if measure.difference else statistics.median(compared)
+        left, right = (figures[-1] if measure.difference else statistics.median(figures) for figures in (a, b))
+        met = measure.met(round(value, 2))
+        good &= met
+        goal = f"{'≤' if measure.smaller_is_better else '≥'} {'+' if measure.difference else ''}{measure.limit:g}"
+        shown = f"{value:+.1f} MB" if measure.difference else f"{value:.2f} ×"
+        spread = f"{min(compared):.2f} … {max(compared):.2f}"
+        name = f"{measure.name} [{measure.unit}]"
+        print(f"{name:36} {left:12.2f} {right:12.2f}   {shown:>9}  {goal:>8}   {spread}  {'ok' if met else 'MISSED'}")
+    return good
+
+
+def main() -> int:
+    arguments = read_arguments()
+    headers = [tuple(part.strip() for part in line.partition(":")[::2]) for line in arguments.header]
+    print(f"mitmproxy {VERSION}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
+    print(f"{arguments.script} against {arguments.against.name}, {arguments.rounds} rounds\n{HOW}\n")
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="routecodex-bench-")))
+        upstream = stack.enter_context(start_upstream())
+        filled = tuple((name, value.format(**upstream)) for name, value in headers)
+        plain = Side("plain", stack.enter_context(start_proxy(arguments.against, upstream, folder / "plain", None)))
+        ours = Side(
+            "ours", stack.enter_context(start_proxy(arguments.script, upstream, folder / "ours", arguments.config)), filled
+        )
+        print(f"started in {plain.proxy.started_in_s:.2f} s (plain) and {ours.proxy.started_in_s:.2f} s (ours)\n")
+        asyncio.run(asyncio.wait_for(take_turns([plain, ours], arguments.rounds), 60 + 30 * arguments.rounds))
+        good = report(plain, ours)
+    return 1 if arguments.strict and not good else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

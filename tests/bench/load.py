@@ -1,0 +1,171 @@
+"""A client that costs little: ready-made bytes out, bytes counted in, connections kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from tests.bench.upstream import EVENTS
+from tests.rig.client import Route
+from tests.rig.pipe import Pipe
+from tests.rig.proxy import Mitmdump
+
+URL = "https://api.anthropic.com"
+TOGETHER = 16
+LARGE_BYTES = 332_000
+
+
+class WrongAnswer(Exception):
+    """A fast wrong answer is no measurement."""
+
+
+def make_request(*, stream: bool = False, size: int = 0, headers: tuple[tuple[str, str], ...] = ()) -> bytes:
+    """A Messages call as a coding tool writes it; `size`: with a history of so many bytes."""
+    history: list[dict[str, object]] = []
+    while size > 0:
+        said = f"Turn {len(history)}: " + "the quick brown fox jumps over the lazy dog, and writes a line of code. " * 50
+        history.append({"role": "assistant" if len(history) % 2 else "user", "content": [{"type": "text", "text": said}]})
+        size -= len(said) + 60
+    if len(history) % 2:
+        history.append({"role": "assistant", "content": [{"type": "text", "text": "Done."}]})
+    history.append({"role": "user", "content": [{"type": "text", "text": "Say something short."}]})
+    call: dict[str, object] = {"model": "claude-sonnet-4-5", "max_tokens": 1024, "messages": history}
+    if stream:
+        call["stream"] = True
+    body = json.dumps(call, separators=(",", ":")).encode()
+    lines = [
+        ("Host", "api.anthropic.com"),
+        ("User-Agent", "claude-cli/2.1.326 (external, cli)"),
+        ("x-api-key", "sk-ant-bench"),
+        ("anthropic-version", "2023-06-01"),
+        ("x-claude-code-session-id", "5f0c7b5e-0000-4000-8000-00000000be7c"),
+        ("Content-Type", "application/json"),
+        ("Content-Length", str(len(body))),
+        *headers,
+    ]
+    return b"POST /v1/messages HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines).encode() + b"\r\n" + body
+
+
+async def exchange(pipe: Pipe, request: bytes) -> bytes:
+    """One call; the answer's body as it came over the wire."""
+    await pipe.write(request)
+    head = (await pipe.read_until(b"\r\n\r\n")).lower()
+    if not head.startswith(b"http/1.1 200"):
+        raise WrongAnswer(head.decode("latin-1") + bytes(pipe.buffer[:500]).decode("latin-1"))
+    length = head.find(b"content-length:")
+    if length >= 0:
+        return await pipe.read_exactly(int(head[length + 15 :].split(b"\r\n", 1)[0]))
+    while not pipe.buffer.endswith(b"\r\n0\r\n\r\n"):
+        await pipe.more()
+    return pipe.take(len(pipe.buffer))
+
+
+def join_chunks(body: bytes) -> bytes:
+    """A chunked body without its chunk lines: a proxy may cut an event in two."""
+    joined, at = bytearray(), 0
+    while size := int(body[at : (end := body.index(b"\r\n", at))], 16):
+        joined += body[end + 2 : end + 2 + size]
+        at = end + 4 + size
+    return bytes(joined)
+
+
+@dataclass
+class Side:
+    """One of the two proxies: its open connections, and what was measured, a figure for each round."""
+
+    name: str
+    proxy: Mitmdump
+    headers: tuple[tuple[str, str], ...] = ()
+    pipes: list[Pipe] = field(default_factory=list)
+    figures: dict[str, list[float]] = field(default_factory=dict)
+
+    async def connect(self) -> None:
+        """Every connection makes a call or two, so that no handshake and no first import is measured."""
+        route = Route(URL, self.proxy)
+        self.pipes = [await route.open("http/1.1") for _ in range(TOGETHER)]
+        self.small = make_request(headers=self.headers)
+        self.large = make_request(size=LARGE_BYTES, headers=self.headers)
+        self.stream = make_request(stream=True, headers=self.headers)
+        for pipe in self.pipes:
+            if b"A short answer." not in await exchange(pipe, self.small):
+                raise WrongAnswer(f"{self.name}: not the provider's answer")
+        if b"A short answer." not in await exchange(self.pipes[0], self.large):
+            raise WrongAnswer(f"{self.name}: not the provider's answer to the large call")
+        answer = join_chunks(await exchange(self.pipes[0], self.stream))
+        if answer.count(b"text_delta") != EVENTS or b"message_stop" not in answer:
+            raise WrongAnswer(f"{self.name}: {answer.count(b'text_delta')} of {EVENTS} events")
+
+    def close(self) -> None:
+        for pipe in self.pipes:
+            pipe.close()
+
+    async def measure(self, name: str, measure: Callable[[Side], Awaitable[float]]) -> None:
+        self.figures.setdefault(name, []).append(await measure(self))
+
+
+async def _median_ms(side: Side, request: bytes, times: int) -> float:
+    took = []
+    for _ in range(times):
+        began = time.perf_counter()
+        await exchange(side.pipes[0], request)
+        took.append(time.perf_counter() - began)
+    return statistics.median(took) * 1000
+
+
+async def small_ms(side: Side) -> float:
+    return await _median_ms(side, side.small, 150)
+
+
+async def large_ms(side: Side) -> float:
+    return await _median_ms(side, side.large, 25)
+
+
+async def stream_ms(side: Side) -> float:
+    return await _median_ms(side, side.stream, 3)
+
+
+async def per_second(side: Side) -> float:
+    async def many(pipe: Pipe) -> None:
+        for _ in range(30):
+            await exchange(pipe, side.small)
+
+    began = time.perf_counter()
+    await asyncio.gather(*(many(pipe) for pipe in side.pipes))
+    return 30 * len(side.pipes) / (time.perf_counter() - began)
+
+
+async def rss_mb(side: Side) -> float:
+    return side.proxy.rss_bytes / 1e6
+
+
+@dataclass(frozen=True)
+class Measure:
+    """`limit` is for ours compared with plain: a ratio, or a difference for memory."""
+
+    name: str
+    unit: str
+    take: Callable[[Side], Awaitable[float]]
+    limit: float
+    smaller_is_better: bool = True
+    difference: bool = False
+
+    def compare(self, plain: list[float], ours: list[float]) -> list[float]:
+        """Round by round, so that what slows the machine for a while slows both."""
+        pairs = zip(plain, ours, strict=True)
+        return [b - a if self.difference else b / a for a, b in pairs]
+
+    def met(self, compared: float) -> bool:
+        return compared <= self.limit if self.smaller_is_better else compared >= self.limit
+
+
+MEASURES = (
+    Measure("small call, one after another, p50", "ms", small_ms, 1.15),
+    Measure(f"small calls, {TOGETHER} at once", "/s", per_second, 0.9, smaller_is_better=False),
+    Measure(f"{LARGE_BYTES // 1000} kB call, p50", "ms", large_ms, 1.15),
+    Measure(f"stream of {EVENTS:,} events", "ms", stream_ms, 1.0),
+    Measure("memory after that", "MB", rss_mb, 40, difference=True),
+)

@@ -1,0 +1,68 @@
+"""The benchmark measures what it says, and ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.bench.load import LARGE_BYTES, MEASURES, Measure, join_chunks, make_request, per_second
+from tests.rig.proxy import ROOT
+
+
+@pytest.mark.parametrize("size", [0, LARGE_BYTES])
+def test_requests_are_well_formed_and_as_large_as_said(size: int) -> None:
+    head, _, body = make_request(size=size, headers=(("x-more", "1"),)).partition(b"\r\n\r\n")
+    call = json.loads(body)
+    assert b"Content-Length: %d\r\n" % len(body) in head
+    assert head.endswith(b"x-more: 1")
+    assert [message["role"] for message in call["messages"]] == [
+        ("user", "assistant")[n % 2] for n in range(len(call["messages"]))
+    ]
+    assert abs(len(body) - size) < 5_000
+    assert json.loads(make_request(stream=True).partition(b"\r\n\r\n")[2])["stream"] is True
+
+
+@pytest.mark.parametrize(
+    "measure, plain, ours, compared, met",
+    [
+        pytest.param(MEASURES[0], [2.0, 4.0], [2.2, 4.4], [1.1, 1.1], True, id="a little slower"),
+        pytest.param(MEASURES[0], [2.0], [2.4], [1.2], False, id="too slow"),
+        pytest.param(MEASURES[1], [1000.0], [950.0], [0.95], True, id="enough calls"),
+        pytest.param(MEASURES[1], [1000.0], [800.0], [0.8], False, id="too few calls"),
+        pytest.param(MEASURES[4], [90.0], [129.0], [39.0], True, id="memory within bounds"),
+        pytest.param(MEASURES[4], [90.0], [131.0], [41.0], False, id="too much memory"),
+    ],
+)
+def test_comparing(measure: Measure, plain: list[float], ours: list[float], compared: list[float], met: bool) -> None:
+    assert measure.compare(plain, ours) == pytest.approx(compared)
+    assert measure.met(compared[0]) is met
+
+
+def test_the_goals_are_about_what_they_name() -> None:
+    assert [measure.limit for measure in MEASURES] == [1.15, 0.9, 1.15, 1.0, 40]
+    assert MEASURES[1].take is per_second
+
+
+def test_joining_chunks() -> None:
+    assert join_chunks(b"5\r\ndata:\r\n3\r\n \n\n\r\n0\r\n\r\n") == b"data: \n\n"
+
+
+@pytest.mark.system
+@pytest.mark.long
+def test_plain_against_plain_is_about_one() -> None:
+    command = [sys.executable, "-m", "tests.bench", "--rounds", "3", "--script", "tests/bench/plain.py"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    ratios = [float(line.split(" ×")[0].split()[-1]) for line in done.stdout.splitlines() if " ×" in line]
+    assert len(ratios) == 4
+    assert all(0.7 < ratio < 1.4 for ratio in ratios), done.stdout
+
+
+@pytest.mark.parametrize("wrong", [["--rounds", "0"], ["--script", "no-such-file.py"]], ids=["rounds", "script"])
+def test_wrong_arguments_are_told(wrong: list[str]) -> None:
+    done = subprocess.run([sys.executable, "-m", "tests.bench", *wrong], cwd=ROOT, capture_output=True, timeout=30, check=False)
+    assert done.returncode == 2
+    assert b"error:" in done.stderr

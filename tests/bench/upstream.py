@@ -1,0 +1,38 @@
+"""The provider of the benchmark, in a process of its own: prints where it listens, and ends when its standard input does."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from tests.rig import wire
+from tests.rig.behaviour import Behaviour
+from tests.rig.provider import FakeProvider, Received
+
+EVENTS = 5_000
+
+
+def prepare() -> tuple[Behaviour, Behaviour]:
+    """A small whole answer and a stream, both made once: the upstream must cost as little as possible."""
+    small = wire.read_request("POST", "/v1/messages", {"model": "claude-sonnet-4-5"})
+    streamed = wire.read_request("POST", "/v1/messages", {"model": "claude-sonnet-4-5", "stream": True})
+    assert small is not None
+    assert streamed is not None
+    events = wire.events(wire.Reply(tuple(f"word {number} " for number in range(EVENTS))), streamed)
+    return Behaviour(body=wire.whole(wire.Reply("A short answer."), small)), Behaviour(events=tuple(events))
+
+
+def main() -> None:
+    small, stream = prepare()
+
+    def rule(received: Received) -> Behaviour:
+        return stream if received.asked is not None and received.asked.stream else small
+
+    with FakeProvider(keep=False) as provider:
+        provider.script(rule)
+        print(json.dumps({"plain": provider.plain_port, "tls": provider.tls_port, "ca": str(provider.ca)}), flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

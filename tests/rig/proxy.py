@@ -1,0 +1,282 @@
+"""A real mitmdump (or mitmweb) as a subprocess, without a network: `with Mitmdump(script=…, upstream=provider) as proxy:`.
+
+1. It sees nothing of the caller's environment but what it needs to start; HOME, sessions and settings lie in its own folder.
+2. `tests/rig/redirect.py` is always loaded, last: hosts outside this machine are played by `upstream`, or refused.
+3. Every wait is bounded; only the process that was started here is ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.rig.certificates import client_context, provider_authority, proxy_authority
+from tests.rig.provider import FakeProvider
+
+REDIRECT = Path(__file__).with_name("redirect.py")
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "addons" / "routecodex.py"
+_INHERITED = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "COMSPEC", "PYTHONHASHSEED", "PYTHONASYNCIODEBUG")
+
+Upstream = FakeProvider | Mapping[str, FakeProvider] | Mapping[str, tuple[int, int]]
+
+
+class DidNotStart(Exception):
+    """The proxy ended, or did not listen in time; the message holds its log."""
+
+
+class Mitmdump:
+    def __init__(
+        self,
+        *,
+        script: Path | str | Sequence[Path | str] | None = None,
+        config: str | None = None,
+        upstream: Upstream | None = None,
+        options: Sequence[str] = (),
+        args: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        cwd: Path | None = None,
+        port: int | None = None,
+        mode: str | None = None,
+        flows: bool = False,
+        web: bool = False,
+        python: str = sys.executable,
+        start_s: float = 20,
+    ) -> None:
+        """`config`: the text of the product's configuration; `options`: `name=value`; same `folder` and `port`: a restart.
+
+        `upstream`: one provider for every host, or one for each (`"*"` for the rest), or (plain port, TLS port) of each.
+        """
+        self._own_folder = folder is None
+        self.folder = Path(tempfile.mkdtemp(prefix="rig-proxy-")) if folder is None else folder
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.scripts = [script] if isinstance(script, (str, Path)) else list(script or ())
+        self.config = config
+        self.port = port or free_port()
+        self.web_port = free_port() if web else None
+        self.started_in_s = 0.0
+        self.listening: list[tuple[str, int]] = []
+        self.flows_path = self.folder / "flows" if flows else None
+        self._upstream = upstream
+        self._options, self._args = list(options), list(args)
+        self._env = dict(env or {})
+        self._cwd = cwd or self.folder
+        self._mode, self._web, self._python, self._start_s = mode, web, python, start_s
+        self._process: subprocess.Popen[bytes] | None = None
+
+    # ---- where things are ----
+
+    @property
+    def log_path(self) -> Path:
+        return self.folder / "proxy.log"
+
+    @property
+    def log(self) -> str:
+        return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def web_url(self) -> str:
+        """With mitmweb's token, where there is one."""
+        found = re.search(r"Web server listening at (\S+)", self.log)
+        return found[1] if found else f"http://127.0.0.1:{self.web_port}/"
+
+    @property
+    def ca_path(self) -> Path:
+        return self.folder / "confdir" / "mitmproxy-ca-cert.pem"
+
+    @property
+    def bundle_path(self) -> Path:
+        """For clients that take one file of authorities."""
+        path = self.folder / "bundle.pem"
+        path.write_bytes(self.ca_path.read_bytes() + provider_authority().path.read_bytes())
+        return path
+
+    @property
+    def sessions(self) -> Path:
+        return Path(self._env.get("ROUTECODEX_SESSION_DIR", self.folder / "sessions"))
+
+    def tls(self, *protocols: str) -> ssl.SSLContext:
+        """A client that trusts this proxy and nobody else."""
+        return client_context(self.ca_path, protocols=protocols)
+
+    @property
+    def client_env(self) -> dict[str, str]:
+        """What a real command-line client needs to go through this proxy."""
+        bundle, ca = str(self.bundle_path), str(self.ca_path)
+        return {
+            "HTTPS_PROXY": self.url,
+            "NO_PROXY": "localhost,127.0.0.1,::1",
+            "NODE_EXTRA_CA_CERTS": ca,
+            "SSL_CERT_FILE": bundle,
+            "REQUESTS_CA_BUNDLE": bundle,
+            "CODEX_CA_CERTIFICATE": ca,
+            "NODE_USE_ENV_PROXY": "1",
+        }
+
+    # ---- life ----
+
+    def __enter__(self) -> Mitmdump:
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        if self._own_folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self) -> None:
+        confdir = self.folder / "confdir"
+        if not confdir.exists():
+            shutil.copytree(proxy_authority(), confdir)
+            confdir.chmod(0o700)
+        if self.config is not None:
+            (self.folder / "mitm-config.yaml").write_text(self.config)
+        ready = self.folder / "ready.json"
+        ready.unlink(missing_ok=True)
+        began = time.monotonic()
+        with self.log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command(confdir),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=self._environment(ready),
+                cwd=self._cwd,
+            )
+        while not ready.exists():
+            if self._process.poll() is not None:
+                raise DidNotStart(f"ended with {self._process.returncode}:\n{self.log}")
+            if time.monotonic() - began > self._start_s:
+                raise DidNotStart(f"does not listen after {self._start_s} s:\n{self.log}")
+            time.sleep(0.02)
+        self.started_in_s = time.monotonic() - began
+        self.listening = [(host, port) for host, port in json.loads(ready.read_text())]
+
+    def stop(self) -> int | None:
+        """SIGTERM, and SIGKILL after five seconds; the exit code."""
+        if self._process is None:
+            return None
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(5)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait(5)
+        return self._process.returncode
+
+    def kill(self) -> None:
+        """As a power cut would: no clean-up."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait(5)
+
+    def _command(self, confdir: Path) -> list[str]:
+        tool = "mitmweb" if self._web else "mitmdump"
+        options = {"confdir": str(confdir), "ssl_verify_upstream_trusted_ca": str(provider_authority().path)}
+        if self._web:
+            options |= {"web_open_browser": "false", "web_host": "127.0.0.1", "web_port": str(self.web_port)}
+        if self.config is not None:
+            options["routecodex_config"] = str(self.folder / "mitm-config.yaml")
+        # -P: as the installed command starts, without the working directory on the path.
+        command = [self._python, "-P", "-c", f"from mitmproxy.tools.main import {tool}; {tool}()"]
+        command += ["--listen-host", "127.0.0.1", "--listen-port", str(self.port)]
+        command += ["--mode", self._mode] if self._mode else []
+        command += ["-w", str(self.flows_path)] if self.flows_path else []
+        given = {setting.partition("=")[0] for setting in self._options}
+        for setting in [*(f"{name}={value}" for name, value in options.items() if name not in given), *self._options]:
+            command += ["--set", setting]
+        for script in [*self.scripts, REDIRECT]:
+            command += ["-s", str(script)]
+        return command + self._args
+
+    def _environment(self, ready: Path) -> dict[str, str]:
+        home = self.folder / "home"
+        home.mkdir(exist_ok=True)
+        kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        own = {
+            "HOME": str(home),
+            "USERPROFILE": str(home),
+            "ROUTECODEX_SESSION_DIR": str(self.folder / "sessions"),
+            "ROUTECODEX_USER_DIR": str(self.folder / "user"),
+            "PYTHONUNBUFFERED": "1",
+            "PYTHONUTF8": "1",
+            "RIG_READY": str(ready),
+            "RIG_REDIRECT": json.dumps(_played(self._upstream)),
+        }
+        return kept | own | self._env
+
+    # ---- the process ----
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def rss_bytes(self) -> int:
+        return read_rss(self.pid)
+
+    @property
+    def open_files(self) -> int | None:
+        """Descriptors of the process; None where the system does not say."""
+        folder = Path(f"/proc/{self.pid}/fd")
+        return len(list(folder.iterdir())) if folder.exists() else None
+
+    @contextmanager
+    def log_of_block(self) -> Iterator[list[str]]:
+        """The list is filled with the lines logged inside the block."""
+        before, lines = len(self.log), list[str]()
+        yield lines
+        lines += self.log[before:].splitlines()
+
+
+def _played(upstream: Upstream | None) -> dict[str, list[int]]:
+    if upstream is None:
+        return {}
+    hosts = {"*": upstream} if isinstance(upstream, FakeProvider) else upstream
+    return {
+        host: [player.plain_port, player.tls_port] if isinstance(player, FakeProvider) else list(player)
+        for host, player in hosts.items()
+    }
+
+
+def free_port() -> int:
+    """A port of loopback that nobody listens to now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def read_rss(pid: int) -> int:
+    """Resident memory in bytes."""
+    status = Path(f"/proc/{pid}/status")
+    if status.exists():
+        found = re.search(r"VmRSS:\s+(\d+) kB", status.read_text())
+        return int(found[1]) * 1024 if found else 0
+    listed = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, timeout=5, check=False)
+    return int(listed.stdout.strip() or 0) * 1024

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from routing.dialects.finish import (
+    decide_finish,
+    infer_finish,
+    read_finish,
+    read_response_finish,
+    response_status,
+    sends_message_stop,
+    write_finish,
+)
+from routing.values import Dialect, FinishReason
+
+MESSAGES, CHAT, RESPONSES, GEMINI = Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI
+REASONS: tuple[FinishReason, ...] = ("stop", "length", "tool_calls", "content_filter", "error")
+
+
+@pytest.mark.parametrize(
+    "word, target, expected",
+    [
+        pytest.param("stop", MESSAGES, "end_turn", id="F02-stop"),
+        pytest.param("length", MESSAGES, "max_tokens", id="F02-length"),
+        pytest.param("tool_calls", MESSAGES, "tool_use", id="F02-tool_calls"),
+        pytest.param("function_call", MESSAGES, "tool_use", id="F02-function_call"),
+        pytest.param("content_filter", MESSAGES, "stop_sequence", id="F02-content_filter"),
+        pytest.param("end_turn", CHAT, "stop", id="F03-end_turn"),
+        pytest.param("max_tokens", CHAT, "length", id="F03-max_tokens"),
+        pytest.param("tool_use", CHAT, "tool_calls", id="F03-tool_use"),
+        pytest.param("stop_sequence", CHAT, "stop", id="F03-stop_sequence"),
+        pytest.param("end_turn", MESSAGES, "end_turn", id="F05-end_turn"),
+        pytest.param("stop_sequence", MESSAGES, "stop_sequence", id="F05-stop_sequence"),
+        pytest.param("pause_turn", MESSAGES, "pause_turn", id="F05-pause_turn"),
+        pytest.param("refusal", MESSAGES, "refusal", id="F05-refusal"),
+        pytest.param("function_call", CHAT, "function_call", id="F05-chat"),
+        pytest.param("RECITATION", GEMINI, "RECITATION", id="F05-gemini"),
+        pytest.param("refusal", CHAT, "content_filter", id="refusal"),
+        pytest.param("model_context_window_exceeded", CHAT, "length", id="window"),
+        pytest.param("STOP", MESSAGES, "end_turn", id="gemini-stop"),
+        pytest.param("MAX_TOKENS", CHAT, "length", id="gemini-length"),
+        pytest.param("SAFETY", MESSAGES, "stop_sequence", id="gemini-safety"),
+        pytest.param("MALFORMED_FUNCTION_CALL", CHAT, "error", id="gemini-broken-call"),
+        pytest.param("completed", CHAT, "stop", id="responses-completed"),
+        pytest.param("max_output_tokens", MESSAGES, "max_tokens", id="responses-length"),
+        pytest.param("failed", MESSAGES, "stop_sequence", id="responses-failed"),
+        pytest.param("end_turn", GEMINI, "STOP", id="to-gemini"),
+        pytest.param("length", RESPONSES, "max_output_tokens", id="to-responses"),
+        pytest.param("sensitive", MESSAGES, "stop_sequence", id="glm-sensitive"),
+        pytest.param("insufficient_system_resource", CHAT, "error", id="deepseek"),
+        pytest.param("Stop", MESSAGES, "end_turn", id="another-case"),
+    ],
+)
+def test_the_table(word: str, target: Dialect, expected: str) -> None:
+    finish = decide_finish(word, target)
+    assert finish.word == expected
+    assert finish.note == ""
+    assert finish.reason == read_finish(word)
+
+
+def test_f02_refusal_by_option() -> None:
+    assert decide_finish("content_filter", MESSAGES, content_filter="refusal").word == "refusal"
+    assert write_finish("content_filter", CHAT, content_filter="refusal") == "content_filter"
+
+
+@pytest.mark.parametrize("word", ["wibble", "42", "x" * 5000, "結束"])
+def test_f06_an_unknown_reason_ends_plainly_and_says_so(word: str) -> None:
+    finish = decide_finish(word, MESSAGES)
+    assert (finish.reason, finish.word) == ("stop", "end_turn")
+    assert "unknown finish reason" in finish.note
+    assert len(finish.note) < 200
+
+
+@pytest.mark.parametrize("word", [None, "", "null", " ", 7, [], "FINISH_REASON_UNSPECIFIED"])
+@pytest.mark.parametrize(
+    "calls, error, expected",
+    [
+        (True, False, "tool_use"),
+        (True, True, "tool_use"),
+        (False, True, "stop_sequence"),
+        (False, False, "end_turn"),
+        (None, False, "end_turn"),
+    ],
+)
+def test_f12_a_missing_reason_is_inferred(word: object, calls: bool | None, error: bool, expected: str) -> None:
+    finish = decide_finish(word, MESSAGES, calls=calls, error=error)
+    assert finish.word == expected
+    assert "no finish reason" in finish.note
+    assert infer_finish(calls=bool(calls), error=error) == finish.reason
+
+
+@pytest.mark.parametrize("word", ["stop", "length", "end_turn", "max_tokens", "wibble", "content_filter", "SAFETY"])
+@pytest.mark.parametrize(
+    "target, expected", [(MESSAGES, "tool_use"), (CHAT, "tool_calls"), (RESPONSES, "completed"), (GEMINI, "STOP")]
+)
+def test_a_tool_call_decides(word: str, target: Dialect, expected: str) -> None:
+    finish = decide_finish(word, target, calls=True)
+    assert (finish.reason, finish.word) == ("tool_calls", expected)
+    assert finish.note
+
+
+@pytest.mark.parametrize("word", ["STOP", "completed"])
+def test_dialects_that_end_calls_with_a_plain_word_are_not_noted(word: str) -> None:
+    assert decide_finish(word, CHAT, calls=True).word == "tool_calls"
+    assert decide_finish(word, CHAT, calls=True).note == ""
+
+
+def test_a_tool_reason_without_a_tool_call_is_a_plain_stop() -> None:
+    finish = decide_finish("tool_calls", MESSAGES, calls=False)
+    assert finish.word == "end_turn"
+    assert "overruled" in finish.note
+
+
+@given(st.sampled_from(REASONS), st.sampled_from(list(Dialect)))
+def test_what_is_written_is_understood_by_its_own_dialect(reason: FinishReason, dialect: Dialect) -> None:
+    word = write_finish(reason, dialect)
+    assert decide_finish(word, dialect).word == word
+
+
+@given(st.sampled_from(REASONS))
+def test_chat_words_survive_the_way_there_and_back(reason: FinishReason) -> None:
+    """Only content_filter and error have no Messages word of their own (seed 003)."""
+    there = decide_finish(write_finish(reason, CHAT), MESSAGES).word
+    assert read_finish(there) == ("stop" if reason in ("content_filter", "error") else reason)
+
+
+@given(st.text() | st.none() | st.integers(), st.sampled_from(list(Dialect)), st.sampled_from([None, True, False]), st.booleans())
+def test_anything_gives_a_word_of_the_target(word: object, target: Dialect, calls: bool | None, error: bool) -> None:
+    finish = decide_finish(word, target, calls=calls, error=error)
+    assert decide_finish(finish.word, target).word == finish.word
+    assert not (calls and finish.reason != "tool_calls")
+
+
+@pytest.mark.parametrize(
+    "response, word",
+    [
+        ({"status": "completed"}, "completed"),
+        ({"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}, "content_filter"),
+        ({"status": "incomplete", "incomplete_details": None}, "max_output_tokens"),
+        ({"status": "failed"}, "failed"),
+        ({}, ""),
+        ({"status": 3}, ""),
+    ],
+)
+def test_how_a_responses_object_ended(response: dict[str, object], word: str) -> None:
+    assert read_response_finish(response) == word
+
+
+def test_how_a_responses_object_is_made_to_end() -> None:
+    assert [response_status(reason) for reason in REASONS] == [
+        ("completed", None),
+        ("incomplete", "max_output_tokens"),
+        ("completed", None),
+        ("incomplete", "content_filter"),
+        ("failed", None),
+    ]
+
+
+def test_message_stop_is_withheld_only_by_option_and_only_after_tool_use() -> None:
+    assert sends_message_stop("tool_use")
+    assert sends_message_stop("end_turn", "never")
+    assert not sends_message_stop("tool_use", "never")

@@ -1,0 +1,233 @@
+"""Client, kind and ids from headers and bodies that the recorded requests do not show."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from routing.sessions.clients import identify
+from routing.values import Call, Caller, Dialect, Endpoint, Kind
+from tests.routing.sessions.calls import chat_call, gemini_call, messages_call, responses_call, user
+
+UUID = "10eef47d-15c9-42f4-9eaf-4170de80610a"
+
+
+def caller(call: Call, **headers: str) -> Caller:
+    return identify(call, {name.replace("_", "-"): value for name, value in headers.items()}, "/v1/messages", "api.anthropic.com")
+
+
+@pytest.mark.parametrize(
+    "user_id, session",
+    [
+        pytest.param(f"user_0123abcd_account__session_{UUID}", UUID, id="S06"),
+        pytest.param(f"user_0123abcd_session_{UUID}", UUID, id="S06-short"),
+        pytest.param(json.dumps({"device_id": "d", "session_id": UUID}), UUID, id="JSON text"),
+        pytest.param({"session_id": UUID}, UUID, id="object"),
+        pytest.param("user_0123abcd", None, id="no session in it"),
+        pytest.param('{"session_id": 7}', None, id="wrong type"),
+        pytest.param("{" * 100_000, None, id="not JSON"),
+        pytest.param(None, None, id="nothing"),
+        pytest.param(7, None, id="number"),
+    ],
+)
+def test_s06_session_in_the_user_id(user_id: object, session: str | None) -> None:
+    assert caller(messages_call(user("hi"), metadata={"user_id": user_id})).session == session
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["session_id", "session-id", "sessionid", "x-session-id", "anthropic-session-id", "x-claude-code-session-id", "thread-id"],
+)
+def test_session_headers(header: str) -> None:
+    who = identify(chat_call(user("hi")), {header: f" {UUID} "}, "/v1/chat/completions", "api.openai.com")
+    assert who.session == UUID
+
+
+def test_our_own_header_wins() -> None:
+    who = caller(
+        messages_call(user("hi"), metadata={"user_id": f"_session_{UUID}"}), x_routecodex_session="mine", x_session_id="other"
+    )
+    assert who.session == "mine"
+
+
+@pytest.mark.parametrize("header", ["conversation_id", "conversation-id", "openai-conversation-id"])
+def test_conversation_headers(header: str) -> None:
+    who = identify(chat_call(user("hi")), {header: "c1"}, "/", "h")
+    assert (who.session, who.conversation) == (None, "c1")
+
+
+@pytest.mark.parametrize(
+    "body, agent, session",
+    [
+        ({"prompt_cache_key": f"qwen-code:{UUID}"}, "QwenCode/1", UUID),
+        ({"prompt_cache_key": f"session_{UUID}"}, "kimi-code-cli/2", f"session_{UUID}"),
+        ({"prompt_cache_key": UUID}, "codex_exec/1", UUID),
+        ({"prompt_cache_key": "my prompts"}, "OpenAI/Python 3", None),
+        ({"prompt_cache_key": UUID}, "OpenAI/Python 3", None),
+        ({"client_metadata": {"session_id": UUID}}, "codex_exec/1", UUID),
+        ({"metadata": {"sessionId": UUID}}, "QwenCode/1", UUID),
+        ({"prompt_cache_key": 7, "metadata": [], "client_metadata": "x", "request": 1}, "codex_exec/1", None),
+    ],
+)
+def test_sessions_in_bodies(body: dict[str, Any], agent: str, session: str | None) -> None:
+    assert caller(chat_call(user("hi"), **body), user_agent=agent).session == session
+
+
+def test_an_endless_id_is_shortened_and_stays_itself() -> None:
+    first, second = (caller(chat_call(user("hi")), x_session_id=start + "x" * 10_000).session for start in "ab")
+    assert first is not None
+    assert first != second
+    assert len(first) == 64
+
+
+@pytest.mark.parametrize(
+    "name, kind",
+    [
+        ("main", Kind.MAIN),
+        ("subagent", Kind.SUBAGENT),
+        ("workflow", Kind.SUBAGENT),
+        ("compaction", Kind.COMPACTION),
+        ("auxiliary", Kind.SIDE),
+        ("side_reply", Kind.SIDE),
+        ("not known yet", Kind.SIDE),
+    ],
+)
+def test_claude_codes_request_class_decides(name: str, kind: Kind) -> None:
+    call = messages_call(user("Handoff summary for another LLM: …"))
+    who = caller(call, x_claude_code_request_class=name, user_agent="claude-cli/2.1.326 (external, cli)")
+    assert (who.client, who.kind) == ("claude-code", Kind.COMPACTION if kind is Kind.SIDE else kind)
+
+
+def test_an_auxiliary_call_is_a_side_call() -> None:
+    who = caller(messages_call(user("foo")), x_claude_code_request_class="auxiliary")
+    assert who.kind is Kind.SIDE
+
+
+@pytest.mark.parametrize(
+    "metadata, kind",
+    [
+        ({"request_kind": "turn", "thread_source": "user", "agent_name": "/root"}, Kind.MAIN),
+        ({"request_kind": "turn"}, Kind.MAIN),
+        ({"request_kind": "turn", "thread_source": "thread_title"}, Kind.TITLE),
+        ({"request_kind": "turn", "thread_source": "user", "agent_name": "/root/tester"}, Kind.SUBAGENT),
+        ({"request_kind": "turn", "thread_source": "subagent"}, Kind.SUBAGENT),
+        ({"request_kind": "compaction", "thread_source": "user"}, Kind.COMPACTION),
+        ({"request_kind": "prewarm"}, Kind.SIDE),
+        ({"request_kind": "turn", "thread_source": "not known yet"}, Kind.SIDE),
+        ({"request_kind": 7, "thread_source": []}, Kind.MAIN),
+    ],
+)
+@pytest.mark.parametrize("where", ["header", "body"])
+def test_codex_turn_metadata_decides(metadata: dict[str, Any], kind: Kind, where: str) -> None:
+    text = json.dumps({**metadata, "turn_id": "t1"})
+    if where == "header":
+        who = caller(responses_call({"role": "user", "content": "hi"}), x_codex_turn_metadata=text)
+    else:
+        body = {"client_metadata": {"x-codex-turn-metadata": text}}
+        who = caller(responses_call({"role": "user", "content": "hi"}, **body), user_agent="codex-tui/0.169.0")
+    assert (who.client, who.kind, who.prompt) == ("codex", kind, "t1")
+
+
+def test_codex_asks_for_compaction_by_its_last_item() -> None:
+    who = caller(responses_call({"role": "user", "content": "hi"}, {"type": "compaction_trigger"}))
+    assert who.kind is Kind.COMPACTION
+
+
+@pytest.mark.parametrize(
+    "call, kind",
+    [
+        pytest.param(messages_call(user("hi"), system=" \nContext Checkpoint Compaction: …"), Kind.COMPACTION, id="M19-system"),
+        pytest.param(
+            chat_call({"role": "system", "content": "checkpoint compaction"}, user("hi")), Kind.COMPACTION, id="M19-chat"
+        ),
+        pytest.param(chat_call(user("Handoff Summary for another LLM\n…")), Kind.COMPACTION, id="M19-first-text"),
+        pytest.param(chat_call(user("what is a handoff summary for another LLM?")), Kind.MAIN, id="M19-mentioned"),
+        pytest.param(chat_call(user("hi"), user("Handoff summary for another LLM")), Kind.MAIN, id="M19-pasted-later"),
+    ],
+)
+def test_m19_compaction_sentinels(call: Call, kind: Kind) -> None:
+    assert caller(call).kind is kind
+
+
+def test_a_signature_counts_for_its_client_only() -> None:
+    call = chat_call({"role": "system", "content": "You are a title generator."}, user("hi"))
+    assert caller(call, user_agent="opencode/1.18").kind is Kind.TITLE
+    assert caller(call, user_agent="OpenAI/Python 3.51.0").kind is Kind.MAIN
+
+
+def test_counting_is_never_the_conversation_itself() -> None:
+    call = messages_call(user("hi"))
+    call.endpoint = Endpoint(Dialect.MESSAGES, action="count")
+    assert caller(call).kind is Kind.SIDE
+
+
+def test_a_prompt_id_that_is_the_sessions_names_no_prompt() -> None:
+    request = {"contents": [], "session_id": "s"}
+    assert caller(gemini_call(user_prompt_id="s", request=request)).prompt is None
+    assert caller(gemini_call(user_prompt_id="s########3", request=request)).prompt == "s########3"
+
+
+@pytest.mark.parametrize(
+    "call, workdir",
+    [
+        pytest.param(messages_call(user("hi"), system="- Primary working directory: /a/b\n - x"), "/a/b", id="instructions"),
+        pytest.param(
+            messages_call(user("<environment_context>\n<cwd>/a</cwd>"), user("<environment_context>\n<cwd>/b c</cwd>")),
+            "/b c",
+            id="newest",
+        ),
+        pytest.param(
+            gemini_call({"role": "user", "parts": [{"text": "<session_context>\n- **Workspace Directories:**\n  - /a\n"}]}),
+            "/a",
+            id="list",
+        ),
+        pytest.param(messages_call(user("Working directory: /etc")), None, id="typed text states nothing"),
+        pytest.param(messages_call(user("hi"), system="Working directory: ../x"), None, id="relative"),
+        pytest.param(messages_call(user("hi"), system=r"Working directory: C:\x"), r"C:\x", id="windows"),
+    ],
+)
+def test_working_directory(call: Call, workdir: str | None) -> None:
+    assert caller(call).workdir == workdir
+
+
+@pytest.mark.parametrize(
+    "agent, client",
+    [
+        ("Anthropic/Python 1.17.0", "anthropic/python"),
+        ("curl/8.5", "curl"),
+        ("", "unknown"),
+        ("<é>/1", "unknown"),
+        ("a" * 500, "a" * 64),
+    ],
+)
+def test_other_user_agents(agent: str, client: str) -> None:
+    assert caller(chat_call(user("hi")), user_agent=agent).client == client
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            ["metadata", "client_metadata", "request", "conversation", "prompt_cache_key", "user_prompt_id", "input"]
+        ),
+        JSON,
+    ),
+    st.dictionaries(
+        st.sampled_from(["x-codex-turn-metadata", "session_id", "x-claude-code-request-class", "user-agent", "thread-id"]),
+        st.text(),
+    ),
+)
+def test_no_body_and_no_header_breaks_it(body: dict[str, Any], headers: dict[str, str]) -> None:
+    call = chat_call(user("hi"))
+    call.body.update(body)
+    assert isinstance(identify(call, headers, "/", "h"), Caller)

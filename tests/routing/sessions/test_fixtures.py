@@ -1,0 +1,245 @@
+"""What recorded requests of real clients are read as: who sent them, what for, and what a person typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from routing.dialects.calls import read_call
+from routing.dialects.endpoints import endpoint_of
+from routing.sessions.clients import identify
+from routing.sessions.typed import editable_texts, typed_messages
+from routing.values import Call, Caller, Dialect, Kind
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+TAG = "<**!glm.glm-4.7**>"
+NOT_A_CALL = {
+    "claude-code/14-side-eval.json",
+    "claude-code/15-side-bootstrap.json",
+    "codex/03-responses-websocket-handshake.json",
+    "codex/04-responses-ws-warmup-frame.json",
+    "codex/05-responses-ws-turn-frame.json",
+    "codex/06-responses-ws-tool-output-frame-incremental.json",
+    "codex/13-side-chatgpt-accounts-check.json",
+    "gemini-cli/08-v1internal-loadCodeAssist.json",
+}
+
+HI = f"say hi {TAG} now"
+QUOTES = f"{TAG} say hi & 'quotes' ünï"
+MESSAGES, CHAT, RESPONSES, GEMINI = Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI
+MAIN = Kind.MAIN
+
+# file: dialect, client, kind, session, prompt, working directory, what was typed (… where it goes on)
+TABLE: dict[str, tuple[Dialect, str, Kind, str | None, str | None, str | None, list[str]]] = {
+    "aider/01-messages-anthropic.json": (MESSAGES, "aider", MAIN, None, None, None, [HI]),
+    "aider/02-chat-openai-last-message-is-system.json": (CHAT, "aider", MAIN, None, None, None, [HI]),
+    "claude-code/01-messages-print-mode-first-turn.json": (
+        *(MESSAGES, "claude-code", MAIN, "10eef47d-15c9-42f4-9eaf-4170de80610a", "b251cbf5-9a6a-44a7-a4cb-b2b16a19d318"),
+        *("/home/dev/project/cwd", ["hi there"]),
+    ),
+    "claude-code/02-messages-title-side-request.json": (
+        *(MESSAGES, "claude-code", Kind.TITLE, "c9ff965c-1b04-42e1-8cbe-880a35301430", None, None),
+        ["Write the title in the predominant language of the session…"],
+    ),
+    "claude-code/03-messages-interactive-first-turn-with-tag.json": (
+        *(MESSAGES, "claude-code", MAIN, "c9ff965c-1b04-42e1-8cbe-880a35301430", "2b1e36c5-6764-4f39-985c-31c03a1bffe4"),
+        *("/home/dev/project", [f"{TAG} say hi"]),
+    ),
+    "claude-code/04-messages-interactive-second-turn-tag-in-history.json": (
+        *(MESSAGES, "claude-code", MAIN, "c9ff965c-1b04-42e1-8cbe-880a35301430", "9ab016fe-9da2-4321-b237-c55c3e34aa17"),
+        *("/home/dev/project", [f"{TAG} say hi", "second <**!sticky**> question & <b>html</b>"]),
+    ),
+    "claude-code/05-messages-tool-result-turn.json": (
+        *(MESSAGES, "claude-code", MAIN, "09c9184f-fd5e-4a5d-ad30-ed5d6de2e63f", "b9fce828-e4ef-4934-a012-7c211223eed0"),
+        *("/home/dev/project/cwd", ["please run the tool"]),
+    ),
+    "claude-code/06-messages-after-undeclared-tool.json": (
+        *(MESSAGES, "claude-code", MAIN, "713ef586-2461-4935-ae63-9efd4525179d", "4e1cf00a-93f1-43e4-ad5f-4abfaf19a50a"),
+        *("/home/dev/project/cwd", ["hi"]),
+    ),
+    "claude-code/07-messages-subagent.json": (
+        *(MESSAGES, "claude-code", Kind.SUBAGENT, "dcc87f5e-dc87-441a-afe6-be17b8fa5184", "72cd4411-5c36-4fda-9fb2-a55e3800b773"),
+        *(None, [f"{TAG} sub task"]),
+    ),
+    "claude-code/08-messages-compaction.json": (
+        *(MESSAGES, "claude-code", Kind.COMPACTION, "a22f6714-f59f-4690-b567-92c671111fee", None, "/home/dev/project"),
+        [f"{TAG} say hi", "second plain question"],
+    ),
+    "claude-code/09-messages-first-after-compaction.json": (
+        *(MESSAGES, "claude-code", MAIN, "a22f6714-f59f-4690-b567-92c671111fee", "80d2a6db-1b09-415b-aa95-a61649c5e9d0"),
+        *(None, ["third after compact"]),
+    ),
+    "claude-code/10-messages-client-resume-after-cut-off.json": (
+        *(MESSAGES, "claude-code", MAIN, "3d3eb3e8-c6b2-4d2a-9df6-d2ec7ee25620", "aad43d35-6431-4e4e-9ebb-dac3b8b254b9"),
+        *("/home/dev/project/cwd", ["hi"]),
+    ),
+    "claude-code/11-messages-nonstream-fallback.json": (
+        *(MESSAGES, "claude-code", MAIN, "256c9340-3d9a-4935-926a-b53adc46ee38", "3267fb01-35ba-4a72-a7ad-5930ab33dd87"),
+        *("/home/dev/project/cwd", ["hi"]),
+    ),
+    "claude-code/12-messages-oauth-bearer.json": (
+        *(MESSAGES, "claude-code", MAIN, "7719ce6e-f696-4716-addb-93fc1a1bc4ff", "9cbec398-809e-4641-8e53-feb3c7d2e4a3"),
+        *("/home/dev/project/cwd", [f"hi {TAG}"]),
+    ),
+    "claude-code/13-count_tokens.json": (
+        *(MESSAGES, "claude-code", Kind.SIDE, "c8d756a1-1246-443d-9c84-5d20fe51153a", None, None),
+        ["When you use a pronoun for someone…"],
+    ),
+    "claude-code/16-messages-continued-session.json": (
+        *(MESSAGES, "claude-code", MAIN, "4bf07f6a-2d89-43a0-80e4-05db155e8eb0", "286a55f1-bdc1-4440-9fa5-1809a786f5c9"),
+        *("/home/dev/project", [f"{TAG} first", "second turn"]),
+    ),
+    "cline/01-messages.json": (MESSAGES, "cline", MAIN, None, None, None, [HI]),
+    "codex/01-responses-http-after-426-lite-shape.json": (
+        *(RESPONSES, "codex", MAIN, "01a1eda3-e479-7550-8613-377fafc48b9e", "01a1eda3-e483-7512-8e96-2c53791717e6"),
+        *("/home/dev/project/cwd", [HI]),
+    ),
+    "codex/02-responses-http-classic-tools-shape.json": (
+        *(RESPONSES, "codex", MAIN, "01a1eda8-dc33-7c31-9d70-8c7fe761548d", "01a1eda8-dc43-7602-b77f-fd7f5ae11f4d"),
+        *("/home/dev/project/cwd", [HI]),
+    ),
+    "codex/07-responses-chatgpt-mode-was-zstd.json": (
+        *(RESPONSES, "codex", MAIN, "01a1edaa-cdbf-7161-833c-fcc4a7479b63", "01a1edaa-cdd9-7bd1-92dc-69db50e35f91"),
+        *("/home/dev/project/cwd", [HI]),
+    ),
+    "codex/08-responses-tool-output-turn.json": (
+        *(RESPONSES, "codex", MAIN, "01a1edbd-e765-7bf1-8b11-b14b859b9cb8", "01a1edbd-e777-7b90-8d94-c0fe87d8ef42"),
+        *("/home/dev/project/cwd", ["hi"]),
+    ),
+    "codex/09-responses-resumed-second-turn-tag-in-history.json": (
+        *(RESPONSES, "codex", MAIN, "01a1edda-455f-7b93-a080-70ef056b6ab6", "01a1edda-4e7b-7321-8019-177ab77256d9"),
+        *("/home/dev/project", [f"{TAG} first turn", "second turn <**sticky**>"]),
+    ),
+    "codex/10-responses-thread-title-side-request.json": (
+        *(RESPONSES, "codex", Kind.TITLE, "01a1eddd-c7d8-7282-8891-1f2211c197bd", "01a1eddd-c7f0-7dc3-9632-cbf52d24142c"),
+        *(None, ["Generate a concise, single-line task title…"]),
+    ),
+    "codex/11-responses-compaction-trigger.json": (
+        *(RESPONSES, "codex", Kind.COMPACTION, "01a1eddd-b5b0-7b81-ae0f-173a2165e5d6", "01a1eddd-e49f-7762-9936-01016b712828"),
+        *("/home/dev/project", [f"{TAG} say hi"]),
+    ),
+    "codex/12-responses-retry-after-missing-completed.json": (
+        *(RESPONSES, "codex", MAIN, "01a1edbd-bf5a-7bd1-bb08-b705e9536219", "01a1edbd-bf7e-7252-ba86-a6eed419318b"),
+        *("/home/dev/project/cwd", ["hi"]),
+    ),
+    "continue-cn/01-messages.json": (MESSAGES, "continue", MAIN, None, None, None, [HI]),
+    "gemini-cli/01-streamGenerateContent-first-turn.json": (GEMINI, "gemini-cli", MAIN, None, None, None, [HI]),
+    "gemini-cli/02-generateContent-router-side-request.json": (GEMINI, "gemini-cli", Kind.ROUTER, None, None, None, [HI]),
+    "gemini-cli/03-streamGenerateContent-function-response.json": (GEMINI, "gemini-cli", MAIN, None, None, None, ["hi"]),
+    "gemini-cli/04-streamGenerateContent-resumed-second-turn.json": (
+        *(GEMINI, "gemini-cli", MAIN, None, None, None),
+        [f"{TAG} first turn", "second turn <**sticky**>"],
+    ),
+    "gemini-cli/05-generateContent-compress.json": (
+        *(GEMINI, "gemini-cli", Kind.COMPACTION, None, None, None),
+        [f"{TAG} say hi", "Generate a new <state_snapshot> based on the provided history.…"],
+    ),
+    "gemini-cli/06-generateContent-startup-summary.json": (
+        *(GEMINI, "gemini-cli", Kind.SUMMARY, None, None, None),
+        ["Summarize the user's primary intent or goal in this conversation…"],
+    ),
+    "gemini-cli/07-v1internal-streamGenerateContent-oauth.json": (
+        *(GEMINI, "gemini-cli", MAIN, "4e7a0e75-5a76-4a49-8c68-7a2320910ccc", None, None),
+        [f"hi {TAG}"],
+    ),
+    "kimi-code/01-chat-user-text-not-last.json": (
+        *(CHAT, "kimi-code", MAIN, "session_4c9d9d92-2157-4c14-bc19-cf942b9a53dd", None, None),
+        [HI],
+    ),
+    "llm/01-chat.json": (CHAT, "openai/python", MAIN, None, None, None, [HI]),
+    "llm/02-messages.json": (MESSAGES, "anthropic/python", MAIN, None, None, None, [HI]),
+    "llm/03-streamGenerateContent-json-array.json": (GEMINI, "python-httpx", MAIN, None, None, None, [HI]),
+    "node-sdk/01-anthropic-messages.json": (MESSAGES, "anthropic/js", MAIN, None, None, None, [QUOTES]),
+    "node-sdk/02-openai-chat.json": (CHAT, "openai/js", MAIN, None, None, None, [QUOTES]),
+    "node-sdk/03-openai-responses.json": (RESPONSES, "openai/js", MAIN, None, None, None, [QUOTES]),
+    "opencode/01-messages-title-side-request.json": (
+        *(MESSAGES, "opencode", Kind.TITLE, "ses_e12549e63ffe1oE5cLL7a4J5bB", None, None),
+        ["Generate a title for this conversation:…"],
+    ),
+    "opencode/02-messages-first-turn.json": (
+        *(MESSAGES, "opencode", MAIN, "ses_e12549e63ffe1oE5cLL7a4J5bB", None, None),
+        [f'"{HI}"'],
+    ),
+    "opencode/03-messages-second-turn.json": (
+        *(MESSAGES, "opencode", MAIN, "ses_e12258807ffeCCgK4ePpHaR8Jv", None, None),
+        [f'"{TAG} first turn"', '"second turn <**sticky**>"'],
+    ),
+    "opencode/04-messages-compaction.json": (
+        *(MESSAGES, "opencode", Kind.COMPACTION, "ses_e121f7779ffex5Vd22ufdheXjU", None, None),
+        ["Here is the conversation so far:…"],
+    ),
+    "opencode/05-responses-openai-provider.json": (
+        *(RESPONSES, "opencode", MAIN, "ses_e121cfa09ffe3S6KZj3s5vgO0B", None, None),
+        ["hi"],
+    ),
+    "opencode/06-messages-after-undeclared-tool.json": (
+        *(MESSAGES, "opencode", MAIN, "ses_e12418b16ffe2rLHLAW3Yecyyn", None, None),
+        ["hi"],
+    ),
+    "pi/01-messages.json": (MESSAGES, "pi", MAIN, None, None, None, [HI]),
+    "python-sdk/01-anthropic-messages.json": (MESSAGES, "anthropic/python", MAIN, None, None, None, [QUOTES]),
+    "python-sdk/02-openai-chat.json": (CHAT, "openai/python", MAIN, None, None, None, [QUOTES]),
+    "python-sdk/03-openai-responses.json": (RESPONSES, "openai/python", MAIN, None, None, None, [QUOTES]),
+    "python-sdk/04-google-genai-v1.json": (GEMINI, "google-genai-sdk", MAIN, None, None, None, [QUOTES]),
+    "qwen-code/01-chat-first-turn-dashscope.json": (
+        *(CHAT, "qwen-code", MAIN, "dcd8b1aa-a7d4-4b4b-a09f-1543922e15fe", "dcd8b1aa-a7d4-4b4b-a09f-1543922e15fe########0"),
+        *("/home/dev/project", [HI]),
+    ),
+    "qwen-code/02-chat-memory-extractor-side-request.json": (
+        *(CHAT, "qwen-code", Kind.MEMORY, "dcd8b1aa-a7d4-4b4b-a09f-1543922e15fe"),
+        *("dcd8b1aa-a7d4-4b4b-a09f-1543922e15fe#managed-auto-memory-extractor-09b47a2c#0", "/home/dev/project"),
+        [HI, "Managed memory has TWO directories.…"],
+    ),
+    "qwen-code/03-chat-continued-second-turn-openai-host.json": (
+        *(CHAT, "qwen-code", MAIN, "38dd2136-3c8e-4b2f-bc30-ac71ec583894", None, "/home/dev/project"),
+        [f"{TAG} first turn", "second turn <**sticky**>"],
+    ),
+}
+
+
+def recorded(file: str) -> tuple[Call, Caller]:
+    request = json.loads((FIXTURES / file).read_text(encoding="utf-8"))
+    endpoint = endpoint_of(request["method"], request["path"])
+    assert endpoint is not None
+    call = read_call(json.dumps(request["body"]).encode(), endpoint)
+    headers = {name.lower(): value for name, value in request["headers"]}
+    return call, identify(call, headers, request["path"], request["host"])
+
+
+@pytest.mark.parametrize("file", TABLE)
+def test_recorded_request(file: str) -> None:
+    dialect, client, kind, session, prompt, workdir, words = TABLE[file]
+    call, caller = recorded(file)
+    typed = typed_messages(call)
+
+    assert call.endpoint.dialect is dialect
+    assert (caller.client, caller.kind, caller.session, caller.prompt) == (client, kind, session, prompt)
+    assert caller.workdir is None if workdir is None else str(caller.workdir).startswith(workdir)
+    assert [message.ordinal for message in typed] == list(range(len(words)))
+    for message, expected in zip(typed, words, strict=True):
+        assert message.words == expected or (expected.endswith("…") and message.words.startswith(expected[:-1]))
+
+
+@pytest.mark.parametrize("file", TABLE)
+def test_every_typed_span_is_editable(file: str) -> None:
+    call, _ = recorded(file)
+    editable = {id(part): spans for _, part, spans in editable_texts(call)}
+    for message in typed_messages(call):
+        for text in message.texts:
+            for start, end in text.commands:
+                assert any(left <= start and end <= right for left, right in editable[id(text.part)])
+
+
+def test_every_recorded_call_is_in_the_table() -> None:
+    files = {path.relative_to(FIXTURES).as_posix() for path in FIXTURES.glob("*/*.json")}
+    assert files == TABLE.keys() | NOT_A_CALL
+
+
+def test_a_title_request_quotes_the_tag_without_obeying_it() -> None:
+    call, _ = recorded("claude-code/02-messages-title-side-request.json")
+    [message] = typed_messages(call)
+    assert TAG not in message.words
+    [(_, part, spans)] = editable_texts(call)
+    assert any(TAG in part.text[start:end] for start, end in spans)

@@ -1,0 +1,57 @@
+"""Config A of the behaviour cases, and a session in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from routing.router.registry import ECHO, ORIGIN, Key, Model, Provider, Registry
+from routing.sessions.state import EMPTY, SessionState
+from routing.stop_message.texts import TextRefused
+from routing.tags.grammar import Tag, parse
+from routing.tags.obey import Orders, obey
+from routing.tags.scan import find_tags
+from routing.values import Dialect
+
+NOW = 1_700_000_000_000
+
+
+def provider(id: str, keys: Sequence[str], models: Sequence[Model | str], **fields: object) -> Provider:
+    declared = [Model(model) if isinstance(model, str) else model for model in models]
+    return Provider(
+        id,
+        Dialect.CHAT,
+        {},
+        tuple(Key(alias, index) for index, alias in enumerate(keys, 1)),
+        {model.id: model for model in declared},
+        **fields,  # type: ignore[arg-type]
+    )
+
+
+REGISTRY = Registry(
+    {
+        one.id: one
+        for one in (
+            provider("glm", ["key1"], ["glm-4.7"]),
+            provider("openai", ["primary", "backup", "third"], [Model("gpt-4", aliases=("four",)), "gpt-5.2"]),
+            provider("anthropic", ["primary"], ["claude-sonnet-4-5"]),
+            provider("antigravity", ["sonnetkey", "sonnetbackup", "geminikey"], ["claude-sonnet-4-5", "gemini-3-pro-high"]),
+            provider("odd", ["a", "2"], ["org/m:free@v1", "1", "a", "glm-4.7:passthrough"]),
+            provider(ORIGIN, ["client"], []),
+            provider(ECHO, ["none"], []),
+        )
+    },
+    {},
+)
+
+
+def no_file(relative: str) -> str:
+    raise TextRefused(relative, "is not there")
+
+
+def tags(text: str) -> tuple[Tag, ...]:
+    return tuple(tag for span in find_tags(text) for tag in parse(span.body))
+
+
+def say(text: str, state: SessionState = EMPTY, **options: object) -> Orders:
+    given: dict[str, object] = {"now_ms": NOW, "client_model": "gpt-5.2", "read_text": no_file, **options}
+    return obey(tags(text), state, REGISTRY, **given)  # type: ignore[arg-type]
