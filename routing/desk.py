@@ -34,7 +34,7 @@ from routing.stop_message.texts import read_text
 from routing.tags.cleaning import clean
 from routing.tags.obey import Orders, fingerprint, orders_for
 from routing.tags.scan import strip
-from routing.tags.status import describe, local_answer
+from routing.tags.status import answer_text
 from routing.tags.typed_tags import only_tags, tags_of
 from routing.turn.plan import Clocks, Memory, Plan
 from routing.turn.turn import Limits
@@ -276,13 +276,9 @@ class Desk:
     # Answers of our own
 
     def _local_answer(self, reading: Reading, orders: Orders) -> Reply:
-        lines = [*orders.lines, *orders.ignored]
-        if orders.status or not lines:
-            named = reading.caller.session if not reading.caller.derived else None
-            lines += describe(orders.state, derived=reading.caller.derived, session=named)
-        if reading.key.prefix == "chain" and orders.lines:
-            lines.append("This tool names no session, so that holds for this request only.")
-        return self._answer(reading, Answer(local_answer(lines)), "answered by RouteCodex")
+        holds = None if reading.key.prefix == "chain" else reading.key.id
+        text = answer_text(orders, derived=reading.caller.derived, session=holds)
+        return self._answer(reading, Answer(text), "answered by RouteCodex")
 
     def _echo(self, reading: Reading, decision: Decision) -> Reply:
         comment = f"echo · {decision.route}: {decision.reason}"

@@ -165,9 +165,8 @@ class _Reader:
                 for item in node.value:
                     items.add(self.read(item, depth + 1), line=_line(item))
                 return items
-            case ScalarNode():
+            case _:
                 return _scalar(node)
-        raise ConfigError(f"{self.name}:{_line(node)}: not understood")
 
     def _table(self, node: MappingNode, depth: int) -> Table:
         table = Table(line=_line(node))
@@ -197,7 +196,7 @@ class _Reader:
         return [one for one in tables if isinstance(one, Table)]
 
 
-def _scalar(node: ScalarNode) -> str | None:
+def _scalar(node: Node) -> str | None:
     """Text, as it is written: the schema knows which texts are numbers, and a model called 4.10 is none."""
     return None if str(node.tag) == "tag:yaml.org,2002:null" else _mend(str(node.value))
 

@@ -15,6 +15,9 @@ from routing.values import JsonObject
 
 _WINDOW = 16 * 1024
 """No object that `found_objects` looks for is longer."""
+_TRIES = 32
+_DATA_LINE = re.compile(rb"[\r\n]data:")
+"""JSON that an event stream spreads over several lines."""
 _DECODER = json.JSONDecoder()
 
 
@@ -71,8 +74,9 @@ def found_objects(raw: bytes, name: str, *, last_first: bool = False) -> Iterato
 
     Quotes inside JSON strings are escaped, so text that talks about `"name"` is never taken for it.
     """
+    raw = _DATA_LINE.sub(b"\n", raw)
     places = [match.end() for match in re.finditer(rb'(?<!\\)"' + re.escape(name.encode()) + rb'"\s*:\s*(?=\{)', raw)]
-    for place in reversed(places) if last_first else places:
+    for place in places[: -_TRIES - 1 : -1] if last_first else places[:_TRIES]:
         try:
             value, _ = _DECODER.raw_decode(raw[place : place + _WINDOW].decode("utf-8", "replace"))
         except (ValueError, RecursionError):

@@ -110,7 +110,8 @@ class Attempts:
         if not self._retrying:
             self._retrying = True
             self.budget.retrying += 1
-        wait = self._wait(target, error, ready_in_s if sole else None, sole=sole)
+        lone = sole and not self.excluded
+        wait = self._wait(target, error, ready_in_s if lone else None, lone=lone)
         if wait is not None:
             self._waited[target] = self._waited.get(target, 0) + 1
             return WaitThenSame(wait)
@@ -140,15 +141,15 @@ class Attempts:
             return Why.ENOUGH
         return None if self._retrying or self.budget.may_retry() else Why.BUDGET
 
-    def _wait(self, target: Target, error: ProviderError, ready_in_s: float | None, *, sole: bool) -> float | None:
+    def _wait(self, target: Target, error: ProviderError, ready_in_s: float | None, *, lone: bool) -> float | None:
         """Seconds after which the same target is worth asking again, if it is."""
         waited = self._waited.get(target, 0)
         hint = error.retry_after_s
         match fault_of(error):
             case Fault.RATE:
-                worth = waited == 0 or sole
+                worth = waited == 0 or lone
                 hint = ready_in_s if hint is None else hint
-            case Fault.NETWORK | Fault.SERVER | Fault.NOBODY if sole:
+            case Fault.NETWORK | Fault.SERVER | Fault.NOBODY if lone:
                 worth = waited < len(SOLE_PAUSES_S)
                 hint = max(hint or 0.0, SOLE_PAUSES_S[waited]) if worth else None
             case _:

@@ -22,10 +22,21 @@ _QUOTED = (
 _PLAIN = rb"(?:[^*<]|\*(?!\*>)|<(?!\*\*(?!>))){0,506}+\*\*>"
 _REST = rb"\*\*(?:" + _QUOTED + rb"|" + _PLAIN + rb")"
 _RUN = _REST + rb"(?:<" + _REST + rb")*+"
+_SPACED_RUN = _REST + rb"(?: ?<" + _REST + rb")*+"
 _TAG = re.compile(rb"<" + _REST, re.DOTALL)
 _RUN_AND_SPACE = re.compile(
     # at the start of a line the break or space behind goes too; after a space the space behind; elsewhere nothing
-    rb"<(?:(?:(?<=\n<)|(?<=\A<))" + _RUN + rb"(?:\r?\n| )?|(?<= <)" + _RUN + rb" ?|" + _RUN + rb")",
+    (
+        rb"<(?="
+        + _REST
+        + rb")(?:(?:(?<=\n<)|(?<=\A<))"
+        + _SPACED_RUN
+        + rb"(?:\r?\n| )?|(?<= <)"
+        + _SPACED_RUN
+        + rb" ?|"
+        + _RUN
+        + rb")"
+    ),
     re.DOTALL,
 )
 _LAST_SPACE = re.compile(rb"(?:\r?\n| )\Z")

@@ -64,7 +64,7 @@ class Authority:
                 connection.context = self.context(name)
                 connection.asked_for = name  # type: ignore[attr-defined]
 
-        context.sni_callback = choose  # type: ignore[assignment]
+        context.sni_callback = choose
         return context
 
     def _make_context(self, name: str) -> ssl.SSLContext:

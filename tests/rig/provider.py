@@ -26,7 +26,7 @@ Rule = Callable[[Received], Behaviour | None]
 
 
 class FakeProvider:
-    """`with FakeProvider() as provider:`; reach it at `url`, at `tls_url`, or as any host behind `Mitmdump(upstream=provider)`."""
+    """`with FakeProvider() as provider:`; reach it at `url`, `tls_url`, or as any host behind `Mitmdump(upstream=provider)`."""
 
     def __init__(self, *, keep: bool = True) -> None:
         self.requests: list[Received] = []

@@ -17,8 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.rig.certificates import client_context, provider_authority, proxy_authority
@@ -246,13 +245,6 @@ class Mitmdump:
         """Descriptors of the process; None where the system does not say."""
         folder = Path(f"/proc/{self.pid}/fd")
         return len(list(folder.iterdir())) if folder.exists() else None
-
-    @contextmanager
-    def log_of_block(self) -> Iterator[list[str]]:
-        """The list is filled with the lines logged inside the block."""
-        before, lines = len(self.log), list[str]()
-        yield lines
-        lines += self.log[before:].splitlines()
 
 
 def _played(upstream: Upstream | None) -> dict[str, list[int]]:

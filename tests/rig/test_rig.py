@@ -61,6 +61,9 @@ def test_interception(intercepted: tuple[Mitmdump, FakeProvider]) -> None:
     assert proxy.listening == [("127.0.0.1", proxy.port)]
     assert "server connect api.anthropic.com:443" in proxy.log
     assert proxy.rss_bytes > 20_000_000
+    assert proxy.open_files is None or proxy.open_files > 5
+    assert proxy.client_env["HTTPS_PROXY"] == proxy.url
+    assert proxy.bundle_path.read_bytes().count(b"BEGIN CERTIFICATE") == 2
     assert proxy.flows_path is not None
     assert proxy.flows_path.stat().st_size > 0
 
@@ -224,6 +227,8 @@ def test_a_restart_on_the_same_port_and_folder(provider: FakeProvider, tmp_path:
     for _ in range(2):
         with Mitmdump(upstream=provider, folder=tmp_path / "proxy-files", port=port) as proxy:
             assert call(ANTHROPIC, "/v1/messages", WHOLE, proxy=proxy).status == 200
+            proxy.kill()
+            assert not proxy.alive
     assert proxy.log.count("listening at") == 2
 
 

@@ -88,9 +88,9 @@ def error_event(asked: Asked, status: int, message: str, *, first: bool) -> byte
             return sse(value)
         case Dialect.RESPONSES:
             body = value["error"]
-            failed = {"type": "response.failed", "sequence_number": 0, "response": responses_head(Reply(), asked)}
-            failed["response"] |= {"status": "failed", "error": {"code": body["code"] or body["type"], "message": message}}
-            return sse(failed)
+            reason = {"code": body["code"] or body["type"], "message": message}
+            response = responses_head(Reply(), asked) | {"status": "failed", "error": reason}
+            return sse({"type": "response.failed", "sequence_number": 0, "response": response})
         case Dialect.GEMINI:
             return gemini_frame(value, asked, first=first) + (b"]" if asked.json_array else b"")
         case _:

@@ -471,6 +471,7 @@ def test_targets_that_are_not_there(written: str, message: str) -> None:
             "a: 1\n---\nb: 2\n", "mitm-config.yaml:2: not valid YAML: only one document may stand in the file", id="two"
         ),
         pytest.param("a: \x00", "mitm-config.yaml: not valid YAML: it holds characters that text files do not have", id="nul"),
+        pytest.param('a: "\\UFFFFFFFF"', "mitm-config.yaml: not valid YAML: not readable", id="character"),
         pytest.param("[" * 5000, "mitm-config.yaml: not valid YAML: too deeply nested", id="deep"),
         pytest.param(
             ROUTED + "clock: {}\n", "mitm-config.yaml:2: clock: unknown key here: it belongs under virtualrouter", id="place"
@@ -510,6 +511,18 @@ def test_targets_that_are_not_there(written: str, message: str) -> None:
             "mitm-config.yaml:2: sessions.store: PW is not set: set it, or write store: files",
             id="store-unset",
         ),
+        pytest.param(
+            ROUTED + "sessions: {store: 'redis://[x'}\n",
+            "mitm-config.yaml:2: sessions.store: must be files or a redis:// address",
+            id="store-address",
+        ),
+        pytest.param(
+            "clock: {ntp: {servers: ['a.example:123']}}\n" + "routing: {default: [origin]}\n",
+            'mitm-config.yaml:1: clock.ntp.servers[0]: must be a host name without port: "a.example:123"',
+            id="time-server",
+        ),
+        pytest.param("routing: 5\n", "mitm-config.yaml:1: routing: must be a mapping (name: value)", id="routing"),
+        pytest.param("routing:\n  default: {a: [b]}\n", "mitm-config.yaml:2: routing.default.a: unknown key", id="pool-key"),
         pytest.param(
             ROUTED + "proxy: {interceptHosts: [a.example, 'https://b.example/x']}\n",
             'mitm-config.yaml:2: proxy.interceptHosts[1]: must be a host name without scheme and path: "https://b.example/x"',
@@ -634,6 +647,11 @@ def test_files_that_are_refused(text: str, message: str) -> None:
             id="model-alias",
         ),
         pytest.param(
+            'baseURL: https://a.example\nmodels: {" ": {}}',
+            "5: virtualrouter.providers.p.models: a model must have a name",
+            id="no-name",
+        ),
+        pytest.param(
             "baseURL: https://a.example\nmodels: {a: {maxContext: many}}",
             "5: virtualrouter.providers.p.models.a.maxContext: must be a whole number",
             id="model-size",
@@ -655,6 +673,12 @@ def test_providers_that_are_refused(lines: str, message: str) -> None:
 def test_a_providers_name_can_be_typed_in_a_tag(name: str) -> None:
     text = NAMED.replace("NAME", name)
     assert refusal(text).startswith("mitm-config.yaml:3: virtualrouter.providers")
+
+
+def test_no_two_providers_share_an_id() -> None:
+    text = "providers:\n  a: {baseURL: 'https://a', auth: none}\n  b: {id: a, baseURL: 'https://b', auth: none}\n"
+    text += "routing: {default: [a.m]}"
+    assert refusal(text) == "mitm-config.yaml:3: providers.b: a provider with this id is already there"
 
 
 def test_all_problems_of_a_file_are_told_at_once() -> None:

@@ -48,7 +48,7 @@ def _google(status: int, word: str, *details: dict[str, Any], message: str = "m"
         pytest.param(502, b"<html><head><title>502 Bad Gateway</title></head><body><h1>no</h1></body></html>", "502 Bad Gateway", "HTTP_502", id="page"),
         pytest.param(503, b"<p>upstream <b>down</b></p>", "upstream down", "HTTP_503", id="page-without-title"),
         pytest.param(500, b"plain words", "plain words", "HTTP_500", id="text"),
-        pytest.param(500, '"a json string"'.encode(), "a json string", "HTTP_500", id="json-string"),
+        pytest.param(500, b'"a json string"', "a json string", "HTTP_500", id="json-string"),
         pytest.param(503, b"", "", "HTTP_503", id="H12-empty"),
         pytest.param(429, {"error": {"message": "m"}}, "m", "HTTP_429", id="H12-no-code"),
     ],

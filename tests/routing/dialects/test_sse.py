@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from routing.dialects.sse import ArrayItems, Event, Events, write_event
 from routing.errors import BadAnswer
-from tests.routing.dialects.answers.streams import array_streams, in_three_ways, provider_streams, read
+from tests.routing.dialects.answers.streams import Reader, array_streams, in_three_ways, provider_streams, read
 
 
 @pytest.mark.parametrize("raw, pairs", [pytest.param(raw, pairs, id=id) for id, _, raw, pairs in provider_streams()])
@@ -112,18 +112,23 @@ def test_a_cut_item_is_given_as_it_is() -> None:
 def test_the_limit_comes_after_the_events_before_it(
     make: type[Events] | type[ArrayItems], good: bytes, long: bytes, size: int
 ) -> None:
-    reader = make(limit_bytes=100)
-    raw, events = good + long, []
-    with pytest.raises(BadAnswer) as caught:
-        for place in range(0, len(raw), size):
+    reader, raw = make(limit_bytes=100), good + long
+    events, caught = _until_broken(reader, raw, size)
+    assert [event.data for event in events] == [good.removeprefix(b"data: ").removeprefix(b"[").rstrip(b"\n")]
+    assert caught.status == 502
+    for again in (reader.close, lambda: reader.feed(b"\n\n")):
+        with pytest.raises(BadAnswer):
+            again()
+
+
+def _until_broken(reader: Reader, raw: bytes, size: int) -> tuple[list[Event], BadAnswer]:
+    events: list[Event] = []
+    try:
+        for place in range(0, len(raw) + size, size):
             events += reader.feed(raw[place : place + size])
-        events += reader.feed(b"")
-    assert caught.value.status == 502
-    assert len(events) == 1
-    with pytest.raises(BadAnswer):
-        reader.feed(b"\n\n")
-    with pytest.raises(BadAnswer):
-        reader.close()
+    except BadAnswer as error:
+        return events, error
+    raise AssertionError("the limit was never reached")
 
 
 def test_the_limit_is_the_same_for_an_event_that_comes_whole() -> None:

@@ -62,7 +62,12 @@ def registry(routes: Mapping[str, Iterable[Pool]] | None = None, *more: Provider
 
 
 def wish(
-    *routes: str, state: SessionState = EMPTY, force: Forced | None = None, image: bool = False, tokens: int = 100, **changes: object
+    *routes: str,
+    state: SessionState = EMPTY,
+    force: Forced | None = None,
+    image: bool = False,
+    tokens: int = 100,
+    **changes: object,
 ) -> Wish:
     ordered = (*(route for route in routes if route != "default"), "default")
     features = Features(media=frozenset({"image"}) if image else frozenset(), tokens=tokens)

@@ -59,7 +59,8 @@ def test_sticky_stays_until_it_cannot() -> None:
     assert len(set(first)) == 1
     rest = [target for target in (A, B, C) if target != first[0]]
     then = [balance(rest, rotation, "pool", mode="sticky") for _ in range(3)]
-    assert len(set(then)) == 1 and then[0] != first[0]
+    assert len(set(then)) == 1
+    assert then[0] != first[0]
 
 
 def test_v04_a_pools_own_round_robin_rotates_though_another_pool_is_sticky() -> None:
@@ -100,7 +101,8 @@ def test_what_is_remembered_is_bounded() -> None:
     rotation = Rotation()
     for number in range(3000):
         balance([A, B, C], rotation, f"pool {number}", mode="sticky")
-    assert len(rotation.wheels) <= WHEELS and len(rotation.kept) <= WHEELS
+    assert len(rotation.wheels) <= WHEELS
+    assert len(rotation.kept) <= WHEELS
 
 
 @given(

@@ -48,7 +48,9 @@ IMAGE, VIDEO, FILE = frozenset({"image"}), frozenset({"image", "video"}), frozen
         pytest.param(hop(ToolCategory.WRITE, tokens=180_000), ("longcontext", "default"), id="V10 in a hop"),
         pytest.param(user(text="search the web for cats"), ("web_search", "default"), id="web wish"),
         pytest.param(
-            user(text="search the web for cats", last_tool=ToolCategory.WRITE), ("web_search", "default"), id="web wish after old work"
+            user(text="search the web for cats", last_tool=ToolCategory.WRITE),
+            ("web_search", "default"),
+            id="web wish after old work",
         ),
         pytest.param(hop(ToolCategory.READ, text="search the web"), ("thinking", "default"), id="web wish, now reading"),
         pytest.param(hop(ToolCategory.WEB, text="search the web"), ("web_search", "default"), id="web wish, searching the web"),
@@ -76,7 +78,14 @@ def test_routes(features: Features, routes: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize(
     "model, background",
-    [("claude-haiku-4-5", True), ("CLAUDE-HAIKU", True), ("gpt-5-mini", True), ("gpt-55-mini", False), ("opus", False), ("", False)],
+    [
+        ("claude-haiku-4-5", True),
+        ("CLAUDE-HAIKU", True),
+        ("gpt-5-mini", True),
+        ("gpt-55-mini", False),
+        ("opus", False),
+        ("", False),
+    ],
 )
 def test_background_models_come_first(model: str, background: bool) -> None:
     found = classify(user(media=IMAGE, tokens=10**9), RULES, model)

@@ -24,13 +24,22 @@ REMINDER = Text("<system-reminder>\nbe nice\n</system-reminder>")
         pytest.param([ASK, READS, RESULT], None, "tool", True, "please fix it", id="result in a user message"),
         pytest.param([ASK, READS, TOOL_RESULT], None, "tool", True, "please fix it", id="result in a tool message"),
         pytest.param([ASK, ("system", [Text("env")])], None, "user", False, "please fix it", id="system item behind"),
-        pytest.param([ASK, ("user", [REMINDER]), ("user", [REMINDER])], None, "user", False, "please fix it", id="reminders behind"),
-        pytest.param([ASK, READS, TOOL_RESULT, ("user", [REMINDER])], None, "tool", True, "please fix it", id="hop, reminder behind"),
+        pytest.param(
+            [ASK, ("user", [REMINDER]), ("user", [REMINDER])], None, "user", False, "please fix it", id="reminders behind"
+        ),
+        pytest.param(
+            [ASK, READS, TOOL_RESULT, ("user", [REMINDER])], None, "tool", True, "please fix it", id="hop, reminder behind"
+        ),
         pytest.param(
             [ASK, READS, ("user", [ToolResult("1", "ok"), REMINDER])], None, "tool", True, "please fix it", id="reminder beside"
         ),
         pytest.param(
-            [ASK, READS, ("user", [ToolResult("1", "ok"), Text("stop!")])], None, "user", False, "stop!", id="words beside a result"
+            [ASK, READS, ("user", [ToolResult("1", "ok"), Text("stop!")])],
+            None,
+            "user",
+            False,
+            "stop!",
+            id="words beside a result",
         ),
         pytest.param(
             [ASK, READS, ("user", [ToolResult("1", "ok"), Text("Note: file changed")])],

@@ -113,7 +113,10 @@ def test_the_strongest_call_stands_for_all(names: tuple[str, ...], category: Too
     assert strongest(ToolCall("1", name, "{}") for name in names) is category
 
 
-@given(st.text(), st.text() | st.builds(json.dumps, st.dictionaries(st.sampled_from(["command", "cmd"]), st.text() | st.lists(st.text()))))
+@given(
+    st.text(),
+    st.text() | st.builds(json.dumps, st.dictionaries(st.sampled_from(["command", "cmd"]), st.text() | st.lists(st.text()))),
+)
 def test_any_call_has_a_category(name: str, arguments: str) -> None:
     for tool in (name, "bash", "shell"):
         assert categorize(tool, arguments) in ToolCategory

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import re
 import time
+from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -29,6 +31,8 @@ TAKEN_OUT = [
     pytest.param("a  <**x**>  b", "a   b", id="one-space-only"),
     pytest.param("<**a**><**b**> <**c**>\n<**d**>\nhi", "hi", id="many-in-a-row"),
     pytest.param("hi <**a**> <**b**>", "hi", id="many-at-the-end"),
+    pytest.param("<**!glm**> <**#openai.1**>\nhi", "hi", id="two-on-a-line"),
+    pytest.param("x<**a**> <**b**>y", "x y", id="words-are-not-joined"),
     pytest.param("x <**a**>\n<**b**> y", "x \ny", id="end-and-start-of-line"),
     pytest.param("<**x**>", "", id="X03"),
     pytest.param("<**123**><****><** **>", "", id="P23"),
@@ -44,7 +48,7 @@ TAKEN_OUT = [
     pytest.param('<** stopMessage : "a **> b" , 3 **> hi', "hi", id="spaces-around-the-text"),
     pytest.param(f'<**stopMessage:"{LONG_TEXT}",2**> hi', "hi", id="quoted-16KB"),
     pytest.param("<*<**a**>*!evil.model**>", "", id="F23"),
-    pytest.param("x<*" * 30 + "<**a**>" + "*a**>y" * 30, "x" * 30 + "y" * 30, id="nest-of-30"),
+    pytest.param("x " + "<*" * 300 + "<**a**>" + "*a**>" * 300 + " y", "x y", id="nest-of-300"),
     pytest.param('<**stopMes<**a**>sage:"' + "x" * 600 + '"**>', "", id="quotes-put-together"),
     pytest.param("x <**broken <**!glm**> y", "x <**broken y", id="broken-then-a-tag"),
     pytest.param("é<**é**>é 日<**本**>語 \ud800<**x**>", "éé 日語 \ud800", id="not-ascii"),
@@ -88,7 +92,28 @@ def test_the_place_and_body_of_tags() -> None:
 
 
 PIECES = st.sampled_from(
-    ["<**", "**>", "<*", "*", ">", "<", '"', '\\"', "\\", "stopMessage:", "stopMes", "sage", ":", ",", " ", "\n", "\r\n", "a", "é", "glm"]
+    [
+        "<**",
+        "**>",
+        "<*",
+        "*",
+        ">",
+        "<",
+        '"',
+        '\\"',
+        "\\",
+        "stopMessage:",
+        "stopMes",
+        "sage",
+        ":",
+        ",",
+        " ",
+        "\n",
+        "\r\n",
+        "a",
+        "é",
+        "glm",
+    ]
 )
 HOSTILE = st.lists(PIECES | st.text(max_size=3) | st.just("x" * 520), max_size=60).map("".join)
 PLAIN_TAG = re.compile(r"<\*\*[^*<>]{0,120}\*\*>")
@@ -108,7 +133,10 @@ def test_taking_out_only_takes(text: str) -> None:
     assert all(char in left for char in strip(text))
 
 
-@given(st.lists(st.text(alphabet="ab é\n`\"'", max_size=12), min_size=1, max_size=8), st.sampled_from(["x", "!glm", 'stopMessage:"a **> b",3']))
+@given(
+    st.lists(st.text(alphabet="ab é\n`\"'", max_size=12), min_size=1, max_size=8),
+    st.sampled_from(["x", "!glm", 'stopMessage:"a **> b",3']),
+)
 def test_text_outside_is_untouched(words: list[str], body: str) -> None:
     left = strip(f"<**{body}**>".join(words))
     assert re.sub(r"[ \n]", "", left) == re.sub(r"[ \n]", "", "".join(words))
@@ -157,28 +185,31 @@ def _deep(size: int) -> str:
     return "<*" * (size // 7) + "<**a**>" + "*a**>" * (size // 7)
 
 
-def _seconds(text: str) -> float:
-    """The best of a few, for both: other programs run on this machine."""
+def _seconds(work: Callable[[str], object], text: str) -> float:
+    """The best of a few, in time of our own: other programs run on this machine."""
     best = float("inf")
-    for _ in range(3):
-        start = time.perf_counter()
-        strip(text)
-        find_tags(text, 1000)
-        best = min(best, time.perf_counter() - start)
+    for _ in range(4):
+        start = time.process_time()
+        work(text)
+        best = min(best, time.process_time() - start)
     return best
 
 
-@pytest.mark.parametrize("unit", [pytest.param(unit, id=f"F14-{name}") for name, unit in HOSTILE_TEXTS.items()])
-def test_hostile_text_costs_little(unit: str) -> None:
-    once, twice = _seconds(_filled(unit, MIB)), _seconds(_filled(unit, 2 * MIB))
+def _assert_linear(work: Callable[[str], object], text_of: Callable[[int], str]) -> None:
+    """50 ms for 1 MiB, with room for a slow machine; twice the text never three times the work."""
+    once, twice = _seconds(work, text_of(MIB)), _seconds(work, text_of(2 * MIB))
     assert once < 0.15
-    assert twice < 3 * once + 0.01
+    assert twice < 3 * max(once, 0.02)
+
+
+@pytest.mark.parametrize("work", [pytest.param(strip, id="strip"), pytest.param(lambda text: find_tags(text, 1000), id="find")])
+@pytest.mark.parametrize("unit", [pytest.param(unit, id=f"F14-{name}") for name, unit in HOSTILE_TEXTS.items()])
+def test_hostile_text_costs_little(unit: str, work: Callable[[str], object]) -> None:
+    _assert_linear(work, lambda size: _filled(unit, size))
 
 
 def test_a_nest_of_a_million_costs_little() -> None:
-    once, twice = _seconds(_deep(MIB)), _seconds(_deep(2 * MIB))
-    assert once < 0.15
-    assert twice < 3 * once + 0.01
+    _assert_linear(strip, _deep)
     left = strip(_deep(MIB))
     assert find_tags(left) == []
     assert strip(left) is left
@@ -208,7 +239,7 @@ def test_code_spans(text: str, expected: list[str]) -> None:
 def test_code_spans_are_in_order(text: str) -> None:
     spans = code_spans(text)
     assert all(start < end <= len(text) for start, end in spans)
-    assert all(first[1] <= second[0] for first, second in zip(spans, spans[1:], strict=False))
+    assert all(first[1] <= second[0] for first, second in pairwise(spans))
 
 
 def test_code_costs_little() -> None:

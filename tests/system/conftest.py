@@ -1,0 +1,33 @@
+"""One real proxy and one fake provider for many tests; each test starts with a provider that remembers nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rig.provider import FakeProvider
+from tests.rig.proxy import SCRIPT, Mitmdump
+from tests.system.tool import CONFIG, Tool
+
+
+@pytest.fixture(scope="session")
+def provider() -> Iterator[FakeProvider]:
+    with FakeProvider() as fake:
+        yield fake
+
+
+@pytest.fixture(scope="session")
+def proxy(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mitmdump]:
+    folder: Path = tmp_path_factory.mktemp("proxy")
+    with Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, folder=folder, flows=True) as started:
+        yield started
+
+
+@pytest.fixture()
+def tool(provider: FakeProvider, proxy: Mitmdump) -> Iterator[Tool]:
+    """A conversation of its own, with a provider that answers plainly again."""
+    provider.forget()
+    yield Tool(provider, proxy)
+    assert proxy.alive
