@@ -46,11 +46,11 @@ class SessionState:
     """When a stopMessage was used up or cleared (kept for `status`, never arms anything)."""
     stop_last_used_at_ms: int | None = None
     obeyed: str | None = None
-    """Fingerprint of the newest message whose tags were obeyed."""
+    """Fingerprint of the newest message whose tags were obeyed; None where obeying it again would change nothing."""
 
     @property
-    def empty(self) -> bool:
-        """Nothing is in force: the fingerprint and the timestamps alone need no file."""
+    def idle(self) -> bool:
+        """Nothing is in force."""
         return (
             self.sticky is None
             and not self.allowed
@@ -59,6 +59,11 @@ class SessionState:
             and not self.disabled_models
             and self.stop is None
         )
+
+    @property
+    def empty(self) -> bool:
+        """Nothing is in force and no message must be kept from acting again: the timestamps alone need no file."""
+        return self.idle and self.obeyed is None
 
     def with_(self, **changes: object) -> SessionState:
         return replace(self, **changes)  # type: ignore[arg-type]

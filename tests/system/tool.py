@@ -12,7 +12,7 @@ from tests.rig.client import Answer, call
 from tests.rig.provider import FakeProvider, Received
 from tests.rig.proxy import Mitmdump
 
-CONFIG = """
+_TEMPLATE = """
 proxy:
   interceptHosts: [api.anthropic.com, api.openai.com, generativelanguage.googleapis.com, cloudcode-pa.googleapis.com]
 virtualrouter:
@@ -37,12 +37,14 @@ virtualrouter:
         gemini-chat: https://six.example
       auth:
         type: apikey
-        keys: [{alias: k1, value: six-1}, {alias: k2, value: six-2}, {alias: k3, value: six-3}, {alias: k4, value: six-4},
-               {alias: k5, value: six-5}, {alias: k6, value: six-6}, {alias: k7, value: six-7}, {alias: k8, value: six-8}]
+        keys: [MANY]
       models: {m: {}}
   routing:
     default: [origin]
 """
+
+CONFIG = _TEMPLATE.replace("MANY", ", ".join(f"{{alias: k{n}, value: six-key-{n:03}}}" for n in range(100)))
+"""Each failure rests a key of `six` for a while: there are enough for all tests that share a proxy."""
 
 HOSTS = {
     Dialect.MESSAGES: "https://api.anthropic.com",
