@@ -31,11 +31,11 @@ from routing.sessions.state import SessionState, Sticky
 from routing.sessions.store import FileStore, SessionKey
 from routing.sessions.typed import Typed, typed_messages
 from routing.stop_message.texts import read_text
-from routing.tags.cleaning import clean
+from routing.tags.cleaning import clean, is_for_us
 from routing.tags.obey import Orders, fingerprint, orders_for
 from routing.tags.scan import strip
 from routing.tags.status import answer_text
-from routing.tags.typed_tags import only_tags, tags_of
+from routing.tags.typed_tags import tags_of
 from routing.turn.plan import Clocks, Memory, Plan
 from routing.turn.turn import Limits
 from routing.upstream import Received
@@ -126,13 +126,18 @@ class Desk:
     user_folder: Path
     note: Callable[[str], None] = lambda line: None
     hide: Redactor = field(init=False)
+    close_look_bytes: int = field(init=False)
+    """No token is shorter than a byte: a call with fewer bytes fits everywhere and is no long context."""
 
     def __post_init__(self) -> None:
         providers = self.config.registry.providers.values()
         secrets = [key.value for provider in providers for key in provider.keys]
         secrets += [value for provider in providers for value in provider.headers.values()]
         self.hide = Redactor(secrets)
-        self.learned.health.settings = self.config.registry.health
+        registry = self.config.registry
+        self.learned.health.settings = registry.health
+        contexts = [model.max_context * registry.warn_ratio for provider in providers for model in provider.models.values()]
+        self.close_look_bytes = int(min([registry.classifier.long_context_tokens, *contexts]))
 
     # What is it, and who sent it
 
@@ -196,18 +201,23 @@ class Desk:
 
     def decide(self, reading: Reading, orders: Orders) -> Reply | Plan:
         call, newest = reading.call, reading.newest
-        answers_itself = reading.tagged and newest is not None and only_tags(newest)
-        clean(call, reading.typed)
+        answers_itself = reading.tagged and newest is not None and is_for_us(call, newest)
+        if _may_hold_tags(reading.received.body):
+            clean(call, reading.typed)
         if answers_itself:
             return self._local_answer(reading, orders)
-        estimate = estimate_tokens(call)
+        estimate = estimate_tokens(call) if self._size_matters(reading) else _rough_tokens(reading.received.body)
         wish = self._wish(reading, orders, estimate)
         if reading.received.endpoint.action == "count":
             return self._count(reading, wish, estimate)
         decision = self._choose(reading, wish)
         if decision.target.provider == ECHO:
             return self._echo(reading, decision)
-        return self._plan(reading, wish, decision, estimate)
+        return self._plan(reading, wish, decision)
+
+    def _size_matters(self, reading: Reading) -> bool:
+        """Whether a closer look at the call's size could change anything: even its bytes alone may be too few for that."""
+        return reading.received.endpoint.action == "count" or len(reading.received.body) >= self.close_look_bytes
 
     def _wish(self, reading: Reading, orders: Orders, estimate: int) -> Wish:
         call, received = reading.call, reading.received
@@ -243,7 +253,7 @@ class Desk:
                 return first
         return decision
 
-    def _plan(self, reading: Reading, wish: Wish, decision: Decision, estimate: int, *, counting: bool = False) -> Plan:
+    def _plan(self, reading: Reading, wish: Wish, decision: Decision, *, counting: bool = False) -> Plan:
         return Plan(
             received=reading.received,
             call=reading.call,
@@ -253,7 +263,7 @@ class Desk:
             memory=self.learned,
             clocks=self.clocks,
             attempts=Attempts(self.config.max_attempts, self.learned.budget, self.config.registry.health.wait_for_same_key_s),
-            estimate=estimate,
+            estimate=lambda: estimate_tokens(reading.call),
             hide=self.hide,
             on_answer=lambda target, id: self._remember(reading, target, id),
             counting=counting,
@@ -293,7 +303,7 @@ class Desk:
         decision = self._choose(reading, wish, Rotation())
         provider = self.config.registry.providers[decision.target.provider]
         if decision.target.provider == ORIGIN or _counts(provider, reading.received):
-            return self._plan(reading, wish, decision, estimate, counting=True)
+            return self._plan(reading, wish, decision, counting=True)
         target = replace(decision.target, model=decision.target.model or reading.call.model)
         tokens = self.learned.calibration.apply(target, estimate)
         body = count_answer(reading.received.endpoint.dialect, tokens)
@@ -338,6 +348,15 @@ def _counts(provider: Provider, received: Received) -> bool:
     if url is None:
         return False
     return provider.count_tokens if provider.count_tokens is not None else url.host in _COUNTING_HOSTS
+
+
+def _may_hold_tags(body: bytes) -> bool:
+    """A tag's first characters as they are, or as JSON may escape them."""
+    return b"<**" in body or b"\\u00" in body
+
+
+def _rough_tokens(body: bytes) -> int:
+    return len(body) // 4
 
 
 def _wants_usage(call: Call) -> bool:

@@ -17,6 +17,8 @@ from typing import TypeAlias
 from routing.router.health import DAY_S, Fault, fault_of
 from routing.values import Headers, ProviderError, Target
 
+SOLE_PAUSES_S = (0.5, 2.0)
+"""A target without a stand-in is asked again after these, when the connection broke or its server stumbled."""
 RETRYABLE = frozenset({401, 402, 403, 408, 425, 429, 500, 502, 503, 504, 529})
 
 
@@ -155,10 +157,6 @@ class Attempts:
             case _:
                 worth = False
         return hint if worth and hint is not None and 0 <= hint <= self.wait_for_same_key_s else None
-
-
-SOLE_PAUSES_S = (0.5, 2.0)
-"""A target without a stand-in is asked again after these, when the connection broke or its server stumbled."""
 
 
 def retryable(error: ProviderError) -> bool:

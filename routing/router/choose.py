@@ -210,4 +210,7 @@ class _Choice:
             for pool in self.registry.routes.get(route, ())
             for target in pool.targets
         )
-        return disabled(named[0]) if named else unhealthy(DEFAULT)
+        if named:
+            return disabled(named[0])
+        routes = list(self.wish.classified.routes)
+        return NoTarget(f"No key is usable in the routes {', '.join(routes)}", details={"reason": "disabled", "routes": routes})

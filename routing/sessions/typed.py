@@ -52,7 +52,7 @@ def typed_messages(call: Call) -> list[Typed]:
     """The user messages that hold typed text, oldest first."""
     found: list[Typed] = []
     for message in call.messages:
-        if message.role == "user" and (texts := tuple(_typed_texts(message))):
+        if message.role == "user" and (texts := _plain_text(message) or tuple(_typed_texts(message))):
             found.append(Typed(message, texts, len(found)))
     return found
 
@@ -136,6 +136,7 @@ _TOOL_EXAMPLES = frozenset({"change get_factorial() to use math.factorial", "ref
 
 _FILES_BEGIN = "--- Content from referenced files ---"
 _FILES_END = "--- End of content ---"
+_LONGEST_FRAME = 100
 """Between these the Gemini family puts the files that the person named, each in a part of its own."""
 
 _NOT_TYPED_FROM = (_FILES_BEGIN, "\n\n# *SEARCH/REPLACE block* Rules:")
@@ -151,6 +152,20 @@ _OPENS_ANY = _opening((*_OWN, *_QUOTING))
 _CLOSES_ANY = re.compile(rf"</({'|'.join(map(re.escape, (*_OWN, *_QUOTING)))})\s{{0,20}}>")
 _CLOSES_COMMAND = re.compile(rf"</(?:{'|'.join(_COMMAND)})>\s*\Z")
 _INDENT = re.compile(r"[ \t]{0,64}\Z")
+
+
+def _plain_text(message: Message) -> tuple[TypedText, ...]:
+    """The common case at once: one text in which no tool can have put anything. Empty where a closer look is needed."""
+    if len(message.parts) != 1 or message.hint or not isinstance(part := message.parts[0], Text):
+        return ()
+    text = part.text
+    if _may_hold_tools_words(text) or text[:200].lstrip().lower().startswith(_TOOL_SENTENCES) or len(text) < _LONGEST_FRAME:
+        return ()
+    return () if text.isspace() else (TypedText(part, ((0, len(text)),)),)
+
+
+def _may_hold_tools_words(text: str) -> bool:
+    return "<" in text or "---" in text or "\n\n# *" in text
 
 
 def _typed_texts(message: Message) -> Iterator[TypedText]:
@@ -179,7 +194,11 @@ def _may_be_typed(hint: tuple[str, ...], part: Text, position: int) -> bool:
 
 def _file_parts(message: Message) -> range:
     """The positions of the parts that hold files."""
-    texts = [(position, part.text.strip()) for position, part in enumerate(message.parts) if isinstance(part, Text)]
+    texts = [
+        (position, part.text.strip())
+        for position, part in enumerate(message.parts)
+        if isinstance(part, Text) and len(part.text) < _LONGEST_FRAME
+    ]
     begin = next((position for position, text in texts if text == _FILES_BEGIN), None)
     if begin is None:
         return range(0)
@@ -192,6 +211,8 @@ def _commands(text: str) -> tuple[Span, ...]:
     start = text[:200].lstrip().lower()
     if start.startswith(_TOOL_SENTENCES) or start.rstrip() in _TOOL_EXAMPLES:
         return ()
+    if not _may_hold_tools_words(text):
+        return () if text.isspace() or not text else ((0, len(text)),)
     end = min((at for marker in _NOT_TYPED_FROM if (at := text.find(marker)) >= 0), default=len(text))
     spans = [(left, min(right, end)) for left, right in _outside(text, _tools_share(text)) if left < end]
     return tuple((left, right) for left, right in spans if not text[left:right].isspace())

@@ -55,7 +55,8 @@ class Plan:
     memory: Memory
     clocks: Clocks
     attempts: Attempts
-    estimate: int
+    estimate: Callable[[], int]
+    """Our own count of the call's tokens, made only when it is needed."""
     hide: Redactor
     on_answer: Callable[[Target, str | None], None] = lambda target, id: None
     """Hears which target answers, and the answer's id where it tells one."""
@@ -132,7 +133,7 @@ class Plan:
 
     def used(self, usage: Usage) -> None:
         if not self.counting:
-            self.memory.calibration.learn(self.target, self.estimate, usage)
+            self.memory.calibration.learn(self.target, self.estimate(), usage)
 
     def over(self) -> None:
         self.attempts.done()
@@ -175,7 +176,7 @@ class Plan:
             excluded |= {decision.target}
 
     def _counted(self) -> Refusal:
-        tokens = self.memory.calibration.apply(self.target, self.estimate)
+        tokens = self.memory.calibration.apply(self.target, self.estimate())
         return Refusal(Head(200, (("content-type", "application/json"),)), count_answer(self.received.endpoint.dialect, tokens))
 
     def _written(self, status: int, message: str, code: str = "UPSTREAM_ERROR") -> Refusal:

@@ -236,6 +236,11 @@ def test_everything_disabled() -> None:
     assert refused.details == {"provider": "glm", "reason": "disabled"}
 
 
+def test_routes_whose_keys_are_all_off() -> None:
+    refused = refusal(wish("coding"), registry({"default": [pool()]}))
+    assert refused.message == "No key is usable in the routes coding, default"
+
+
 def test_v20_a_key_without_its_variable_and_a_provider_switched_off() -> None:
     off = replace(OPENAI, keys=(Key("primary", 1, off=True), *OPENAI.keys[1:]))
     assert set(picks(wish(), 12, registry(None, off))) == {GLM_47, *GPT_4[1:]}
@@ -559,7 +564,7 @@ ROUTES = st.sampled_from(["default", "thinking", "vision", "longcontext", "web_s
 @st.composite
 def registries(draw: st.DrawFn) -> Registry:
     providers = dict(BUILT_IN)
-    for one in draw(st.lists(st.sampled_from([GLM, OPENAI, ANTIGRAVITY]), unique_by=lambda one: one.id)):
+    for one in draw(st.lists(st.sampled_from([GLM, OPENAI, ANTIGRAVITY]), min_size=1, unique_by=lambda one: one.id)):
         keys = tuple(replace(key, off=draw(st.integers(0, 4)) == 0) for key in one.keys)
         models = {name: replace(model, max_context=draw(st.sampled_from([100, 200_000]))) for name, model in one.models.items()}
         providers[one.id] = replace(one, keys=keys, models=models, enabled=draw(st.integers(0, 5)) > 0)

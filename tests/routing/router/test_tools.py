@@ -45,6 +45,7 @@ WEB, READ, WRITE, SEARCH, OTHER = ToolCategory
         ("bash -lc 'rg foo'", SEARCH),
         ("time bash -c \"sh -c 'touch x'\"", WRITE),
         ("/usr/bin/find . -name '*.py' | xargs grep foo", SEARCH),
+        ("make 2>&1 | tail -5", OTHER),
         ("cat a | tee b", WRITE),
         ("npm install x", WRITE),
         ("npm test", OTHER),

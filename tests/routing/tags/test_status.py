@@ -1,0 +1,52 @@
+"""What is said to be in force."""
+
+from __future__ import annotations
+
+from routing.sessions.state import EMPTY, SessionState, Sticky, StopMessage
+from routing.tags.status import LOCAL_ANSWER_MARK, answer_text, describe
+from tests.routing.tags.config_a import say
+
+FULL = SessionState(
+    sticky=Sticky("glm", None, "glm-4.7"),
+    allowed=("glm", "echo"),
+    disabled_providers=("anthropic",),
+    disabled_keys=(("openai", "primary"),),
+    disabled_models=(("openai", "gpt-4"),),
+    stop=StopMessage("go <**x**>\non", 3, used=2),
+)
+
+
+def test_everything_in_force() -> None:
+    assert describe(FULL, derived=False, session="s") == [
+        "Sticky: glm.glm-4.7 (all keys).",
+        "Allowed: glm, echo.",
+        "Disabled: anthropic, openai key primary, openai model gpt-4.",
+        'stopMessage: "go <*x*> on", used 2 of 3 times.',
+    ]
+
+
+def test_one_key() -> None:
+    state = EMPTY.with_(sticky=Sticky("openai", "primary"))
+    assert describe(state, derived=False, session="s")[0] == "Sticky: openai[primary]."
+
+
+def test_nothing_in_force() -> None:
+    assert describe(EMPTY, derived=False, session="s") == ["Routing: normal.", "stopMessage: none."]
+
+
+def test_sessions() -> None:
+    assert describe(EMPTY, derived=True, session="s")[-1].startswith("This client names no session; ")
+    assert describe(EMPTY, derived=False, session=None)[-1].endswith("tags hold for this message only.")
+
+
+def test_the_answer_says_what_changed_and_what_is_in_force() -> None:
+    answer = answer_text(say("<**glm.glm-4.7**><**!echo**><**foo:bar**>"), derived=False, session="s")
+    assert answer.startswith(LOCAL_ANSWER_MARK)
+    assert answer.removeprefix(LOCAL_ANSWER_MARK).split("\n") == [
+        "This message goes to glm.glm-4.7.",
+        "Only these providers are used: echo.",
+        "It held nothing else, so nothing was sent; with ! in front of the name a target stays.",
+        "No such tag: foo:bar.",
+        "Allowed: echo.",
+        "stopMessage: none.",
+    ]
