@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import time
 import zlib
@@ -12,6 +13,7 @@ from typing import Any
 import brotli
 import zstandard
 from mitmproxy import http
+from mitmproxy.net.http import status_codes
 from relay import Wire
 
 from routing import headers as fields
@@ -45,19 +47,18 @@ class Sealed:
 
     def wire(self, request: http.Request) -> http.Request:
         """A copy of the request with the credentials back in their places."""
-        copy = request.copy()
         left = {name: list(values) for name, values in self.values.items()}
         restored = []
-        for name, value in copy.headers.fields:
+        for name, value in request.headers.fields:
             waiting = left.get(name.decode("latin-1").lower())
             if value == fields.MASK.encode() and waiting:
                 value = waiting.pop(0).encode("latin-1", "surrogateescape")
             restored.append((name, value))
-        copy.headers = http.Headers(restored)
+        wired = with_headers(request, restored)
         if self.query:
             queries = iter(self.query)
-            copy.path = fields.SECRET_QUERY.sub(lambda found: f"{found[1]}={next(queries, found[2])}", copy.path)
-        return copy
+            wired.path = fields.SECRET_QUERY.sub(lambda found: f"{found[1]}={next(queries, found[2])}", wired.path)
+        return wired
 
 
 def seal(request: http.Request) -> Sealed:
@@ -190,13 +191,22 @@ def write_request(request: http.Request, up: Request, sealed: Sealed) -> Wire:
 def adding(secret: fields.Fields) -> Wire:
     """A wire that puts these headers on."""
 
+    added = [(name.encode("latin-1"), value.encode("latin-1", "surrogateescape")) for name, value in secret]
+    names = {name.lower() for name, _ in added}
+
     def wire(shown: http.Request) -> http.Request:
-        copy = shown.copy()
-        for name, value in secret:
-            copy.headers[name] = value
-        return copy
+        kept = [pair for pair in shown.headers.fields if pair[0].lower() not in names]
+        return with_headers(shown, kept + added)
 
     return wire
+
+
+def with_headers(request: http.Request, headers: list[tuple[bytes, bytes]]) -> http.Request:
+    """The same request with other headers; mitmproxy's own copy would copy everything, deeply."""
+    wired = copy.copy(request)
+    wired.data = copy.copy(request.data)
+    wired.data.headers = http.Headers(headers)
+    return wired
 
 
 def new_request(up: Request, sealed: Sealed) -> tuple[http.Request, Wire]:
@@ -234,7 +244,7 @@ def whole_response(refusal: Refusal) -> http.Response:
 
 
 def _response(status: int, pairs: Iterable[tuple[str, str]], body: bytes) -> http.Response:
-    made = http.Response.make(status, b"")
-    made.headers = http.Headers([(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in pairs])
-    made.raw_content = body
-    return made
+    now = time.time()
+    headers = http.Headers([(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in pairs])
+    reason = status_codes.RESPONSES.get(status, "").encode()
+    return http.Response(b"HTTP/1.1", status, reason, headers, body, None, now, now)

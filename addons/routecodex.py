@@ -5,7 +5,6 @@ This file stays thin: mitmproxy loads it again whenever it changes; the modules 
 """
 
 import asyncio
-import logging
 import sys
 import time
 import uuid
@@ -22,6 +21,7 @@ import intercept  # noqa: E402
 import settings  # noqa: E402
 from flows import Sealed  # noqa: E402
 from guarded import guarded  # noqa: E402
+from journal import Journal  # noqa: E402
 from mitmproxy import connection, ctx, exceptions, http, tls  # noqa: E402
 from mitmproxy.addonmanager import Loader  # noqa: E402
 from mitmproxy.proxy import layer  # noqa: E402
@@ -33,8 +33,6 @@ from routing.dialects.endpoints import endpoint_of  # noqa: E402
 from routing.errors import ConfigError, RouteCodexError  # noqa: E402
 from routing.turn.turn import Turn  # noqa: E402
 
-logger = logging.getLogger("routecodex")
-
 NEEDED_OPTIONS = {"connection_strategy": "lazy", "upstream_cert": False}
 """No connection to the host that a client names before it is decided where its call goes."""
 
@@ -44,7 +42,8 @@ class RouteCodex:
 
     def __init__(self) -> None:
         self.relay = Relay(flows.REQUEST_BYTES)
-        self.settings = settings.Settings(ROOT)
+        self.journal = Journal()
+        self.settings = settings.Settings(ROOT, self.journal)
         self.sealed: WeakKeyDictionary[http.HTTPFlow, Sealed] = WeakKeyDictionary()
         """The credentials taken off our flows; no flow that is shown or saved holds any."""
 
@@ -74,6 +73,7 @@ class RouteCodex:
 
     def done(self) -> None:
         self.settings.close()
+        self.journal.write()
         if not ctx.master.should_exit.is_set():
             guard.leave_behind(self.settings.hosts)
 
@@ -141,7 +141,7 @@ class RouteCodex:
         if reply.delay_s:
             await asyncio.sleep(reply.delay_s)
         flows.write_reply(flow, reply)
-        logger.info("%s %s: %s", flow.request.host, reply.status, reply.comment)
+        self.journal.note(f"{flow.request.host} {reply.status}: {reply.comment}")
 
     def send(self, flow: http.HTTPFlow, desk: Desk, plan: Plan, sealed: Sealed) -> None:
         """Round 1 is the client's own flow, rewritten in place; the turn hears what becomes of it."""
@@ -155,7 +155,7 @@ class RouteCodex:
         flows.mark(flow, plan.comment, plan.target)
         turn = Turn(plan.received.endpoint, plan.call.stream, plan, desk.limits(plan), time.monotonic())
         CarriedTurn(self.relay, flow, turn, plan, sealed)
-        logger.info("%s -> %s", plan.received.host, plan.comment)
+        self.journal.note(f"{plan.received.host} -> {plan.comment}")
 
     # An answer comes back
 

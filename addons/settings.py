@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import intercept
+from journal import Journal
 from mitmproxy import ctx
 
 from routing import config as configuration
@@ -28,8 +29,9 @@ _CLOCKS = Clocks(time.monotonic, time.time, lambda: float(time.localtime().tm_gm
 class Settings:
     """An invalid new file is reported, and the old one stays in force."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, journal: Journal) -> None:
         self.root = root
+        self.journal = journal
         self.path: Path | None = None
         self.learned = Learned()
         self.hosts = intercept.Hosts(())
@@ -101,7 +103,7 @@ class Settings:
             logger.warning("%s", warning)
 
     def _new_desk(self, store: FileStore) -> Desk:
-        return Desk(self.config, store, self.learned, _CLOCKS, user_folder(), note=lambda line: logger.info("%s", line))
+        return Desk(self.config, store, self.learned, _CLOCKS, user_folder(), note=self.journal.note)
 
     def _report_store(self) -> None:
         if self._desk is not None:

@@ -170,7 +170,7 @@ class CarriedTurn:
             return
         flow = new_flow(self.flow, request)
         flows.mark(flow, f"retry of {self.plan.received.id[:8]} · {self.plan.comment}", self.plan.target)
-        logger.info("retry -> %s", self.plan.comment)
+        self.plan.note(f"retry -> {self.plan.comment}")
         self.decode = None
         later = LaterRound(self)
         later.round = Round(flow, wire, later, self.relay, self._drained)
@@ -232,3 +232,10 @@ class CarriedTurn:
             if self.timer is not None:
                 self.timer.cancel()
             self.plan.over()
+            if self.plan.settled:
+                asyncio.get_running_loop().call_soon(self._learn)
+
+    def _learn(self) -> None:
+        """Once the client has its answer."""
+        if (usage := self.turn.usage()) is not None:
+            self.plan.used(usage)

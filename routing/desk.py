@@ -147,7 +147,7 @@ class Desk:
         typed = tuple(typed_messages(call))
         derived = None
         if caller.session is None and caller.conversation is None and self.config.derive != "off":
-            derived = derive_session(call, caller, received.credential)
+            derived = derive_session(call, caller, received.credential, typed)
             caller = replace(caller, session=derived, derived=derived is not None)
         obeys = caller.kind is Kind.MAIN and not call.structured and received.endpoint.action == "generate"
         tagged = obeys and bool(typed) and bool(tags_of(typed[-1]))
@@ -202,8 +202,7 @@ class Desk:
     def decide(self, reading: Reading, orders: Orders) -> Reply | Plan:
         call, newest = reading.call, reading.newest
         answers_itself = reading.tagged and newest is not None and is_for_us(call, newest)
-        if _may_hold_tags(reading.received.body):
-            clean(call, reading.typed)
+        clean(call, reading.typed)
         if answers_itself:
             return self._local_answer(reading, orders)
         estimate = estimate_tokens(call) if self._size_matters(reading) else _rough_tokens(reading.received.body)
@@ -348,11 +347,6 @@ def _counts(provider: Provider, received: Received) -> bool:
     if url is None:
         return False
     return provider.count_tokens if provider.count_tokens is not None else url.host in _COUNTING_HOSTS
-
-
-def _may_hold_tags(body: bytes) -> bool:
-    """A tag's first characters as they are, or as JSON may escape them."""
-    return b"<**" in body or b"\\u00" in body
 
 
 def _rough_tokens(body: bytes) -> int:

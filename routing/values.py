@@ -158,7 +158,6 @@ class Caller:
     conversation: str | None = None
     prompt: str | None = None
     """The client's own id of the prompt that this call belongs to (the same on every tool hop)."""
-    workdir: str | None = None
     derived: bool = False
     """`session` was derived by us, not named by the client."""
 

@@ -24,7 +24,6 @@ def identify(call: Call, headers: Headers, path: str, host: str) -> Caller:
         session=session,
         conversation=conversation_of(call, headers, session),
         prompt=prompt_of(call, headers, session),
-        workdir=_workdir(call),
     )
 
 
@@ -86,7 +85,7 @@ _ENVIRONMENTS = ("<environment_context>", "<session_context>", "<system-reminder
 _LONGEST_SEARCHED = 100_000
 
 
-def _workdir(call: Call) -> str | None:
+def workdir_of(call: Call) -> str | None:
     """The newest one that a tool states."""
     for text in _environment_texts(call):
         for found in reversed(_WORKDIR.findall(text[:_LONGEST_SEARCHED])):

@@ -8,10 +8,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
-from routing.sessions.clients import KNOWN_CLIENTS
+from routing.sessions.clients import KNOWN_CLIENTS, workdir_of
 from routing.sessions.kinds import system_head
-from routing.sessions.typed import typed_messages
+from routing.sessions.typed import Typed, typed_messages
 from routing.values import Call, Caller
 
 _PREFIX = "derived-"
@@ -19,14 +20,17 @@ _DIGITS = 40
 _SYSTEM_START = 200
 
 
-def derive_session(call: Call, caller: Caller, credential: str) -> str | None:
-    """The same id on every later call of the same conversation; None where the call does not hold its beginning."""
+def derive_session(call: Call, caller: Caller, credential: str, typed: Sequence[Typed] | None = None) -> str | None:
+    """The same id on every later call of the same conversation; None where the call does not hold its beginning.
+
+    `typed`: the call's typed messages, where somebody has read them already.
+    """
     if call.previous_id is not None:
         return None
-    first = next((typed.words for typed in typed_messages(call) if typed.words), None)
+    first = next((message.words for message in (typed_messages(call) if typed is None else typed) if message.words), None)
     if first is None:
         return None
-    about = caller.workdir or "" if caller.client in KNOWN_CLIENTS else system_head(call)[:_SYSTEM_START]
+    about = workdir_of(call) or "" if caller.client in KNOWN_CLIENTS else system_head(call)[:_SYSTEM_START]
     return _PREFIX + _digest(credential, caller.client, about, first)
 
 

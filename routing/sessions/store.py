@@ -1,8 +1,8 @@
 """Where sessions' states are kept: one small JSON file each.
 
 1. `update` is one whole read-modify-write, alone among threads and processes. It always reads the file, never the cache.
-2. An empty state has no file. What remains of it (the fingerprint of the message obeyed) is remembered while the process lives,
-   so that a state that was used up is not armed again by the same message.
+2. An empty state has no file. A state that was used up keeps its file for the fingerprint of the message it obeyed, so that
+   the same message, which its client repeats, does not arm it again.
 3. A damaged file costs its own session at most: what can be read of it stays in force, the file is set aside as `.corrupt`,
    and `warnings` says so once.
 4. Request chains live in bounded memory, never on disk.

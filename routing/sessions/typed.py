@@ -165,7 +165,7 @@ def _plain_text(message: Message) -> tuple[TypedText, ...]:
 
 
 def _may_hold_tools_words(text: str) -> bool:
-    return "<" in text or "---" in text or "\n\n# *" in text
+    return "<" in text or ("-" in text and "---" in text) or ("#" in text and "\n\n# *" in text)
 
 
 def _typed_texts(message: Message) -> Iterator[TypedText]:

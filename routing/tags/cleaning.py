@@ -19,8 +19,15 @@ from routing.values import Call, Message, Text, ToolCall
 __all__ = ["clean", "is_for_us", "only_tags"]
 
 
+_MARK = "<**"
+
+
 def clean(call: Call, typed: Sequence[Typed]) -> None:
     """Take past exchanges with ourselves and every tag out of the history. `typed` is of this call, before any other edit."""
+    if not any(
+        "<" in part.text and _MARK in part.text for message in call.messages if message.role == "user" for part in _texts(message)
+    ):
+        return
     for question, answer in reversed(_own_exchanges(call, typed)):
         _drop(call, question, answer)
     edits: dict[tuple[int, int], str] = {}
@@ -30,6 +37,10 @@ def clean(call: Call, typed: Sequence[Typed]) -> None:
             edits[message.index, part.slot] = text
     if edits:
         edit_texts(call, edits)
+
+
+def _texts(message: Message) -> list[Text]:
+    return [part for part in message.parts if isinstance(part, Text)]
 
 
 def is_for_us(call: Call, newest: Typed) -> bool:

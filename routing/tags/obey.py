@@ -116,7 +116,9 @@ def orders_for(
     )
     if all(isinstance(tag, Unknown) for tag in tags):
         return orders
-    return replace(orders, state=orders.state.with_(obeyed=seen), fresh=True)
+    # What only takes away may act twice: with nothing left in force there is nothing to remember.
+    done = orders.state.idle and all(isinstance(tag, Clear | Enable | StopClear | Status | Unknown) for tag in tags)
+    return replace(orders, state=orders.state.with_(obeyed=None if done else seen), fresh=True)
 
 
 def obey(

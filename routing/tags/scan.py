@@ -24,21 +24,14 @@ _REST = rb"\*\*(?:" + _QUOTED + rb"|" + _PLAIN + rb")"
 _RUN = _REST + rb"(?:<" + _REST + rb")*+"
 _SPACED_RUN = _REST + rb"(?: ?<" + _REST + rb")*+"
 _TAG = re.compile(rb"<" + _REST, re.DOTALL)
+_AT_LINE_START = rb"(?:(?<=\n<)|(?<=\A<))" + _SPACED_RUN + rb"(?:\r?\n| )?"
+_AFTER_SPACE = rb"(?<= <)" + _SPACED_RUN + rb" ?"
 _RUN_AND_SPACE = re.compile(
-    # at the start of a line the break or space behind goes too; after a space the space behind; elsewhere nothing
-    (
-        rb"<(?="
-        + _REST
-        + rb")(?:(?:(?<=\n<)|(?<=\A<))"
-        + _SPACED_RUN
-        + rb"(?:\r?\n| )?|(?<= <)"
-        + _SPACED_RUN
-        + rb" ?|"
-        + _RUN
-        + rb")"
-    ),
+    # what fails fails once: the alternatives, of which each would read the tag anew, come after a look ahead
+    rb"<(?=" + _REST + rb")(?:" + rb"|".join((_AT_LINE_START, _AFTER_SPACE, _RUN)) + rb")",
     re.DOTALL,
 )
+"""Tags with what goes beside them: the break or space behind, at the start of a line; after a space, the space behind."""
 _LAST_SPACE = re.compile(rb"(?:\r?\n| )\Z")
 _MARKS = re.compile(rb"<+(?=\*)")
 _EFFORT = 4 << 20

@@ -132,7 +132,8 @@ class Plan:
         self.on_answer(self.target, found[1].decode("utf-8", "replace") if found else None)
 
     def used(self, usage: Usage) -> None:
-        if not self.counting:
+        """What the answer cost: our estimates learn from it. `origin` is asked for its own counts."""
+        if not self.counting and self.target.provider != ORIGIN:
             self.memory.calibration.learn(self.target, self.estimate(), usage)
 
     def over(self) -> None:

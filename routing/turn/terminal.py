@@ -17,6 +17,8 @@ TERMINAL: Mapping[Dialect, re.Pattern[bytes]] = {
     Dialect.MESSAGES: re.compile(rb'"type"\s{0,4}:\s{0,4}"message_stop"|data: ?\{\s{0,4}"type"\s{0,4}:\s{0,4}"error"'),
     Dialect.CHAT: re.compile(rb'data: ?\[DONE\]|"finish_reason"\s{0,4}:\s{0,4}"|data: ?\{\s{0,4}"error"\s{0,4}:'),
     Dialect.RESPONSES: re.compile(rb'"type"\s{0,4}:\s{0,4}"(?:response\.(?:completed|incomplete|failed|cancelled)|error)"'),
-    Dialect.GEMINI: re.compile(rb'"(?:finishReason|blockReason)"\s{0,4}:\s{0,4}"|(?:data: ?|[\[,]\s{0,4})\{\s{0,4}"error"\s{0,4}:'),
+    Dialect.GEMINI: re.compile(
+        rb'"(?:finishReason|blockReason)"\s{0,4}:\s{0,4}"|(?:data: ?|[\[,]\s{0,4})\{\s{0,4}"error"\s{0,4}:'
+    ),
 }
 """An error event is the end of its stream too."""

@@ -122,9 +122,6 @@ class Planner(Protocol):
     def answered(self, first: bytes, now: float) -> None:
         """The round's content has begun; `first` is its start."""
 
-    def used(self, usage: Usage) -> None:
-        """What the answer cost, read from its end."""
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -270,6 +267,10 @@ class Turn:
         wait = float("inf") if self.state is State.WAITING else self.heard + self.limits.first_byte_s
         return min(wait, self._keep_alive_at)
 
+    def usage(self) -> Usage | None:
+        """What the answer cost, once it is complete."""
+        return answers.read_usage(self.endpoint.dialect, self._first, bytes(self._edge)) if self._first else None
+
     # What follows from it
 
     def _peek(self, chunk: bytes, now: float) -> None:
@@ -323,9 +324,6 @@ class Turn:
         if self.stream and not self._terminal:
             self._end_in_error("The provider's stream ended without its last event.")
             return
-        usage = answers.read_usage(self.endpoint.dialect, self._first, bytes(self._edge))
-        if usage is not None:
-            self.planner.used(usage)
         self.actions.append(Finish())
         self.state = State.OVER
 

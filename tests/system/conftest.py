@@ -25,7 +25,7 @@ def proxy(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) -> I
         yield started
 
 
-@pytest.fixture()
+@pytest.fixture
 def tool(provider: FakeProvider, proxy: Mitmdump) -> Iterator[Tool]:
     """A conversation of its own, with a provider that answers plainly again."""
     provider.forget()

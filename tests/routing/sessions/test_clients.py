@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.sessions.clients import identify
+from routing.sessions.clients import identify, workdir_of
 from routing.values import Call, Caller, Dialect, Endpoint, Kind
 from tests.routing.sessions.calls import chat_call, gemini_call, messages_call, responses_call, user
 
@@ -191,7 +191,7 @@ def test_a_prompt_id_that_is_the_sessions_names_no_prompt() -> None:
     ],
 )
 def test_working_directory(call: Call, workdir: str | None) -> None:
-    assert caller(call).workdir == workdir
+    assert workdir_of(call) == workdir
 
 
 @pytest.mark.parametrize(

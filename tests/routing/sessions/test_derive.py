@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from routing.sessions.clients import identify
@@ -83,8 +81,12 @@ def test_a_side_call_shares_the_session_of_its_conversation() -> None:
 
 
 def test_the_same_words_in_another_directory_are_another_session() -> None:
-    call, caller = recorded("gemini-cli/01-streamGenerateContent-first-turn.json")
-    assert derive_session(call, replace(caller, workdir="/a"), KEY) != derive_session(call, replace(caller, workdir="/b"), KEY)
+    calls = [
+        messages_call(user("say hi"), system=f"Act as an expert software developer.\nWorking directory: {folder}")
+        for folder in ("/a", "/b")
+    ]
+    _, caller = recorded("aider/01-messages-anthropic.json")
+    assert derive_session(calls[0], caller, KEY) != derive_session(calls[1], caller, KEY)
 
 
 def test_aiders_examples_begin_no_session() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from routing.dialects.calls import read_call
 from routing.dialects.endpoints import endpoint_of
-from routing.sessions.clients import identify
+from routing.sessions.clients import identify, workdir_of
 from routing.sessions.typed import editable_texts, typed_messages
 from routing.values import Call, Caller, Dialect, Kind
 
@@ -216,7 +216,7 @@ def test_recorded_request(file: str) -> None:
 
     assert call.endpoint.dialect is dialect
     assert (caller.client, caller.kind, caller.session, caller.prompt) == (client, kind, session, prompt)
-    assert caller.workdir is None if workdir is None else str(caller.workdir).startswith(workdir)
+    assert workdir_of(call) is None if workdir is None else str(workdir_of(call)).startswith(workdir)
     assert [message.ordinal for message in typed] == list(range(len(words)))
     for message, expected in zip(typed, words, strict=True):
         assert message.words == expected or (expected.endswith("…") and message.words.startswith(expected[:-1]))

@@ -22,7 +22,11 @@ def base(tmp_path: Path) -> Path:
 
 
 def test_q11_a_file_is_read(base: Path) -> None:
+    opened: list[str] = []
+    _watch(opened)
     assert read_text("stopMessage/message1.md", base) == "第一行\nsecond line"
+    _watch(None)
+    assert str(base.resolve() / "stopMessage" / "message1.md") in opened
 
 
 def test_q13_as_it_is_now(base: Path) -> None:
@@ -72,9 +76,11 @@ def test_everything_else_is_refused(name: str, base: Path, tmp_path: Path) -> No
     (base / "blank.md").write_bytes(b" \n")
     opened: list[str] = []
     _watch(opened)
-    with pytest.raises(TextRefused) as refused:
-        read_text(name, base)
-    _watch(None)
+    try:
+        with pytest.raises(TextRefused) as refused:
+            read_text(name, base)
+    finally:
+        _watch(None)
     assert str(tmp_path) not in str(refused.value)
     assert [path for path in opened if not path.startswith(str(base.resolve()))] == []
 
@@ -96,9 +102,13 @@ if hasattr(os, "mkfifo"):
             except TextRefused as refused:
                 refusals.append(refused)
 
+        opened: list[str] = []
+        _watch(opened)
         reader = threading.Thread(target=read, daemon=True)
         reader.start()
         reader.join(5)
+        _watch(None)
+        assert str(base.resolve() / "fifo") not in opened
         assert len(refusals) == 1
 
 
@@ -116,8 +126,8 @@ def _watch(opened: list[str] | None) -> None:
 
 def _hook(event: str, arguments: tuple[object, ...]) -> None:
     opened = _watcher[0]
-    if event == "open" and opened is not None and isinstance(arguments[0], str):
-        opened.append(arguments[0])
+    if event == "open" and opened is not None and isinstance(arguments[0], str | os.PathLike):
+        opened.append(os.fspath(arguments[0]))
 
 
 sys.addaudithook(_hook)

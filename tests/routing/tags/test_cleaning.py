@@ -123,10 +123,10 @@ def test_what_a_tool_put_beside_moves_on() -> None:
     assert left == [{"role": "user", "content": [reminder, block("go")]}, {"role": "system", "content": "environment"}]
 
 
-def test_what_a_tool_put_into_the_same_text_moves_on() -> None:
-    left = messages_after(
-        user("<system-reminder>x</system-reminder>\n<**!glm**>"), OURS, {"role": "user", "content": [block("go")]}
-    )
+@pytest.mark.parametrize("typed", ["<**!glm**>", '"<**!glm**>"'])
+def test_what_a_tool_put_into_the_same_text_moves_on(typed: str) -> None:
+    question = user(f"<system-reminder>x</system-reminder>\n{typed}")
+    left = messages_after(question, OURS, {"role": "user", "content": [block("go")]})
     assert left == [{"role": "user", "content": [block("<system-reminder>x</system-reminder>"), block("go")]}]
 
 

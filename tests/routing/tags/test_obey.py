@@ -192,6 +192,7 @@ def test_what_is_said() -> None:
         "Enabled again, because the new list replaces the old one: anthropic, openai key primary, openai model gpt-4.",
     )
     assert say("<**#openai.1**><**#openai.2**>", FULL).lines[-1].endswith("anthropic, openai model gpt-4.")
+    assert say("<**#glm**><**clear**>", FULL).lines[-1] == "Everything is cleared: normal routing, no stopMessage."
     assert say("<**@echo**>").lines == ("echo was not disabled.",)
     assert say('<**stopMessage:"say **> and <**!glm**>",1**>').lines == (
         'stopMessage is set: "say *> and <*!glm*>", at most once.',

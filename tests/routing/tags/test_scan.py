@@ -41,6 +41,7 @@ TAKEN_OUT = [
     pytest.param("```\n<**x**>\n``` `<**y**>`", "```\n``` ``", id="P19"),
     pytest.param("<**!glm\n,openai**>ok", "ok", id="over-two-lines"),
     pytest.param("<**a*b**>ok <**<c**> <**>d**> <**e***>", "ok", id="stars-and-brackets-inside"),
+    pytest.param("<**><**>ok<**a<**>", "ok", id="marks-that-overlap-and-close"),
     pytest.param('<**stopMessage:"say **> and <**!glm**> \\"x\\"",2**> hi', "hi", id="Q19"),
     pytest.param("<**stopMessage:<file://stopMessage/m.md>,3**> hi", "hi", id="Q20"),
     pytest.param('<**stopMessage:"never closed**> hi', "hi", id="Q07"),
@@ -116,7 +117,7 @@ PIECES = st.sampled_from(
     ]
 )
 HOSTILE = st.lists(PIECES | st.text(max_size=3) | st.just("x" * 520), max_size=60).map("".join)
-PLAIN_TAG = re.compile(r"<\*\*[^*<>]{0,120}\*\*>")
+PLAIN_TAG = re.compile(r"<\*\*[\s\S]{0,100}?\*\*>")
 
 
 @given(HOSTILE)
