@@ -112,6 +112,7 @@ class TurnStream(HttpStream):
         for command in super().handle_event(event):
             if isinstance(command, SendHttp) and isinstance(command.event, RequestHeaders) and self.wire is not None:
                 command.event.request = self.wire(command.event.request)
+                self.wire = None
             yield command
 
     def _handle_event(self, event: events.Event) -> Commands:

@@ -131,7 +131,7 @@ class CarriedTurn:
                 case turns.Forward(data):
                     self.answer.outbox.append(data)
                 case turns.OpenHead(head):
-                    self.answer.response = flows.open_response(head, http2=self.http2)
+                    self.answer.response = self._open(head)
                     self.answer.head_now = True
                 case turns.Abandon():
                     self._abandon()
@@ -146,6 +146,12 @@ class CarriedTurn:
         actions.clear()
         if self.turn.state is State.OVER:
             self._close()
+
+    def _open(self, head: turns.Head) -> http.Response:
+        shown = self.flow.response
+        if isinstance(self.current, FirstRound) and shown is not None and shown.status_code == head.status:
+            return flows.reopen_response(shown, head, http2=self.http2)
+        return flows.open_response(head, http2=self.http2)
 
     def _abandon(self) -> None:
         if isinstance(self.current, LaterRound):

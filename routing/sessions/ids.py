@@ -100,7 +100,8 @@ def _session_in_user_id(value: object) -> object:
 
 
 def _object_in(value: object) -> JsonObject:
-    return read_object(text_of(value).encode("utf-8", "surrogatepass")) or {}
+    text = text_of(value)
+    return read_object(text.encode("utf-8", "surrogatepass")) or {} if text else {}
 
 
 def _first_id(candidates: Iterable[object]) -> str | None:
