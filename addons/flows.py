@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import copy
-import io
 import time
-import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-import brotli
-import zstandard
+import codings
 from mitmproxy import http
 from mitmproxy.net.http import status_codes
 from relay import Wire
@@ -25,7 +21,10 @@ from routing.values import Endpoint, Headers, Target
 
 REQUEST_BYTES = 32 << 20
 """A request may be this large on the wire, and once more when it is decoded."""
-_SLICE = 1 << 10
+PIECE_BYTES = 16 << 20
+"""What one piece of an answer may become when it is decoded."""
+_PLAIN = ("", "identity")
+NOT_AGAIN = b"RouteCodex repeats only what it sent itself, to the same place: it holds no credential for anything else.\n"
 MARK = ":arrow_right:"
 """How mitmweb shows that a flow is ours."""
 _CHUNKED = (("transfer-encoding", "chunked"),)
@@ -94,66 +93,29 @@ def read_body(request: http.Request) -> bytes:
     raw = request.raw_content or b""
     if len(raw) > REQUEST_BYTES:
         raise TooLarge(f"RouteCodex reads requests of up to {REQUEST_BYTES >> 20} MiB; this one has {len(raw)} bytes.")
-    coding = request.headers.get("content-encoding", "identity").strip().lower()
+    coding = request.headers.get("content-encoding", "").strip().lower()
+    if coding in _PLAIN:
+        return raw
+    decode = codings.decoder(coding, REQUEST_BYTES)
+    if decode is None:
+        raise BadCall(f"The request's content-encoding {coding!r} is not one of {', '.join(codings.KNOWN)}.")
     try:
-        decoded = _DECODE[coding](raw, REQUEST_BYTES)
-    except KeyError:
-        raise BadCall(f"The request's content-encoding {coding!r} is not one of {', '.join(_DECODE)}.") from None
-    except (zlib.error, zstandard.ZstdError, brotli.error, EOFError) as error:
+        return decode(raw)
+    except codings.Damaged as error:
         raise BadCall(f"The request's body is not valid {coding}: {error}") from None
-    if len(decoded) > REQUEST_BYTES:
-        raise TooLarge(f"The request's body is larger than {REQUEST_BYTES >> 20} MiB once its {coding} is undone.")
-    return decoded
+    except codings.TooMuch:
+        raise TooLarge(f"The request's body is larger than {REQUEST_BYTES >> 20} MiB once its {coding} is undone.") from None
 
 
-def _inflate(window: int) -> Callable[[bytes, int], bytes]:
-    return lambda raw, limit: zlib.decompressobj(window).decompress(raw, limit + 1)
+def give_length(request: http.Request) -> None:
+    """HTTP/2 needs no length, but without one a body reaches an HTTP/1.1 host as a request of its own."""
+    if request.raw_content and not ("content-length" in request.headers or "transfer-encoding" in request.headers):
+        request.headers["content-length"] = str(len(request.raw_content))
 
 
-def _deflate(raw: bytes, limit: int) -> bytes:
-    try:
-        return _inflate(zlib.MAX_WBITS)(raw, limit)
-    except zlib.error:  # some senders leave the zlib header out
-        return _inflate(-zlib.MAX_WBITS)(raw, limit)
-
-
-def _zstd(raw: bytes, limit: int) -> bytes:
-    return zstandard.ZstdDecompressor().stream_reader(io.BytesIO(raw), read_across_frames=True).read(limit + 1)
-
-
-def _brotli(raw: bytes, limit: int) -> bytes:
-    """Older brotli modules know no output limit: small slices keep one step small for all but hostile input."""
-    decoder, out = brotli.Decompressor(), bytearray()
-    for start in range(0, len(raw), _SLICE):
-        out += decoder.process(raw[start : start + _SLICE])
-        if len(out) > limit:
-            break
-    return bytes(out)
-
-
-_DECODE: dict[str, Callable[[bytes, int], bytes]] = {
-    "identity": lambda raw, limit: raw,
-    "": lambda raw, limit: raw,
-    "gzip": _inflate(zlib.MAX_WBITS | 16),
-    "x-gzip": _inflate(zlib.MAX_WBITS | 16),
-    "deflate": _deflate,
-    "zstd": _zstd,
-    "br": _brotli,
-}
-
-
-def stream_decoder(coding: str) -> Callable[[bytes], bytes] | None:
+def stream_decoder(coding: str) -> codings.Decode | None:
     """Undoes a provider's content-encoding as it streams; None where there is none (or none that is known)."""
-    make: dict[str, Callable[[], Any]] = {
-        "gzip": lambda: zlib.decompressobj(zlib.MAX_WBITS | 16).decompress,
-        "x-gzip": lambda: zlib.decompressobj(zlib.MAX_WBITS | 16).decompress,
-        "deflate": lambda: zlib.decompressobj().decompress,
-        "zstd": lambda: zstandard.ZstdDecompressor().decompressobj().decompress,
-        "br": lambda: brotli.Decompressor().process,
-    }
-    started = make.get(coding.strip().lower())
-    decoder: Callable[[bytes], bytes] | None = started() if started else None
-    return decoder
+    return codings.decoder(coding, PIECE_BYTES)
 
 
 def read_request(flow: http.HTTPFlow, endpoint: Endpoint, sealed: Sealed, *, call_id: str) -> Received:

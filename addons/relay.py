@@ -15,10 +15,11 @@ from __future__ import annotations
 import asyncio
 import collections
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from mitmproxy import connection, ctx, http
 from mitmproxy import flow as mitmflow
@@ -40,6 +41,7 @@ from mitmproxy.proxy.layers.http._events import RequestProtocolError, ResponsePr
 from mitmproxy.proxy.server import ConnectionHandler
 
 if TYPE_CHECKING:
+    from flows import Sealed
     from rounds import Round
     from turns import CarriedTurn, FirstRound
 
@@ -278,6 +280,9 @@ class Relay:
         self.request_limit = request_limit
         self.streams: WeakValueDictionary[str, TurnStream] = WeakValueDictionary()
         """The live stream of each flow, by flow id."""
+        self.sealed: WeakKeyDictionary[http.HTTPFlow, Sealed] = WeakKeyDictionary()
+        """What was taken off each flow of ours."""
+        self._sent: WeakKeyDictionary[http.HTTPFlow, tuple[tuple[str, str, int], Wire]] = WeakKeyDictionary()
         self.rounds: dict[str, Round] = {}
         """The later rounds that are running, by flow id."""
         self.tasks: set[asyncio.Task[None]] = set()
@@ -295,8 +300,14 @@ class Relay:
         http_layer.relay = self  # type: ignore[attr-defined]
 
     def set_wire(self, flow: http.HTTPFlow, wire: Wire) -> None:
-        """What joins this flow's request on its way out."""
+        """What joins this flow's request on its way out, to where it points now."""
         self.streams[flow.id].wire = wire
+        self._sent[flow] = (_place(flow), wire)
+
+    def sent(self, flow: http.HTTPFlow) -> Wire | None:
+        """What joined this flow's request when it was sent, if it still points to the same place."""
+        place, wire = self._sent.get(flow, (None, None))
+        return wire if place == _place(flow) else None
 
     def open(self, flow: http.HTTPFlow, upstream: FirstRound) -> OpenAnswer:
         """From now on a turn writes this flow's answer."""
@@ -345,11 +356,21 @@ class Relay:
                 transport.handler.cancel("gave up connecting")
 
 
+@functools.cache
+def shared(request_limit: int) -> Relay:
+    """One for the process: connections and turns outlive a reload of the script that began them."""
+    return Relay(request_limit)
+
+
 async def drain_client(handler: ConnectionHandler) -> None:
     transport = handler.transports.get(handler.client)
     if transport is not None and transport.writer is not None:
         with contextlib.suppress(OSError):
             await transport.writer.drain()
+
+
+def _place(flow: http.HTTPFlow) -> tuple[str, str, int]:
+    return flow.request.scheme, flow.request.host, flow.request.port
 
 
 def _layers_below(found: layer.Layer | None) -> Iterator[layer.Layer]:
@@ -358,4 +379,4 @@ def _layers_below(found: layer.Layer | None) -> Iterator[layer.Layer]:
         found = found.__dict__.get("child_layer")
 
 
-__all__ = ["OpenAnswer", "Poke", "Relay", "TurnLayer", "TurnStream", "Wire", "drain_client"]
+__all__ = ["OpenAnswer", "Poke", "Relay", "TurnLayer", "TurnStream", "Wire", "drain_client", "shared"]

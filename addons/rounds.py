@@ -5,12 +5,15 @@ mitmproxy gives such flows neither a time limit nor a way to stop them; the turn
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from mitmproxy import connection, ctx, http
 from mitmproxy import flow as mitmflow
+from mitmproxy.addons import clientplayback
 from mitmproxy.addons.clientplayback import ReplayHandler
+from mitmproxy.options import Options
 from mitmproxy.proxy import commands
 from relay import Relay, Wire
 
@@ -68,6 +71,19 @@ class Round(ReplayHandler):
         """The client's pace is this round's pace."""
         await super().drain_writers()
         await self.drained()
+
+
+class Repeated(ReplayHandler):
+    """What a person repeats in mitmweb."""
+
+    def __init__(self, relay: Relay, flow: http.HTTPFlow, options: Options) -> None:
+        super().__init__(flow, options)
+        relay.adopt(self.layer)
+
+
+def adopt_replays(relay: Relay) -> None:
+    """Credentials join on the wire there too."""
+    clientplayback.ReplayHandler = functools.partial(Repeated, relay)  # type: ignore[misc,assignment,unused-ignore]
 
 
 def _forbid(data: Any) -> None:

@@ -5,12 +5,12 @@ This file stays thin: mitmproxy loads it again whenever it changes; the modules 
 """
 
 import asyncio
+import logging
 import sys
 import time
 import uuid
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [folder for folder in (str(ROOT / "addons"), str(ROOT)) if folder not in sys.path]
@@ -18,6 +18,8 @@ sys.path[:0] = [folder for folder in (str(ROOT / "addons"), str(ROOT)) if folder
 import flows  # noqa: E402
 import guard  # noqa: E402
 import intercept  # noqa: E402
+import relay  # noqa: E402
+import rounds  # noqa: E402
 import settings  # noqa: E402
 from flows import Sealed  # noqa: E402
 from guarded import guarded  # noqa: E402
@@ -25,13 +27,14 @@ from journal import Journal  # noqa: E402
 from mitmproxy import connection, ctx, exceptions, http, tls  # noqa: E402
 from mitmproxy.addonmanager import Loader  # noqa: E402
 from mitmproxy.proxy import layer  # noqa: E402
-from relay import Relay  # noqa: E402
 from turns import CarriedTurn  # noqa: E402
 
 from routing.desk import Desk, Plan, Reading, Reply  # noqa: E402
 from routing.dialects.endpoints import endpoint_of  # noqa: E402
 from routing.errors import ConfigError, RouteCodexError  # noqa: E402
 from routing.turn.turn import Turn  # noqa: E402
+
+logger = logging.getLogger("routecodex")
 
 NEEDED_OPTIONS = {"connection_strategy": "lazy", "upstream_cert": False}
 """No connection to the host that a client names before it is decided where its call goes."""
@@ -41,10 +44,10 @@ class RouteCodex:
     """One proxy's addon."""
 
     def __init__(self) -> None:
-        self.relay = Relay(flows.REQUEST_BYTES)
+        self.relay = relay.shared(flows.REQUEST_BYTES)
         self.journal = Journal()
         self.settings = settings.Settings(ROOT, self.journal)
-        self.sealed: WeakKeyDictionary[http.HTTPFlow, Sealed] = WeakKeyDictionary()
+        self.sealed = self.relay.sealed
         """The credentials taken off our flows; no flow that is shown or saved holds any."""
 
     # Start and stop
@@ -52,21 +55,27 @@ class RouteCodex:
     def load(self, loader: Loader) -> None:
         loader.add_option("routecodex_config", str, "", "RouteCodex: the configuration file (default: mitm-config.yaml).")
         loader.add_option("routecodex_http2", bool, False, "RouteCodex: offer HTTP/2 to clients.")
-        guard.lift()
+        rounds.adopt_replays(self.relay)
 
     def configure(self, updated: set[str]) -> None:
         if ctx.options.stream_large_bodies:
             raise exceptions.OptionsError(
                 "RouteCodex cannot work with stream_large_bodies: bodies would leave before they are read."
             )
+        if "routecodex_config" in updated:
+            self.read_config(ctx.options.routecodex_config)
         needed = {**NEEDED_OPTIONS, "http2": ctx.options.routecodex_http2}
         if any(getattr(ctx.options, name) != value for name, value in needed.items()):
             ctx.options.update(**needed)
-        if updated & {"routecodex_config", "scripts"} or not self.settings.loaded:
-            try:
-                self.settings.load(ctx.options.routecodex_config)
-            except ConfigError as error:
+
+    def read_config(self, option: str) -> None:
+        """With nothing to work with, an error in the log ends mitmproxy's start; later the option is simply refused."""
+        try:
+            self.settings.load(option)
+        except ConfigError as error:
+            if self.settings.loaded:
                 raise exceptions.OptionsError(f"RouteCodex: {error.message}") from None
+            logger.error("RouteCodex: %s", error.message)
 
     def running(self) -> None:
         self.settings.watch()
@@ -74,19 +83,20 @@ class RouteCodex:
     def done(self) -> None:
         self.settings.close()
         self.journal.write()
-        if not ctx.master.should_exit.is_set():
-            guard.leave_behind(self.settings.hosts)
+        if self.settings.loaded and not ctx.master.should_exit.is_set():
+            guard.leave_behind(self, Path(__file__))
 
     # A connection comes in
 
     def client_connected(self, client: connection.Client) -> None:
-        if not (self.settings.config.allow_remote_clients or intercept.is_loopback(client)):
+        if not (intercept.is_loopback(client) or self.settings.allows_remote_clients):
             client.error = "RouteCodex serves only this machine (proxy.allowRemoteClients)"
+            self.journal.note(f"refused {client.peername and client.peername[0]}: {client.error}")
         elif ctx.options.http2:
             self.relay.lift_connection_limit(client)
 
     def tls_clienthello(self, data: tls.ClientHelloData) -> None:
-        if not intercept.opens(data, self.settings.hosts):
+        if self.settings.loaded and not intercept.opens(data, self.settings.hosts):
             data.ignore_connection = True
 
     def next_layer(self, nextlayer: layer.NextLayer) -> None:
@@ -100,15 +110,25 @@ class RouteCodex:
         if (later := self.relay.rounds.get(flow.id)) is not None:
             self.relay.set_wire(flow, later.wire)
         elif intercept.is_ours(flow, self.settings.hosts):
+            if flow.is_replay:
+                self.again(flow)
+                return
             sealed = flows.seal(flow.request)
             self.sealed[flow] = sealed
             self.relay.set_wire(flow, sealed.wire)
+
+    def again(self, flow: http.HTTPFlow) -> None:
+        """A person repeats a flow: to the same place, with the same credential, and nothing is decided anew."""
+        if (wire := self.relay.sent(flow)) is not None:
+            self.relay.set_wire(flow, wire)
+        else:
+            flow.response = http.Response.make(409, flows.NOT_AGAIN, {"content-type": "text/plain"})
 
     @guarded
     async def request(self, flow: http.HTTPFlow) -> None:
         """What a model is asked is decided on; every other path goes where it was going, untouched."""
         sealed = self.sealed.get(flow)
-        if sealed is None or flow.response is not None or flow.id in self.relay.rounds:
+        if sealed is None or flow.response is not None or flow.is_replay:
             return
         if intercept.refuses_websocket(flow.request):
             flow.response = http.Response.make(426, b"", {"upgrade": "HTTP/1.1", "connection": "Upgrade"})
@@ -116,6 +136,7 @@ class RouteCodex:
             return
         endpoint = endpoint_of(flow.request.method, flow.request.path)
         if endpoint is None:
+            flows.give_length(flow.request)
             return
         desk = self.settings.desk
         try:
@@ -130,8 +151,9 @@ class RouteCodex:
             await self.reply(flow, outcome)
 
     async def decide(self, desk: Desk, reading: Reading) -> Reply | Plan:
-        """Only tags that are seen for the first time make the call wait for the disk, in a thread."""
-        orders = await asyncio.to_thread(desk.obey, reading) if reading.tagged else desk.obey(reading)
+        """Only tags and beginnings of conversations make the call wait for the disk, in a thread."""
+        waits = reading.tagged or reading.opens
+        orders = await asyncio.to_thread(desk.obey, reading) if waits else desk.obey(reading)
         outcome = desk.decide(reading, orders)
         if isinstance(outcome, Plan) and outcome.decision.clear_sticky:
             await asyncio.to_thread(desk.forget_sticky, reading, orders.state.sticky)

@@ -8,6 +8,7 @@ import os
 import time
 from pathlib import Path
 
+import guard
 import intercept
 from journal import Journal
 from mitmproxy import ctx
@@ -50,6 +51,10 @@ class Settings:
         return self._config
 
     @property
+    def allows_remote_clients(self) -> bool:
+        return self._config is not None and self._config.allow_remote_clients
+
+    @property
     def desk(self) -> Desk:
         """Made at the first call: only then is it known where the proxy listens, and so which folder is its own."""
         if self._desk is None:
@@ -78,7 +83,7 @@ class Settings:
             if stamp is not None and stamp != self._stamp:
                 self._stamp = stamp
                 self._reload()
-            if time.monotonic() - swept >= _SWEEP_S:
+            if self.loaded and time.monotonic() - swept >= _SWEEP_S:
                 swept = time.monotonic()
                 await asyncio.to_thread(self.desk.store.sweep, time.time(), self.config.retention_days)
             self._report_store()
@@ -99,6 +104,7 @@ class Settings:
         self.hosts = intercept.Hosts(config.intercept_hosts)
         if self._desk is not None:
             self._desk = self._new_desk(self._desk.store)
+        guard.lift()
         for warning in config.warnings:
             logger.warning("%s", warning)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
 
+import codings
 import flows
 from flows import Sealed
 from mitmproxy import http
@@ -73,7 +73,7 @@ class CarriedTurn:
         self.plan = plan
         self.sealed = sealed
         self.current: FirstRound | LaterRound = FirstRound(self)
-        self.decode: Callable[[bytes], bytes] | None = None
+        self.decode: codings.Decode | None = None
         self.http2 = flow.request.is_http2
         self.tasks: set[asyncio.Task[None]] = set()
         self.timer: asyncio.TimerHandle | None = None
@@ -94,11 +94,14 @@ class CarriedTurn:
     def hear_data(self, source: FirstRound | LaterRound, chunk: bytes) -> None:
         if source is not self.current:
             return
+        if self.flow.error is not None:
+            self._killed()
+            return
         if self.decode is not None:
             try:
                 chunk = self.decode(chunk)
-            except Exception as error:  # zlib, brotli and zstandard each raise their own
-                self.hear_broke(source, f"the answer's content-encoding is damaged ({error})")
+            except (codings.Damaged, codings.TooMuch):
+                self.hear_broke(source, "The answer is not packed as its content-encoding says.")
                 return
         if chunk:
             self.turn.data(chunk, time.monotonic())
@@ -120,6 +123,11 @@ class CarriedTurn:
         for task in self.tasks:
             task.cancel()
 
+    def _killed(self) -> None:
+        """A person ended the flow in mitmweb: mitmproxy itself would let a running stream go on."""
+        self.gone()
+        self.answer.aborted = True
+
     # What the turn wants done
 
     def _carry_out(self) -> None:
@@ -133,6 +141,7 @@ class CarriedTurn:
                 case turns.OpenHead(head):
                     self.answer.response = self._open(head)
                     self.answer.head_now = True
+                    self._arm()  # silence inside an answer may be allowed for less long than the wait for it
                 case turns.Abandon():
                     self._abandon()
                 case turns.Again(after_s):

@@ -15,6 +15,7 @@ from typing import Generic, TypeVar
 from routing import upstream
 from routing.config import Config
 from routing.dialects import answers, calls
+from routing.dialects.calls.following import own_id, pass_over_ours
 from routing.dialects.echo import EchoFailure, delay_of, echo_answer
 from routing.dialects.estimate import count_answer, estimate_tokens
 from routing.errors import RouteCodexError
@@ -27,19 +28,19 @@ from routing.router.features import read_features
 from routing.router.registry import ECHO, ORIGIN, Provider
 from routing.sessions.clients import identify
 from routing.sessions.derive import derive_session
-from routing.sessions.state import SessionState, Sticky
+from routing.sessions.state import EMPTY, SessionState, Sticky
 from routing.sessions.store import FileStore, SessionKey
 from routing.sessions.typed import Typed, typed_messages
 from routing.stop_message.texts import read_text
 from routing.tags.cleaning import clean, is_for_us
-from routing.tags.obey import Orders, fingerprint, orders_for
+from routing.tags.obey import Orders, fingerprint, is_same_message, may_obey, orders_for
 from routing.tags.scan import strip
 from routing.tags.status import answer_text
 from routing.tags.typed_tags import tags_of
 from routing.turn.plan import Clocks, Memory, Plan
 from routing.turn.turn import Limits
 from routing.upstream import Received
-from routing.values import Answer, Call, Caller, Dialect, Endpoint, Kind, Target
+from routing.values import Answer, Call, Caller, Dialect, Endpoint, Target
 
 DISABLE_STICKY = "x-routecodex-disable-sticky"
 ROUTE_HINT = "x-routecodex-route"
@@ -76,8 +77,10 @@ class Learned(Memory):
 
     pins: Recent[tuple[SessionKey, str], Target] = field(default_factory=Recent)
     """Where the hops of one user message go: the prompt cache lives at that key."""
-    chains: Recent[str, tuple[SessionKey, Target]] = field(default_factory=Recent)
-    """Responses API: whose answer an id is, and where it lives."""
+    lapsed: Recent[SessionKey, Sticky | None] = field(default_factory=Recent)
+    """Sticky targets that were cleared because they were used up: for `status`, until new tags are obeyed."""
+    chains: Recent[str, tuple[SessionKey, Target | None]] = field(default_factory=Recent)
+    """Responses API: whose answer an id is, and where it lives (None: it was ours, no provider knows it)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,8 @@ class Reading:
     """Tags may give orders in this call."""
     tagged: bool
     """The newest typed message holds tags, and they may give orders."""
+    opens: bool = False
+    """A conversation begins that only its beginning tells from others: what an earlier one left does not hold for it."""
 
     @property
     def newest(self) -> Typed | None:
@@ -135,7 +140,7 @@ class Desk:
         secrets += [value for provider in providers for value in provider.headers.values()]
         self.hide = Redactor(secrets)
         registry = self.config.registry
-        self.learned.health.settings = registry.health
+        self.learned.health.use(registry)
         contexts = [model.max_context * registry.warn_ratio for provider in providers for model in provider.models.values()]
         self.close_look_bytes = int(min([registry.classifier.long_context_tokens, *contexts]))
 
@@ -149,9 +154,11 @@ class Desk:
         if caller.session is None and caller.conversation is None and self.config.derive != "off":
             derived = derive_session(call, caller, received.credential, typed)
             caller = replace(caller, session=derived, derived=derived is not None)
-        obeys = caller.kind is Kind.MAIN and not call.structured and received.endpoint.action == "generate"
+        obeys = may_obey(call, caller)
         tagged = obeys and bool(typed) and bool(tags_of(typed[-1]))
-        return Reading(received, call, caller, typed, self._key(received, call, caller), obeys, tagged)
+        key = self._key(received, call, caller)
+        pass_over_ours(call)
+        return Reading(received, call, caller, typed, key, obeys, tagged, obeys and caller.derived and _opens(call, typed))
 
     def _key(self, received: Received, call: Call, caller: Caller) -> SessionKey:
         if caller.session is not None and not caller.derived:
@@ -168,16 +175,21 @@ class Desk:
     # Its tags
 
     def obey(self, reading: Reading) -> Orders:
-        """Waits for the disk where the message gives orders; otherwise only looks."""
+        """Waits for the disk where the message gives orders or a conversation begins; otherwise only looks."""
         if not reading.tagged:
-            return Orders(self.store.load(reading.key))
+            state = self.store.load(reading.key)
+            return Orders(self.store.update(reading.key, lambda old: EMPTY) if reading.opens and not state.empty else state)
         obeyed: list[Orders] = []
 
         def change(state: SessionState) -> SessionState:
+            if reading.opens and not is_same_message(state.obeyed, reading.mark):
+                state = EMPTY
             obeyed.append(self._orders(reading, state))
             return obeyed[-1].state
 
         self.store.update(reading.key, change)
+        if obeyed[-1].lines:
+            self.learned.lapsed.put(reading.key, None)
         return obeyed[-1]
 
     def _orders(self, reading: Reading, state: SessionState) -> Orders:
@@ -196,6 +208,7 @@ class Desk:
     def forget_sticky(self, reading: Reading, sticky: Sticky | None) -> None:
         """Waits for the disk. The sticky target is used up; one that was set meanwhile stays."""
         self.store.update(reading.key, lambda state: state.with_(sticky=None) if state.sticky == sticky else state)
+        self.learned.lapsed.put(reading.key, sticky)
 
     # What happens to it
 
@@ -223,8 +236,7 @@ class Desk:
         typed_text = strip(reading.newest.words) if reading.newest else None
         features = read_features(call, estimate, typed_text)
         hint = received.headers.get(ROUTE_HINT) or None
-        earlier = self.learned.chains.get(call.previous_id) if call.previous_id else None
-        pinned = earlier[1] if earlier else self.learned.pins.get((reading.key, reading.mark))
+        pinned = self._chained(call) or self.learned.pins.get((reading.key, reading.mark))
         return Wish(
             features=features,
             classified=classify(features, self.config.registry.classifier, call.model, route_hint=hint),
@@ -235,6 +247,11 @@ class Desk:
             pinned=pinned,
             tokens=estimate,
         )
+
+    def _chained(self, call: Call) -> Target | None:
+        """Where the answer lives that the call follows."""
+        earlier = self.learned.chains.get(call.previous_id) if call.previous_id else None
+        return earlier[1] if earlier else None
 
     def _choose(self, reading: Reading, wish: Wish, rotation: Rotation | None = None) -> Decision:
         """The first choice that speaks the tool's dialect; where none does, the first of all: its refusal says why."""
@@ -263,6 +280,7 @@ class Desk:
             clocks=self.clocks,
             attempts=Attempts(self.config.max_attempts, self.learned.budget, self.config.registry.health.wait_for_same_key_s),
             estimate=lambda: estimate_tokens(reading.call),
+            chained=self._chained(reading.call),
             hide=self.hide,
             on_answer=lambda target, id: self._remember(reading, target, id),
             counting=counting,
@@ -286,7 +304,8 @@ class Desk:
 
     def _local_answer(self, reading: Reading, orders: Orders) -> Reply:
         holds = None if reading.key.prefix == "chain" else reading.key.id
-        text = answer_text(orders, derived=reading.caller.derived, session=holds)
+        lapsed = None if orders.lines else self.learned.lapsed.get(reading.key)
+        text = answer_text(orders, derived=reading.caller.derived, session=holds, lapsed=lapsed)
         return self._answer(reading, Answer(text), "answered by RouteCodex")
 
     def _echo(self, reading: Reading, decision: Decision) -> Reply:
@@ -311,12 +330,13 @@ class Desk:
     def _answer(self, reading: Reading, answer: Answer, comment: str) -> Reply:
         call, endpoint = reading.call, reading.received.endpoint
         created = int(self.clocks.wall())
+        id = self._own_id(reading)
         headers = tuple(answers.headers_for(call.stream, endpoint.json_array).items())
         if call.stream:
             pieces = answers.write_stream(
                 endpoint.dialect,
                 answer,
-                id=reading.received.id,
+                id=id,
                 model=call.model,
                 created=created,
                 include_usage=_wants_usage(call),
@@ -325,9 +345,16 @@ class Desk:
             )
             return Reply(200, headers, b"".join(pieces), comment)
         body = answers.write_answer(
-            endpoint.dialect, answer, id=reading.received.id, model=call.model, created=created, envelope=endpoint.envelope
+            endpoint.dialect, answer, id=id, model=call.model, created=created, envelope=endpoint.envelope
         )
         return Reply(200, headers, body, comment)
+
+    def _own_id(self, reading: Reading) -> str:
+        if reading.received.endpoint.dialect is not Dialect.RESPONSES:
+            return reading.received.id
+        id = own_id(reading.received.id, reading.call.previous_id)
+        self.learned.chains.put(id, (reading.key, None))
+        return id
 
     def refuse(self, endpoint: Endpoint | None, error: RouteCodexError) -> Reply:
         """Our own no, in the client's dialect."""
@@ -347,6 +374,11 @@ def _counts(provider: Provider, received: Received) -> bool:
     if url is None:
         return False
     return provider.count_tokens if provider.count_tokens is not None else url.host in _COUNTING_HOSTS
+
+
+def _opens(call: Call, typed: tuple[Typed, ...]) -> bool:
+    """Nobody has answered the first message yet."""
+    return len(typed) == 1 and all(message.role != "assistant" for message in call.messages[typed[0].message.index :])
 
 
 def _rough_tokens(body: bytes) -> int:

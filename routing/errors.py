@@ -5,7 +5,9 @@ Bytes from outside give a value or one of these, never another exception.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import SequenceMatcher
+from heapq import nlargest
 
 
 class RouteCodexError(Exception):
@@ -57,6 +59,21 @@ class StoreError(RouteCodexError):
 
     status = 500
     code = "STORE_ERROR"
+
+
+_HINTS = 3
+_LONGEST_COMPARED = 200
+
+
+def nearest(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """The known names that look most like this one. Case counts in names, but not in what is near."""
+    nearness = SequenceMatcher(b=name.casefold()[:_LONGEST_COMPARED], autojunk=False)
+
+    def near(candidate: str) -> float:
+        nearness.set_seq1(candidate.casefold()[:_LONGEST_COMPARED])
+        return nearness.ratio()
+
+    return tuple(nlargest(_HINTS, dict.fromkeys(known), key=near))
 
 
 def not_found(name: str, *, known: tuple[str, ...] = ()) -> NoTarget:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from routing import headers
@@ -71,8 +72,8 @@ def speaks(provider: Provider, received: Received) -> bool:
     return url is not None and received.endpoint.envelope == url.path.rstrip("/").endswith("/v1internal")
 
 
-def write(received: Received, call: Call, provider: Provider, target: Target) -> Request:
-    """The request for this target; RouteCodexError where it cannot be asked at all."""
+def write(received: Received, call: Call, provider: Provider, target: Target, *, own: Collection[str] = ()) -> Request:
+    """The request for this target; RouteCodexError where it cannot be asked at all. `own`: ids that this target has made."""
     if provider.id == ORIGIN:
         return _write_home(received, call, target)
     url = provider.endpoints.get(received.endpoint.dialect)
@@ -80,7 +81,7 @@ def write(received: Received, call: Call, provider: Provider, target: Target) ->
         raise _no_common_dialect(provider, received)
     home = goes_home(provider, received)
     path = upstream_path(received.endpoint, url.path, target.model or call.model, query=received.path.partition("?")[2])
-    body = calls.for_target(call, target.model, foreign=not home)
+    body = calls.for_target(call, target.model, foreign=not home, own=own)
     if provider.auth == "client":
         if not home:
             raise ConfigError(

@@ -2,6 +2,7 @@
 
 1. Nothing here raises, and no more than `_BODY_LIMIT` bytes are looked at.
 2. A spent quota is told from a per-minute limit: the first switches keys, the second waits for the same key.
+3. A wait is between 0 and a day, or not said at all: infinite, negative and odd numbers say nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from routing.values import JsonObject, ProviderError
 
 _BODY_LIMIT = 256 * 1024
 _MESSAGE_LIMIT = 2000
-_LONGEST_WAIT_S = 31 * 86400.0
+_LONGEST_WAIT_S = 86400.0
 
 _STATUS: dict[str, int] = {
     # Anthropic
@@ -62,9 +63,12 @@ _OPENAI_QUOTA_TEXT = re.compile(r"exceeded your current quota", re.IGNORECASE)
 """Google writes the same sentence for a per-minute limit: there the details decide."""
 _QUOTA_400 = re.compile(r"credit balance is too low|余额不足|欠费", re.IGNORECASE)
 
+_NUMBER = re.compile(r"\s*[0-9]{1,18}(?:\.[0-9]{0,18})?\s*", re.ASCII)
+_LONGEST_VALUE = 64
+"""No number or date in a header is longer."""
 _DURATION = re.compile(
     r"(\d{1,9}(?:\.\d{1,18})?)(?![\d.])\s*(ms|milliseconds?|d|days?|h|hours?|m|minutes?|mins?|s|seconds?|secs?)?(?![a-z])",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 _UNIT_S = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "": 1.0}
 _WAIT_TEXT = re.compile(
@@ -288,6 +292,8 @@ def _bounded(seconds: float) -> float | None:
 def _number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
+    if isinstance(value, str) and (len(value) > _LONGEST_VALUE or _NUMBER.fullmatch(value) is None):
+        return None
     try:
         number = float(value)
     except (ValueError, OverflowError):
@@ -300,7 +306,7 @@ def _until(value: object, now: float | None) -> float | None:
     number = _number(value)
     if number is not None:
         if number < 1e9:
-            return _bounded(number)
+            return _bounded(number) if number >= 0 else None
         return None if now is None else _bounded((number / 1000 if number > 1e11 else number) - now)
     if not isinstance(value, str):
         return None
@@ -318,13 +324,13 @@ def _epoch(moment: datetime) -> float:
 
 
 def _after_header(headers: Mapping[str, str], now: float | None) -> float | None:
-    if (milliseconds := _number(headers.get("retry-after-ms"))) is not None and milliseconds >= 0:
+    if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
         return _bounded(milliseconds / 1000)
-    value = headers.get("retry-after")
-    if not value:
+    value = headers.get("retry-after", "")
+    if not value or len(value) > _LONGEST_VALUE:
         return None
     if (seconds := _number(value)) is not None:
-        return _bounded(seconds) if seconds >= 0 else None
+        return _bounded(seconds)
     try:
         moment = _epoch(parsedate_to_datetime(value))
     except (ValueError, TypeError, OverflowError, IndexError, OSError):
@@ -338,7 +344,7 @@ def _google_wait(error: JsonObject, now: float | None) -> float | None:
         delay = detail.get("retryDelay")
         if isinstance(delay, dict):
             seconds, nanos = _number(delay.get("seconds")) or 0.0, _number(delay.get("nanos")) or 0.0
-            return _bounded(seconds + nanos / 1e9)
+            return _bounded(seconds + nanos / 1e9) if seconds >= 0 else None
         metadata = object_of(detail.get("metadata"))
         for value in (delay, metadata.get("quotaResetDelay"), metadata.get("quotaResetTimeStamp")):
             if isinstance(value, str) and (found := _until(value, now)) is not None:

@@ -7,15 +7,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import TypeAlias
 
-from routing.router.health import DAY_S, Fault, fault_of
-from routing.values import Headers, ProviderError, Target
+from routing.router.health import Fault, fault_of
+from routing.values import ProviderError, Target
 
 SOLE_PAUSES_S = (0.5, 2.0)
 """A target without a stand-in is asked again after these, when the connection broke or its server stumbled."""
@@ -162,67 +159,3 @@ class Attempts:
 def retryable(error: ProviderError) -> bool:
     """Another attempt may go better. An error inside an HTTP 200 counts."""
     return error.network or error.quota or error.status in RETRYABLE or error.status < 300 or fault_of(error) is Fault.AUTH
-
-
-# --- how long a provider asks us to wait -------------------------------------------------------------------------------
-
-_NUMBER = re.compile(r"[0-9]{1,18}(?:\.[0-9]{0,18})?", re.ASCII)
-_DURATION = re.compile(r"(?:([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|[hms]))", re.ASCII)
-_UNIT_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_VALUE_LIMIT = 64
-
-
-def retry_after(headers: Headers, now_wall: float) -> float | None:
-    """Seconds within [0, 86400], or None where nothing usable is said. A rate limit's reset counts only where nothing remains."""
-    direct = (
-        _number(headers.get("retry-after-ms"), 0.001),
-        _number(headers.get("retry-after")),
-        _date(headers.get("retry-after"), now_wall),
-    )
-    found = next((seconds for seconds in direct if seconds is not None), None)
-    if found is None:
-        resets = (_reset(value, now_wall) for name, value in headers.items() if _is_spent(name, headers))
-        found = max((seconds for seconds in resets if seconds is not None), default=None)
-    return None if found is None else min(max(found, 0.0), DAY_S)
-
-
-def _is_spent(name: str, headers: Headers) -> bool:
-    """`x-ratelimit-reset-tokens` and the like, with nothing left of that kind."""
-    if "ratelimit" not in name or "reset" not in name:
-        return False
-    return (headers.get(name.replace("reset", "remaining")) or "").strip() == "0"
-
-
-def _number(value: str | None, unit_s: float = 1.0) -> float | None:
-    text = (value or "").strip()[: _VALUE_LIMIT + 1]
-    return float(text) * unit_s if _NUMBER.fullmatch(text) else None
-
-
-def _date(value: str | None, now_wall: float) -> float | None:
-    """An HTTP date or an ISO 8601 one. A date gone by means now."""
-    text = (value or "").strip()
-    if not 10 <= len(text) <= _VALUE_LIMIT:
-        return None
-    for read in (parsedate_to_datetime, datetime.fromisoformat):
-        try:
-            moment = read(text)
-            if moment.tzinfo is None:
-                moment = moment.replace(tzinfo=UTC)
-            return max(0.0, moment.timestamp() - now_wall)
-        except (ValueError, TypeError, IndexError, OverflowError):
-            continue
-    return None
-
-
-def _reset(value: str, now_wall: float) -> float | None:
-    """Seconds, an epoch in seconds or milliseconds, `6m0s`, or a date."""
-    number = _number(value)
-    if number is not None:
-        if number > 1e11:
-            number /= 1000
-        return max(0.0, number - now_wall) if number > 1e9 else number
-    text = value.strip()[: _VALUE_LIMIT + 1]
-    pieces = list(_DURATION.finditer(text))
-    if pieces and "".join(piece[0] for piece in pieces) == text:
-        return sum(float(piece[1]) * _UNIT_S[piece[2]] for piece in pieces)
-    return _date(value, now_wall)

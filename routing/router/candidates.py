@@ -6,39 +6,19 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from routing.errors import disabled, not_found
+from routing.errors import disabled, nearest, not_found
 from routing.router.balance import Mode
 from routing.router.classify import Classified
 from routing.router.features import Features
-from routing.router.registry import Pool, Provider, Registry
+from routing.router.registry import Named, Pool, Provider, Registry
 from routing.sessions.state import EMPTY, SessionState
 from routing.values import Target
 
 ALLOW = "allow"
 """The route of targets that are only used because their provider is on the session's list."""
-
-
-class Force(Protocol):
-    """`<**p.m**>`: the target of this user message."""
-
-    @property
-    def provider(self) -> str: ...
-    @property
-    def key(self) -> str | None: ...
-    @property
-    def model(self) -> str | None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Forced:
-    provider: str
-    key: str | None = None
-    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +28,8 @@ class Wish:
     features: Features
     classified: Classified
     state: SessionState = EMPTY
-    force: Force | None = None
+    force: Named | None = None
+    """`<**p.m**>`: the target of this user message."""
     client_model: str = ""
     excluded: frozenset[Target] = frozenset()
     """Failed for this call already."""
@@ -91,10 +72,10 @@ class Candidates:
             if route not in self.wish.classified.routes:
                 yield from self.tiers(route)
         providers = [self.registry.providers[name] for name in self.wish.state.allowed if name in self.registry.providers]
-        best = [(provider, fitting(provider, self.wish.client_model)) for provider in providers]
+        best = [(provider, provider.model_for(self.wish.client_model)) for provider in providers]
         others = [(provider, model) for provider, first in best for model in provider.models if model != first]
         for name, pairs in (("the model that fits", best), ("other declared models", others)):
-            targets = (target for provider, model in pairs for target in of_keys(provider, None, model))
+            targets = (target for provider, model in pairs for target in provider.targets(model))
             yield Tier(ALLOW, name, tuple(target for target in targets if not self._off(target)))
 
     def sticky(self) -> Tier | None:
@@ -105,7 +86,7 @@ class Candidates:
         members: tuple[Target, ...] = ()
         provider = self.registry.providers.get(sticky.provider)
         if provider is not None:
-            model = declared(provider, sticky.model) if sticky.model else fitting(provider, self.wish.client_model)
+            model = provider.declared(sticky.model) if sticky.model else provider.model_for(self.wish.client_model)
             members = self._named(provider, sticky.key, model) if model is not None else ()
         return Tier("sticky", str(sticky), members)
 
@@ -118,10 +99,10 @@ class Candidates:
         if not provider.enabled or name in self.wish.state.disabled_providers:
             raise disabled(name)
         if key and provider.key(key) is None:
-            raise not_found(full, known=nearest(key, (entry.alias for entry in provider.keys)))
-        found = declared(provider, model) if model else fitting(provider, self.wish.client_model)
+            raise not_found(full, known=nearest(full, provider.names))
+        found = provider.declared(model) if model else provider.model_for(self.wish.client_model)
         if found is None:
-            raise not_found(full, known=nearest(model or "", provider.models))
+            raise not_found(full, known=nearest(full, provider.names))
         if self._model_off(provider, found):
             raise disabled(f"{name}.{found}")
         members = self._named(provider, key, found)
@@ -134,7 +115,7 @@ class Candidates:
 
     def _named(self, provider: Provider, key: str | None, model: str) -> tuple[Target, ...]:
         """That key; or the keys that the routes hold for the model; or, where none does, all keys of the provider."""
-        targets = of_keys(provider, key, model)
+        targets = provider.targets(model, key)
         if not key:
             pools = (pool for tiers in self.registry.routes.values() for pool in tiers)
             routed = {target for pool in pools for target in self._expanded(pool)}
@@ -147,9 +128,9 @@ class Candidates:
             provider = self.registry.providers.get(target.provider)
             if provider is None:
                 continue
-            model = declared(provider, target.model) if target.model else fitting(provider, self.wish.client_model)
+            model = provider.declared(target.model) if target.model else provider.model_for(self.wish.client_model)
             if model is not None:
-                yield from of_keys(provider, target.key, model)
+                yield from provider.targets(model, target.key)
 
     def _off(self, target: Target) -> bool:
         provider = self.registry.providers[target.provider]
@@ -164,27 +145,4 @@ class Candidates:
         )
 
     def _model_off(self, provider: Provider, model: str) -> bool:
-        return any(name == provider.id and declared(provider, other) == model for name, other in self.wish.state.disabled_models)
-
-
-def of_keys(provider: Provider, key: str | None, model: str) -> list[Target]:
-    """One target for each key, or for the key named; a provider without keys has one target."""
-    if key:
-        return [Target(provider.id, key, model)] if provider.key(key) is not None else []
-    return [Target(provider.id, entry.alias, model) for entry in provider.keys] or [Target(provider.id, "", model)]
-
-
-def declared(provider: Provider, name: str) -> str | None:
-    """The declared model of that name or alias; a provider that declares none takes any."""
-    return provider.model_named(name) if provider.models else name
-
-
-def fitting(provider: Provider, client_model: str) -> str:
-    """The client's model if the provider declares or aliases it, else its first."""
-    own_name = client_model.removeprefix(f"{provider.id}.")
-    return declared(provider, client_model) or declared(provider, own_name) or next(iter(provider.models), client_model)
-
-
-def nearest(name: str, known: Iterable[str]) -> tuple[str, ...]:
-    folded = {entry.casefold(): entry for entry in known}
-    return tuple(folded[near] for near in difflib.get_close_matches(name.casefold()[:200], folded, n=3, cutoff=0.5))
+        return any(name == provider.id and provider.declared(other) == model for name, other in self.wish.state.disabled_models)

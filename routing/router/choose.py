@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from routing.errors import ConfigError, NoTarget, disabled, not_found, unhealthy
+from routing.errors import ConfigError, NoTarget, disabled, nearest, not_found, unhealthy
 from routing.router.balance import Rotation, balance
-from routing.router.candidates import ALLOW, Candidates, Force, Forced, Tier, Wish, declared, nearest
+from routing.router.candidates import ALLOW, Candidates, Tier, Wish
 from routing.router.classify import DEFAULT, EXPLICIT
 from routing.router.health import Cooling, Health, Healthy, Tripped
 from routing.router.registry import Registry
 from routing.values import Target
 
-__all__ = ["Decision", "Force", "Forced", "Wish", "choose"]
+__all__ = ["Decision", "Wish", "choose"]
 
 SHORT_REST_S = 60.0
 """A sticky target survives a rest of this length."""
@@ -56,6 +56,9 @@ class _Choice:
         sticky = self.candidates.sticky()
         clear = sticky is not None and self.registry.on_exhausted == "clear" and self._used_up(sticky)
         decision = self._forced() or self._stuck(sticky) or self._direct() or self._routed()
+        if sticky is not None and decision.route not in ("force", "sticky", *EXPLICIT):
+            after = "is used up and forgotten" if clear else "cannot be used now and is kept"
+            decision = replace(decision, reason=f"{decision.reason}; the sticky target {sticky.name} {after}")
         return replace(decision, clear_sticky=clear)
 
     # --- the stages, strongest first -------------------------------------------------------------------------------
@@ -83,10 +86,10 @@ class _Choice:
         provider = self.registry.providers.get(name)
         if not dot or not rest or provider is None or not self.candidates.allows(name):
             return None
-        key, model = None, declared(provider, rest)
+        key, model = None, provider.declared(rest)
         if model is None:
             alias, _, after = rest.partition(".")
-            key, model = (alias, declared(provider, after)) if after and provider.key(alias) else (None, None)
+            key, model = (alias, provider.declared(after)) if after and provider.key(alias) else (None, None)
         if model is None:
             raise ConfigError(f"Provider {name} declares no model {rest}", details={"provider": name, "model": rest})
         tier = self.candidates.named("direct", name, key, model)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from routing.router.registry import ECHO, ORIGIN, HealthSettings
+from routing.router.registry import ECHO, ORIGIN, HealthSettings, Registry
 from routing.values import JsonObject, ProviderError, Target
 
 DAY_S = 86_400.0
@@ -128,11 +128,16 @@ class _Record:
 
 @dataclass(slots=True)
 class Health:
-    """`exempt` providers use the caller's credential or none of ours: what they answer says nothing about a key."""
+    """`exempt` providers use the caller's credential, or answer here: what they say tells nothing about a key of ours."""
 
     settings: HealthSettings = field(default_factory=HealthSettings)
     exempt: frozenset[str] = frozenset({ORIGIN, ECHO})
     _records: dict[Scope, _Record] = field(default_factory=dict)
+
+    def use(self, registry: Registry) -> None:
+        """The configuration in force; what was learned under an earlier one stays."""
+        self.settings = registry.health
+        self.exempt = frozenset({ORIGIN, ECHO, *(p.id for p in registry.providers.values() if p.auth == "client")})
 
     def state(self, target: Target, now: float) -> Condition:
         """The worse of what is known of the target and of its key."""

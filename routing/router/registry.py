@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -73,9 +73,46 @@ class Provider:
             return name
         return next((model.id for model in self.models.values() if name in model.aliases), None)
 
-    def targets(self, model: str) -> tuple[Target, ...]:
-        """One target for each usable key of that model."""
-        return tuple(Target(self.id, key.alias, model) for key in self.keys if not key.off)
+    def declared(self, name: str) -> str | None:
+        """The declared model of that name or alias; a provider that declares none takes any."""
+        return self.model_named(name) if self.models else name
+
+    def model_for(self, client_model: str) -> str:
+        """For who asks for none: the client's if it is declared here, else the first; the client's where none is declared."""
+        own_name = client_model.removeprefix(f"{self.id}.")
+        return self.declared(client_model) or self.declared(own_name) or next(iter(self.models), client_model)
+
+    def targets(self, model: str, key: str | None = None) -> list[Target]:
+        """One target for each key, or for the key named; a provider without keys has one target."""
+        if key:
+            return [Target(self.id, key, model)] if self.key(key) is not None else []
+        return [Target(self.id, entry.alias, model) for entry in self.keys] or [Target(self.id, "", model)]
+
+    @property
+    def names(self) -> Iterator[str]:
+        """Everything that can be asked for behind the provider's name."""
+        for model in self.models.values():
+            yield from (f"{self.id}.{name}" for name in (model.id, *model.aliases))
+        yield from (f"{self.id}.{key.alias}" for key in self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What somebody names of the configuration. `key` None means every key; `model` None the client's own model."""
+
+    provider: str
+    key: str | None = None
+    model: str | None = None
+
+    def __str__(self) -> str:
+        key = f"[{self.key}]" if self.key else ""
+        return f"{self.provider}{key}.{self.model}" if self.model else f"{self.provider}{key}"
+
+    @property
+    def spoken(self) -> str:
+        """As a sentence says it."""
+        parts = (f"key {self.key}" if self.key else "", f"model {self.model}" if self.model else "")
+        return " ".join(part for part in (self.provider, *parts) if part)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,8 +80,9 @@ class Disk:
 class Folder:
     """One folder of small files."""
 
-    def __init__(self, path: Path, disk: Disk | None = None) -> None:
+    def __init__(self, path: Path, disk: Disk | None = None, *, largest: int = _LARGEST_FILE) -> None:
         self.path = path
+        self._largest = largest
         self._disk = disk or Disk()
         self._threads = tuple(threading.Lock() for _ in range(_STRIPES))
 
@@ -113,7 +114,7 @@ class Folder:
             raise _store_error("read", name, error) from error
         try:
             found = os.fstat(file)
-            if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST_FILE:
+            if not stat.S_ISREG(found.st_mode) or found.st_size > self._largest:
                 raise NotRegular
             pieces = []
             while piece := os.read(file, _LARGEST_FILE):

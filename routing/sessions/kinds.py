@@ -56,7 +56,8 @@ _SIGNATURES = (
 )
 """How side calls begin, in lower case; made from recorded requests."""
 
-_COMPACTION_STARTS = tuple(signature.phrase for signature in _SIGNATURES[-3:])
+COMPACTION_STARTS = tuple(signature.phrase for signature in _SIGNATURES[-3:])
+"""How the instructions or the first text of a compaction begin, in lower case."""
 
 _CLAUDE_CLASSES = {
     "main": Kind.MAIN,
@@ -78,7 +79,7 @@ _QWEN_AGENT_PROMPT = re.compile(r"[^#]+#+(?P<agent>[A-Za-z][\w-]*)#")
 
 
 def kind_of(call: Call, headers: Headers, client: str) -> Kind:
-    if _ends_with_compaction_trigger(call) or system_head(call).startswith(_COMPACTION_STARTS):
+    if _ends_with_compaction_trigger(call) or system_head(call).startswith(COMPACTION_STARTS):
         return Kind.COMPACTION
     declared = _declared_kind(call, headers)
     kind = (_signed_kind(call, client) or declared or Kind.MAIN) if declared in (None, Kind.SIDE) else declared

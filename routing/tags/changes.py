@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-from routing.router.registry import Provider
+from routing.router.registry import Named, Provider
 from routing.sessions.state import SessionState
-from routing.tags.resolve import Named
 
 _T = TypeVar("_T")
 

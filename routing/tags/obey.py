@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from routing.errors import RouteCodexError
-from routing.router.registry import Registry
+from routing.router.registry import Named, Registry
 from routing.sessions.state import SessionState, Sticky, StopMessage
 from routing.sessions.typed import Typed
 from routing.stop_message.texts import TextRefused
@@ -31,7 +31,7 @@ from routing.tags.grammar import (
     Tag,
     Unknown,
 )
-from routing.tags.resolve import Named, model_for, resolve
+from routing.tags.resolve import resolve
 from routing.tags.typed_tags import tags_of
 from routing.tags.wording import shortened, times
 from routing.values import Call, Caller, Kind
@@ -237,7 +237,7 @@ def _apply(message: _Message, tag: Tag) -> None:
 
 def _target(message: _Message, named: Named) -> str:
     provider = message.registry.providers[named.provider]
-    model = "" if named.model else model_for(provider, message.client_model)
+    model = "" if named.model or not provider.models else provider.model_for(message.client_model)
     key = provider.key(named.key) if named.key else None
     notes = [
         f"model {model}" if model else "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from routing.sessions.state import SessionState, StopMessage
+from routing.sessions.state import SessionState, Sticky, StopMessage
 from routing.tags.changes import disabled_in
 from routing.tags.obey import Orders
 from routing.tags.wording import shortened, times
@@ -13,11 +13,13 @@ LOCAL_ANSWER_MARK = "[RouteCodex] "
 """How every answer of ours begins. Our answers are taken out of later calls by it."""
 
 
-def describe(state: SessionState, *, derived: bool, session: str | None) -> list[str]:
-    """What is in force, a sentence each."""
+def describe(state: SessionState, *, derived: bool, session: str | None, lapsed: Sticky | None = None) -> list[str]:
+    """What is in force, a sentence each. `lapsed`: the sticky target that was cleared because it was used up."""
     lines = [line for line in (_sticky(state), _allowed(state), _disabled(state)) if line]
     if not lines:
         lines.append("Routing: normal.")
+    if lapsed is not None and state.sticky is None:
+        lines.append(f"Sticky {lapsed} was cleared: none of its keys works any more.")
     lines.append(_stop(state.stop) if state.stop else "stopMessage: none.")
     if session is None:
         lines.append("This client names no session, so tags hold for this message only.")
@@ -26,10 +28,10 @@ def describe(state: SessionState, *, derived: bool, session: str | None) -> list
     return lines
 
 
-def answer_text(orders: Orders, *, derived: bool, session: str | None) -> str:
+def answer_text(orders: Orders, *, derived: bool, session: str | None, lapsed: Sticky | None = None) -> str:
     """The whole local answer: what changed, what did nothing, what is in force."""
     force = ["It held nothing else, so nothing was sent; with ! in front of the name a target stays."] if orders.force else []
-    in_force = describe(orders.state, derived=derived, session=session)
+    in_force = describe(orders.state, derived=derived, session=session, lapsed=lapsed)
     return local_answer([*orders.lines, *force, *orders.ignored, *in_force])
 
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, replace
 from routing import headers, upstream
 from routing.dialects import answers
 from routing.dialects.estimate import Calibration, count_answer
+from routing.dialects.failures import read_failure
 from routing.errors import RouteCodexError
 from routing.redact import Redactor
-from routing.router.attempts import Attempts, GiveUp, RetryBudget, WaitThenSame
+from routing.router.attempts import Attempts, GiveUp, RetryBudget, WaitThenSame, Why
 from routing.router.balance import Rotation
 from routing.router.choose import Decision, Wish, choose
-from routing.router.health import Health
+from routing.router.health import Cooling, Health
 from routing.router.registry import ORIGIN, Provider, Registry
 from routing.turn.turn import Failed, Head, Refusal
 from routing.upstream import Received, Request
@@ -60,6 +61,8 @@ class Plan:
     hide: Redactor
     on_answer: Callable[[Target, str | None], None] = lambda target, id: None
     """Hears which target answers, and the answer's id where it tells one."""
+    chained: Target | None = None
+    """Where the answer lives that the call follows (Responses): only there can its id be used."""
     counting: bool = False
     """A count of tokens: it says nothing about keys, and we can answer it ourselves."""
     note: Callable[[str], None] = lambda line: None
@@ -68,6 +71,8 @@ class Plan:
     first_target: Target | None = None
     tried: list[str] = field(default_factory=list)
     settled: bool = False
+    crowded: bool = False
+    """Given up only because too many other calls are being repeated: the client may well ask again."""
 
     @property
     def target(self) -> Target:
@@ -94,13 +99,16 @@ class Plan:
         self.began = now
         if not self.counting:
             self.memory.health.begin(self.target, now)
-        return upstream.write(self.received, self.call, self.provider, self.target)
+        return upstream.write(self.received, self.call, self.provider, self.target, own=self._own_ids())
 
     # What the turn asks
 
     def head(self, status: int, back: Headers) -> Head:
         pairs = headers.answer(back.items(), foreign=not upstream.goes_home(self.provider, self.received))
         return Head(status, pairs)
+
+    def failure(self, status: int, back: Headers, body: bytes) -> ProviderError:
+        return read_failure(status, back, body, now=self.clocks.wall())
 
     def failed(self, failed: Failed, now: float) -> float | None:
         target, error = self.target, failed.error
@@ -112,13 +120,18 @@ class Plan:
         self.memory.health.failed(target, error, now, wall=wall, utc_offset_s=zone, began=self.began)
         if self.at_home_alone and not error.network:
             return None
-        step = self.attempts.after(target, error, sent_to_client=False, client_gone=False, sole=self.decision.sole)
+        sole = self.decision.sole or bool(self._own_ids())
+        ready = self._ready_in(now) if sole else None
+        step = self.attempts.after(target, error, sent_to_client=False, client_gone=False, sole=sole, ready_in_s=ready)
         self.note(f"{target} failed: {describe(error)}")
         match step:
-            case GiveUp():
+            case GiveUp(why=why):
+                self.crowded = why is Why.BUDGET
                 return None
             case WaitThenSame(seconds):
                 return seconds
+        if self._own_ids():
+            return None  # nobody else knows what came before
         self.tried.append(f"{target} {error.status}")
         return 0.0 if self._move_on(now) else None
 
@@ -148,18 +161,36 @@ class Plan:
         assert target is not None
         if self.counting and target.provider != ORIGIN:
             return self._counted()
+        if self.registry.providers[target.provider].auth == "client" and first.head is not None:
+            return Refusal(first.head, first.body)
         if target.provider == ORIGIN:
-            return Refusal(first.head, first.body) if first.head is not None else self._written(502, first.error.message)
+            return self._written(502, first.error.message)
         if first.error.status in _KEY_REFUSED:
             message = f"Provider {target.provider} refused the key {target.key} ({describe(first.error)})"
             return self._written(400, message, "PROVIDER_KEY_REFUSED")
         if first.head is None:
             status = first.error.status if first.error.status >= 400 else 502
             return self._written(status, f"Provider {target.provider}: {first.error.message}")
-        once = tuple(pair for pair in first.head.headers if pair[0].lower() != "x-should-retry")
-        return Refusal(Head(first.head.status, (*once, ("x-should-retry", "false"))), self.hide.bytes(first.body))
+        own = tuple(pair for pair in first.head.headers if pair[0].lower() != "x-should-retry")
+        return Refusal(Head(first.head.status, (*own, *self._finality)), self.hide.bytes(first.body))
+
+    @property
+    def _finality(self) -> tuple[tuple[str, str], ...]:
+        """What keeps clients from repeating a call that was repeated here already."""
+        return () if self.crowded else (("x-should-retry", "false"),)
+
+    def _own_ids(self) -> tuple[str, ...]:
+        """Ids in the call that this target's account has made itself."""
+        chained, id = self.chained, self.call.previous_id
+        is_there = chained is not None and (chained.provider, chained.key) == (self.target.provider, self.target.key)
+        return (id,) if id and is_there else ()
 
     # The next target
+
+    def _ready_in(self, now: float) -> float | None:
+        """Seconds until the target may be asked again, where it rests."""
+        state = self.memory.health.state(self.target, now)
+        return state.until - now if isinstance(state, Cooling) else None
 
     def _move_on(self, now: float) -> bool:
         """Whether there is another target that speaks the client's dialect."""
@@ -186,7 +217,7 @@ class Plan:
         endpoint = self.received.endpoint
         message = self.hide.text(message)
         body = answers.write_error(endpoint.dialect, status, message, code, details, json_array=endpoint.json_array)
-        return Refusal(Head(status, (("content-type", "application/json"), ("x-should-retry", "false"))), body)
+        return Refusal(Head(status, (("content-type", "application/json"), *self._finality)), body)
 
 
 def describe(error: ProviderError) -> str:

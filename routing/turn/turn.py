@@ -8,15 +8,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from functools import partial
 
 from routing.dialects import answers
-from routing.dialects.failures import read_failure
-from routing.dialects.sse import ArrayItems, Events
+from routing.dialects.sse import ArrayItems, Event, Events
 from routing.errors import RouteCodexError
-from routing.turn.terminal import LONGEST, TERMINAL
+from routing.turn.actions import (
+    Abandon,
+    Abort,
+    Action,
+    Again,
+    Failed,
+    Finish,
+    Forward,
+    Head,
+    Limits,
+    OpenHead,
+    Planner,
+    Refusal,
+    Refuse,
+)
+from routing.turn.terminal import Passage
 from routing.values import Endpoint, Headers, ProviderError, Usage
 
 HELD_BYTES = 1 << 20
@@ -42,96 +57,6 @@ class State(Enum):
     OVER = "over"
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    status: int
-    headers: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A whole error answer for the client."""
-
-    head: Head
-    body: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class OpenHead:
-    """Send this head now."""
-
-    head: Head
-
-
-@dataclass(frozen=True, slots=True)
-class Forward:
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Abandon:
-    """Drop the round that is running."""
-
-
-@dataclass(frozen=True, slots=True)
-class Again:
-    """Send another round, after a while."""
-
-    after_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Refuse:
-    refusal: Refusal
-
-
-@dataclass(frozen=True, slots=True)
-class Finish:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class Abort:
-    """The answer has begun and cannot be completed: cut the connection."""
-
-
-Action = OpenHead | Forward | Abandon | Again | Refuse | Finish | Abort
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """What came back from a round that did not answer."""
-
-    error: ProviderError
-    head: Head | None = None
-    body: bytes = b""
-
-
-class Planner(Protocol):
-    """Who knows about targets, keys and health."""
-
-    def head(self, status: int, headers: Headers) -> Head:
-        """The client's head for a good answer."""
-
-    def failed(self, failed: Failed, now: float) -> float | None:
-        """Another round after so many seconds, or None: give up."""
-
-    def refusal(self) -> Refusal:
-        """What the client is told when everything failed."""
-
-    def answered(self, first: bytes, now: float) -> None:
-        """The round's content has begun; `first` is its start."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    first_byte_s: float = 120.0
-    idle_s: float = 300.0
-    early_head_s: float | None = 30.0
-    """When a waiting client is sent a head and a keep-alive; None: never."""
-    keep_alive_s: float = 15.0
-
-
 @dataclass(slots=True)
 class Turn:
     endpoint: Endpoint
@@ -151,8 +76,9 @@ class Turn:
     _held: bytearray = field(default_factory=bytearray)
     _first: bytes = b""
     _edge: bytearray = field(default_factory=bytearray)
-    _terminal: bool = False
     _reader: Events | ArrayItems | None = None
+    _passage: Passage | None = None
+    """Of the round that answers a client which asked for a stream."""
 
     def __post_init__(self) -> None:
         self.heard = self.started
@@ -163,6 +89,8 @@ class Turn:
 
     def begin(self, now: float) -> None:
         """Another round is on its way."""
+        if self.state is not State.WAITING:
+            return
         self.state, self.heard = State.ASKING, now
         self._held.clear()
         self._reader = None
@@ -179,8 +107,7 @@ class Turn:
         self.heard = now
         match self.state:
             case State.FLOWING:
-                self._watch(chunk)
-                self.actions.append(Forward(chunk))
+                self._forward(chunk)
             case State.PEEKING if self.stream:
                 self._peek(chunk, now)
             case State.PEEKING:
@@ -196,20 +123,9 @@ class Turn:
         """The round has ended as its framing says it should."""
         match self.state:
             case State.FLOWING:
-                self._complete()
-            case State.PEEKING if self.stream:
-                if TERMINAL[self.endpoint.dialect].search(self._held) is not None:
-                    self._commit(now)
-                    self._complete()
-                else:
-                    self._fail(Failed(ProviderError(502, "The provider's stream ended before it began.", network=True)), now)
+                self._complete("The provider's stream ended without its last event.")
             case State.PEEKING:
-                error = answers.error_in(self.endpoint.dialect, bytes(self._held))
-                if error is not None:
-                    self._fail(Failed(error), now)
-                else:
-                    self._commit(now)
-                    self._complete()
+                self._end_unbegun(now)
             case State.FAILING:
                 self._fail_with_body(now)
             case State.ASKING:
@@ -220,11 +136,11 @@ class Turn:
     def broke(self, message: str, now: float) -> None:
         """The connection could not be made, or died."""
         match self.state:
-            case State.FLOWING if self._terminal or not self.stream:
-                self.actions.append(Finish() if self._terminal else Abort())
+            case State.FLOWING if self._passage is None:
+                self.actions.append(Abort())
                 self.state = State.OVER
             case State.FLOWING:
-                self._end_in_error(f"The provider broke off in the middle of its answer: {message}")
+                self._complete(f"The provider broke off in the middle of its answer: {message}")
             case State.FAILING:
                 self._fail_with_body(now)
             case State.ASKING | State.PEEKING:
@@ -247,11 +163,7 @@ class Turn:
             self._fail_with_body(now)
         elif self.state is State.FLOWING and now >= self.heard + self.limits.idle_s:
             self.actions.append(Abandon())
-            if self.stream:
-                self._end_in_error(f"The provider fell silent for {round(self.limits.idle_s)} seconds.")
-            else:
-                self.actions.append(Abort())
-                self.state = State.OVER
+            self.broke(f"it fell silent for {round(self.limits.idle_s)} seconds", now)
         if self.state in (State.ASKING, State.PEEKING, State.FAILING, State.WAITING) and now >= self._keep_alive_at:
             self._keep_alive_at = now + self.limits.keep_alive_s
             self._open_early()
@@ -277,9 +189,15 @@ class Turn:
         if self._reader is None:
             self._reader = answers.events_for(self.endpoint.json_array)
         self._held += chunk
+        self._judge(partial(self._reader.feed, chunk), now)
+        if self.state is State.PEEKING and len(self._held) > HELD_BYTES:
+            self._commit(now)
+
+    def _judge(self, read: Callable[[], list[Event]], now: float) -> None:
+        """An error may still be replaced; content may not."""
         dialect = self.endpoint.dialect
         try:
-            found = self._reader.feed(chunk)
+            found = read()
         except RouteCodexError as error:
             self._fail(Failed(ProviderError(502, error.message, network=True)), now)
             return
@@ -292,11 +210,26 @@ class Turn:
             if answers.is_content(dialect, event.data):
                 self._commit(now)
                 return
-        if len(self._held) > HELD_BYTES:
-            self._commit(now)
 
-    def _commit(self, now: float) -> None:
-        """The first content: from here on this round is the answer."""
+    def _end_unbegun(self, now: float) -> None:
+        """The round is over and nothing of it has left."""
+        if self._reader is not None:
+            self._judge(self._reader.close, now)
+            if self.state is State.FLOWING:
+                self._complete("The provider's stream ended without its last event.")
+            if self.state is not State.PEEKING:
+                return
+        held, dialect = bytes(self._held), self.endpoint.dialect
+        if (error := answers.error_in(dialect, held)) is not None:
+            self._fail(Failed(error), now)
+        elif not self.stream or (answers.is_content(dialect, held) and not self.early):
+            self._commit(now, whole=True)
+            self._complete("")
+        else:
+            self._fail(Failed(ProviderError(502, "The provider's stream ended before it began.", network=True)), now)
+
+    def _commit(self, now: float, *, whole: bool = False) -> None:
+        """The first content: from here on this round is the answer. `whole`: it is one JSON document, complete."""
         held = bytes(self._held)
         self._first = held[:EDGE_BYTES]
         self.planner.answered(self._first, now)
@@ -306,31 +239,41 @@ class Turn:
         if not self.early:
             assert self._head is not None
             self.actions.append(OpenHead(self._head))
-        self._edge.clear()
-        self._watch(held)
-        self.actions.append(Forward(held))
+        self._passage = Passage(self.endpoint) if self.stream and not whole else None
+        self._forward(held)
 
-    def _watch(self, chunk: bytes) -> None:
-        """Remember whether the terminal event has passed, and the last bytes for their usage."""
-        edge = self._edge
-        edge += chunk
-        if self.stream and not self._terminal:
-            since = max(0, len(edge) - len(chunk) - LONGEST)
-            self._terminal = TERMINAL[self.endpoint.dialect].search(edge, since) is not None
-        if len(edge) > 2 * EDGE_BYTES:
-            del edge[:-EDGE_BYTES]
+    def _forward(self, chunk: bytes) -> None:
+        if self._passage is not None:
+            try:
+                chunk = self._passage.feed(chunk)
+            except RouteCodexError as error:
+                self.actions.append(Abandon())
+                self._end_in_error(error.message)
+                return
+        self._let_out(chunk)
 
-    def _complete(self) -> None:
-        if self.stream and not self._terminal:
-            self._end_in_error("The provider's stream ended without its last event.")
+    def _let_out(self, chunk: bytes) -> None:
+        if not chunk:
             return
+        self.actions.append(Forward(chunk))
+        self._edge += chunk
+        if len(self._edge) > 2 * EDGE_BYTES:
+            del self._edge[:-EDGE_BYTES]
+
+    def _complete(self, missing: str) -> None:
+        """The answering round is over; `missing` is what to say where its last event has not come."""
+        if self._passage is not None:
+            self._let_out(self._passage.close())
+            if not self._passage.complete:
+                self._end_in_error(missing)
+                return
         self.actions.append(Finish())
         self.state = State.OVER
 
     def _fail_with_body(self, now: float) -> None:
         assert self._head is not None
         body = bytes(self._held)
-        error = read_failure(self._head.status, self._raw_headers, body, now=now)
+        error = self.planner.failure(self._head.status, self._raw_headers, body)
         self._fail(Failed(error, self._head, body), now)
 
     def _fail(self, failed: Failed, now: float) -> None:
@@ -342,7 +285,8 @@ class Turn:
             return
         refusal = self.planner.refusal()
         if self.early:
-            self._end_in_error(failed.error.message, failed.error.status)
+            told = self.planner.failure(refusal.head.status, {}, refusal.body)
+            self._end_in_error(told.message or f"The provider answered {told.status}.", told.status)
         else:
             self.actions += [Refuse(refusal), Finish()]
             self.state = State.OVER
@@ -354,10 +298,13 @@ class Turn:
             self.actions.append(OpenHead(Head(200, tuple(headers.items()))))
 
     def _end_in_error(self, message: str, status: int = 502) -> None:
-        endpoint = self.endpoint
-        error = answers.write_error_event(
-            endpoint.dialect, status, message, "UPSTREAM_ERROR", json_array=endpoint.json_array, envelope=endpoint.envelope
-        )
+        endpoint, code = self.endpoint, "UPSTREAM_ERROR"
+        if endpoint.json_array and self._passage is None:  # not a byte of the array has left
+            error = answers.write_error(endpoint.dialect, status, message, code, json_array=True)
+        else:
+            error = answers.write_error_event(
+                endpoint.dialect, status, message, code, json_array=endpoint.json_array, envelope=endpoint.envelope
+            )
         self.actions += [Forward(error), Finish()]
         self.state = State.OVER
 

@@ -1,4 +1,4 @@
-"""A conversation as a test writes it: what a person types, what the provider received, what the tool was shown, what is remembered.
+"""A conversation as a test writes it: what a person types, what the provider received, what the tool was shown, what is kept.
 
 1. The client side keeps every message as typed; `seen` is what a provider should see of it, and every request is compared
    with that byte for byte.
@@ -14,6 +14,7 @@ from typing import Any
 
 from routing.values import Dialect
 from tests.rig.answer import to_bytes
+from tests.rig.behaviour import make_plan
 from tests.rig.client import Answer, call
 from tests.rig.provider import FakeProvider, Received
 from tests.rig.proxy import Mitmdump
@@ -24,9 +25,45 @@ Entry = tuple[str, str]
 FORMS = [(dialect, stream) for dialect in Dialect for stream in (True, False)]
 IDS = [f"{dialect}-{'stream' if stream else 'json'}" for dialect, stream in FORMS]
 _LISTS = {Dialect.MESSAGES: "messages", Dialect.CHAT: "messages", Dialect.RESPONSES: "input", Dialect.GEMINI: "contents"}
-_TOOL, _ARGUMENTS = "Bash", {"command": "make"}
+_Called = tuple[str, dict[str, Any]]
+_CALLED: _Called = ("Bash", {"command": "make"})
 PLACEHOLDER = "continue"
 MARK = "[RouteCodex] "
+
+
+_PROVIDER = """
+    {name}:
+      protocol: openai-chat
+      baseURL: https://{name}.example/v1
+      endpoints:
+        anthropic-messages: https://{name}.example
+        openai-responses: https://{name}.example/v1
+        gemini-chat: https://{name}.example
+      auth: {{type: apikey, keys: [{keys}]}}
+      models: {{{models}}}"""
+
+
+def provider_text(name: str, keys: tuple[str, ...], models: tuple[str, ...]) -> str:
+    """A provider that speaks every dialect at `name.example`; its keys' values are `name-alias-value`."""
+    listed = ", ".join(f"{{alias: {key}, value: {name}-{key}-value}}" for key in keys)
+    return _PROVIDER.format(name=name, keys=listed, models=", ".join(f'"{model}": {{}}' for model in models))
+
+
+_OFFERS = {
+    "glm": (("primary", "backup"), ("glm-4.7", "glm-4.5-air")),
+    "openai": (("primary", "backup", "third"), ("gpt-4", "gpt-5.2")),
+    "anthropic": (("primary",), ("claude-sonnet-4-5",)),
+    "antigravity": (("sonnetkey", "sonnetbackup", "geminikey"), ("claude-sonnet-4-5", "gemini-3-pro-high")),
+    "one": (("only",), ("qwen/qwen3:free",)),
+}
+CONFIG = f"""
+proxy:
+  interceptHosts: [api.anthropic.com, api.openai.com, generativelanguage.googleapis.com, cloudcode-pa.googleapis.com]
+virtualrouter:
+  providers:{"".join(provider_text(name, *offer) for name, offer in _OFFERS.items())}
+  routing:
+    default: [origin]
+"""
 
 
 @dataclass(slots=True)
@@ -50,6 +87,14 @@ class Heard:
         (only,) = self.received
         return str(only.key)
 
+    @property
+    def provider_bytes(self) -> bytes:
+        """The body that the provider wrote."""
+        (only,) = self.received
+        assert only.asked is not None
+        assert only.behaviour is not None
+        return b"".join(make_plan(only.behaviour, only.asked, f"{only.asked.model} was asked: {only.said}").packets)
+
 
 def target_of(received: Received) -> str:
     assert received.asked is not None
@@ -67,6 +112,8 @@ class Talk:
     headers: tuple[tuple[str, str], ...] = ()
     more: dict[str, Any] = field(default_factory=dict)
     """Further fields of the body."""
+    tool: _Called = _CALLED
+    """What hops call."""
     typed: list[Entry] = field(default_factory=list)
     """The history as the tool keeps it."""
     seen: list[Entry] = field(default_factory=list)
@@ -115,7 +162,7 @@ class Talk:
         """The provider got the history it should see, to the byte."""
         assert received.asked is not None
         history = self.seen[:-1] if self.seen[-1][0] == "assistant" else self.seen
-        _, expected = request(self.dialect, received.asked.model, history, self.stream)
+        _, expected = request(self.dialect, received.asked.model, history, self.stream, self.tool)
         assert received.body.decode() == to_bytes(expected | self.more).decode()  # type: ignore[union-attr]
 
     def _exchange(self, headers: tuple[tuple[str, str], ...]) -> Heard:
@@ -128,7 +175,7 @@ class Talk:
         return Heard(answer, received, error["message"], error)
 
     def send(self, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
-        path, body = request(self.dialect, self.model, self.typed, self.stream)
+        path, body = request(self.dialect, self.model, self.typed, self.stream, self.tool)
         sent = (CREDENTIALS[self.dialect], ("content-type", "application/json"), *self.headers, *headers)
         if self.session is not None:
             sent += (("x-session-id", self.session),)
@@ -154,14 +201,16 @@ def state_of(proxy: Mitmdump, name: str) -> dict[str, Any] | None:
     return {key: value for key, value in state.items() if key != "obeyedFingerprint" and not key.endswith("At")}
 
 
-def request(dialect: Dialect, model: str, history: list[Entry], stream: bool) -> tuple[str, dict[str, Any]]:
+def request(
+    dialect: Dialect, model: str, history: list[Entry], stream: bool, tool: _Called = _CALLED
+) -> tuple[str, dict[str, Any]]:
     """Path and body, hops included."""
     path, body = write(dialect, model, [], stream)
     items: list[Any] = []
     hops = 0
     for role, text in history:
         hops += role == "hop"
-        items += _hop(dialect, hops, text) if role == "hop" else _items(dialect, role, text)
+        items += _hop(dialect, hops, text, *tool) if role == "hop" else _items(dialect, role, text)
     return path, body | {_LISTS[dialect]: items}
 
 
@@ -170,21 +219,21 @@ def _items(dialect: Dialect, role: str, text: str) -> list[Any]:
     return list(body[_LISTS[dialect]])
 
 
-def _hop(dialect: Dialect, number: int, result: str) -> list[Any]:
-    id, arguments = f"call_{number}", json.dumps(_ARGUMENTS)
+def _hop(dialect: Dialect, number: int, result: str, tool: str, given: dict[str, Any]) -> list[Any]:
+    id, arguments = f"call_{number}", json.dumps(given)
     match dialect:
         case Dialect.MESSAGES:
-            use = {"type": "tool_use", "id": id, "name": _TOOL, "input": _ARGUMENTS}
+            use = {"type": "tool_use", "id": id, "name": tool, "input": given}
             answer = {"type": "tool_result", "tool_use_id": id, "content": result}
             return [{"role": "assistant", "content": [use]}, {"role": "user", "content": [answer]}]
         case Dialect.CHAT:
-            use = {"id": id, "type": "function", "function": {"name": _TOOL, "arguments": arguments}}
+            use = {"id": id, "type": "function", "function": {"name": tool, "arguments": arguments}}
             asked = {"role": "assistant", "content": None, "tool_calls": [use]}
             return [asked, {"role": "tool", "tool_call_id": id, "content": result}]
         case Dialect.RESPONSES:
-            use = {"type": "function_call", "call_id": id, "name": _TOOL, "arguments": arguments}
+            use = {"type": "function_call", "call_id": id, "name": tool, "arguments": arguments}
             return [use, {"type": "function_call_output", "call_id": id, "output": result}]
         case Dialect.GEMINI:
-            use = {"functionCall": {"name": _TOOL, "args": _ARGUMENTS}}
-            answer = {"functionResponse": {"name": _TOOL, "response": {"output": result}}}
+            use = {"functionCall": {"name": tool, "args": given}}
+            answer = {"functionResponse": {"name": tool, "response": {"output": result}}}
             return [{"role": "model", "parts": [use]}, {"role": "user", "parts": [answer]}]

@@ -13,44 +13,9 @@ from tests.rig.behaviour import Behaviour
 from tests.rig.provider import FakeProvider
 from tests.rig.proxy import SCRIPT, Mitmdump
 from tests.rig.reply import Reply
-from tests.system.talk import FORMS, IDS, MARK, Talk
+from tests.system.talk import CONFIG, FORMS, IDS, Talk
 
 pytestmark = pytest.mark.system
-
-_PROVIDER = """
-    {name}:
-      protocol: openai-chat
-      baseURL: https://{name}.example/v1
-      endpoints:
-        anthropic-messages: https://{name}.example
-        openai-responses: https://{name}.example/v1
-        gemini-chat: https://{name}.example
-      auth: {{type: apikey, keys: [{keys}]}}
-      models: {{{models}}}"""
-
-_OFFERS = {
-    "glm": (("primary", "backup"), ("glm-4.7", "glm-4.5-air")),
-    "openai": (("primary", "backup", "third"), ("gpt-4", "gpt-5.2")),
-    "anthropic": (("primary",), ("claude-sonnet-4-5",)),
-    "antigravity": (("sonnetkey", "sonnetbackup", "geminikey"), ("claude-sonnet-4-5", "gemini-3-pro-high")),
-    "one": (("only",), ("qwen/qwen3:free",)),
-}
-
-
-def _written(name: str) -> str:
-    keys, models = _OFFERS[name]
-    listed = ", ".join(f"{{alias: {key}, value: {name}-{key}-value}}" for key in keys)
-    return _PROVIDER.format(name=name, keys=listed, models=", ".join(f'"{model}": {{}}' for model in models))
-
-
-CONFIG = f"""
-proxy:
-  interceptHosts: [api.anthropic.com, api.openai.com, generativelanguage.googleapis.com]
-virtualrouter:
-  providers:{"".join(map(_written, _OFFERS))}
-  routing:
-    default: [origin]
-"""
 
 
 @dataclass(frozen=True)
@@ -62,6 +27,7 @@ class Step:
     """`provider.key.model`, where `*` is any key; `home`; empty: nothing is sent."""
     shown: tuple[str, ...] = ()
     state: dict[str, Any] | None = None
+    """What is in force afterwards; None: not looked at."""
     key: str = ""
     """`same` or `other` than the request before."""
     status: int = 200
@@ -78,10 +44,6 @@ def refused(types: str, *shown: str, sent: str | None = None, state: dict[str, A
     return Step(types, sent, "", shown, state, status=400)
 
 
-def local(types: str, *shown: str, state: dict[str, Any] | None = None) -> Step:
-    return Step(types, None, "", shown, state)
-
-
 SCENES: dict[str, tuple[Step, ...]] = {
     # --- force ---------------------------------------------------------------------------------------------------------
     "S12 force holds for one message and its hops": (
@@ -94,7 +56,9 @@ SCENES: dict[str, tuple[Step, ...]] = {
     "P08 force a model with a dot": (Step("<**openai.gpt-5.2**> x", "x", "openai.*.gpt-5.2", state={}),),
     "P09 force key and model": (Step("<**openai.primary.gpt-4**> x", "x", "openai.primary.gpt-4", state={}),),
     "force a key by its place": (Step("x <**openai.3**>", "x", "openai.third.gpt-4", state={}),),
-    "force a key by its alias": (Step("<**antigravity.geminikey**> x", "x", "antigravity.geminikey.claude-sonnet-4-5", state={}),),
+    "force a key by its alias": (
+        Step("<**antigravity.geminikey**> x", "x", "antigravity.geminikey.claude-sonnet-4-5", state={}),
+    ),
     "P05 force with brackets": (
         Step("<**antigravity[geminikey].gemini-3-pro-high**> x", "x", "antigravity.geminikey.gemini-3-pro-high", state={}),
     ),
@@ -191,7 +155,7 @@ SCENES: dict[str, tuple[Step, ...]] = {
     "P11 disable a key by its alias": (
         refused(
             "<**#anthropic.primary**> <**anthropic.claude-sonnet-4-5**> a",
-            "Requested provider anthropic.claude-sonnet-4-5 is disabled",
+            "Requested provider anthropic is disabled",
             sent="a",
             state={"disabledKeys": [{"provider": "anthropic", "keys": ["primary"]}]},
         ),
@@ -229,9 +193,7 @@ SCENES: dict[str, tuple[Step, ...]] = {
         ),
         Step("<**clear**><**!openai.gpt-5.2**> more", "more", "openai.*.gpt-5.2"),
     ),
-    "what stands before clear is cleared": (
-        Step("<**!glm.glm-4.7**> <**glm.glm-4.7**> <**clear**> a", "a", "home", state={}),
-    ),
+    "what stands before clear is cleared": (Step("<**!glm.glm-4.7**> <**glm.glm-4.7**> <**clear**> a", "a", "home", state={}),),
     "tags in the middle of words and lines": (
         Step("one<**!glm**>two\nthree <**#openai.1**> four\n<**@openai.1**>\nfive", "onetwo\nthree four\nfive", "glm.*.glm-4.7"),
     ),
@@ -240,7 +202,7 @@ SCENES: dict[str, tuple[Step, ...]] = {
         Step("~~~ts\nlet a = '<**openai.gpt-4**>';\n~~~", "~~~ts\nlet a = '';\n~~~", "home"),
     ),
     "P23 P29 Q06 what has no known form is stripped and does nothing": (
-        Step("<**123**> <****> <** **> <**foo:bar**> <**stopmessage:\"x\"**> hi", "hi", "home"),
+        Step('<**123**> <****> <** **> <**foo:bar**> <**stopmessage:"x"**> hi', "hi", "home"),
     ),
     "P24 an opening that is never closed stays": (Step("x <**broken y\nnext line", goes="home"),),
     "Q07 a stopMessage without text": (Step('<**stopMessage:""**> a', "a", "home"),),
@@ -279,9 +241,9 @@ SCENES: dict[str, tuple[Step, ...]] = {
         Step("<**!glm.glm-4.7**> go", "go", "glm.*.glm-4.7", state=STUCK),
     ),
     "P20 a tag in a tool's result": (
-        Step("run it", goes="home", state=None),
-        Step(HOP + "see <**!glm**> here", goes="home", state=None),
-        Step("thanks", goes="home", state=None),
+        Step("run it", goes="home", state={}),
+        Step(HOP + "see <**!glm**> here", goes="home", state={}),
+        Step("thanks", goes="home", state={}),
     ),
 }
 
@@ -317,24 +279,70 @@ def test_scene(talk: Talk, scene: tuple[Step, ...]) -> None:
             heard = talk.hop(step.types.removeprefix(HOP) or "done")
         elif step.types == REPEAT:
             heard = talk.again()
-        elif step.goes or step.sent is not None:
-            heard = talk.say(step.types, step.sent)
         else:
-            heard = talk.tell(step.types)
+            heard = talk.say(step.types, step.sent)
         assert heard.answer.status == step.status, heard.text
         assert all(words in heard.text for words in step.shown), heard.text
         if step.goes:
             assert heard.target == _target(talk, step.goes, heard.key)
             assert (heard.key == key) == (step.key == "same") or not step.key
             key = heard.key
-            assert heard.text.endswith(f"{heard.target.rsplit('/', 2 if '/' in step.goes else 1)[-1]} was asked: {_said(talk)}")
+            assert heard.answer.body == heard.provider_bytes
         else:
             assert heard.received == []
         if step.state is not None:
-            assert talk.state in (step.state, step.state or None)
+            assert (talk.state or {}) == step.state
 
 
-def _said(talk: Talk) -> str:
-    """The fake provider names the last text that it was sent."""
-    last = next(text for role, text in reversed(talk.seen[:-1]))
-    return last[:80]
+def test_s05_a_state_that_becomes_empty_has_no_file(talk: Talk) -> None:
+    talk.say("<**!glm.glm-4.7**> a", "a")
+    path = talk.proxy.sessions / f"session-{talk.session}.json"
+    assert path.exists()
+    talk.say("<**clear**> b", "b")
+    assert not path.exists()
+
+
+def test_x01_x08_a_history_that_was_never_seen_before(talk: Talk) -> None:
+    """Only the newest message gives orders; the model's own words stay as they are, whatever they hold."""
+    old = [
+        ("user", "<**!glm.glm-4.7**> first", "first"),
+        ("assistant", "I saw <**!openai**> there", "I saw <**!openai**> there"),
+        ("user", "second <**#openai.1**>", "second"),
+        ("assistant", "[RouteCodex] is not what I am", "[RouteCodex] is not what I am"),
+    ]
+    talk.typed = [(role, text) for role, text, _ in old]
+    talk.seen = [(role, text) for role, _, text in old]
+    assert talk.say("third").target == talk.home
+    assert talk.state is None
+
+
+@pytest.mark.parametrize(
+    "dialect, field, instructions",
+    [
+        (Dialect.MESSAGES, "system", "Type <**!glm**> to switch."),
+        (Dialect.RESPONSES, "instructions", "Type <**!glm**> to switch."),
+        (Dialect.GEMINI, "systemInstruction", {"parts": [{"text": "Type <**!glm**> to switch."}]}),
+    ],
+)
+def test_tags_in_instructions_are_none(
+    steered: tuple[FakeProvider, Mitmdump], dialect: Dialect, field: str, instructions: Any
+) -> None:
+    talk = Talk(*steered, dialect, more={field: instructions})
+    assert talk.say("hello").target == talk.home
+    assert talk.say("<**!openai**> hello", "hello").target.startswith("openai.example/")
+    assert talk.state == {"allowedProviders": ["openai"]}
+
+
+def test_q19_tags_inside_a_quoted_stop_message_are_text(talk: Talk) -> None:
+    talk.provider.enqueue(Behaviour(reply=Reply("cut", stop="length")))  # not a plain stop: nothing is continued
+    heard = talk.say('<**stopMessage:"say **> and <**!glm**> \\"x\\"",2**> hi', "hi")
+    assert heard.target == talk.home
+    assert talk.state == {"stopMessageText": 'say **> and <**!glm**> "x"', "stopMessageMaxRepeats": 2, "stopMessageUsed": 0}
+
+
+def test_s01_sessions_do_not_know_each_other(talk: Talk) -> None:
+    other = Talk(talk.provider, talk.proxy, talk.dialect, talk.stream)
+    talk.say("<**!glm.glm-4.7**> a", "a")
+    assert other.say("b").target == other.home
+    other.say("<**#glm**> c", "c")
+    assert talk.say("d").target.startswith("glm.example/")

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from routing.dialects.failures import read_failure
 from routing.errors import NoTarget
-from routing.router.attempts import Attempts, GiveUp, RetryBudget, TryNext, WaitThenSame, retry_after
+from routing.router.attempts import Attempts, GiveUp, RetryBudget, TryNext, WaitThenSame
 from routing.router.balance import Rotation
 from routing.router.choose import choose
 from routing.router.health import Cooling, Health, Healthy
@@ -251,5 +252,5 @@ NAMES = st.sampled_from(["retry-after", "retry-after-ms", "x-ratelimit-reset", "
 @given(st.dictionaries(NAMES, VALUES, min_size=1, max_size=2), st.floats(0, 1e10))
 def test_a8_any_value_is_a_wait_within_a_day_or_none(headers: dict[str, str], now: float) -> None:
     spent = {name.replace("reset", "remaining"): "0" for name in headers if "reset" in name}
-    seconds = retry_after({**headers, **spent}, now)
+    seconds = read_failure(429, {**headers, **spent}, b"", now=now).retry_after_s
     assert seconds is None or 0 <= seconds <= 86_400

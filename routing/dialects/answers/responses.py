@@ -124,7 +124,7 @@ def _event(number: int, body: JsonObject) -> bytes:
 
 def _items(answer: Answer, id: str) -> list[JsonObject]:
     """The output items; their ids follow from the response's."""
-    stem = id.removeprefix("resp_")
+    stem = id.removeprefix("resp_").partition(".")[0]  # OpenAI takes ids of items up to 64 characters
     items: list[JsonObject] = []
     if answer.text:
         part = {"type": "output_text", "text": answer.text, "annotations": [], "logprobs": []}

@@ -39,6 +39,7 @@ _KINDS = "content_item_kinds"
 _PARALLEL = {_KINDS: "unknown", "content_item_metadata": {}}
 """Lists with one entry for each content part, and the entry of a part that nothing is known of."""
 
+_PREVIOUS = "previous_response_id"
 _FOREIGN_FIELDS = frozenset(
     {
         "client_metadata",  # installation, session, thread, turn
@@ -47,7 +48,7 @@ _FOREIGN_FIELDS = frozenset(
         "safety_identifier",
         "user",
         "metadata",
-        "previous_response_id",  # lives at the account that made it
+        _PREVIOUS,  # lives at the account that made it
         "conversation",
         "service_tier",
     }
@@ -219,7 +220,8 @@ def _with_moved(taken: Taken, source: JsonObject) -> JsonObject:
 
 
 def _scrubbed(source: JsonObject, own: Collection[str]) -> JsonObject:
-    body = without(source, _FOREIGN_FIELDS)
+    is_own = source.get(_PREVIOUS) in own
+    body = without(source, _FOREIGN_FIELDS - {_PREVIOUS} if is_own else _FOREIGN_FIELDS)
     if "include" in body:
         body["include"] = [name for name in list_in(body, "include") if name not in _FOREIGN_INCLUDES]
         if not body["include"]:

@@ -81,6 +81,7 @@ def test_each_example_alone(example: str) -> None:
     assert set(provider.endpoints) == set(paths)
     assert provider.models
     assert all(provider.targets(model) for model in provider.models)
+    assert not any(key.off for key in provider.keys)
     assert {url.host for url in provider.endpoints.values()} <= set(config.intercept_hosts)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from routing.router.candidates import Forced, Wish
+from routing.router.candidates import Wish
 from routing.router.classify import Classified
 from routing.router.features import Features
-from routing.router.registry import ECHO, ORIGIN, Key, Model, Pool, Provider, Registry
+from routing.router.registry import ECHO, ORIGIN, Key, Model, Named, Pool, Provider, Registry
 from routing.sessions.state import EMPTY, SessionState
 from routing.values import Call, Dialect, Endpoint, Message, Part, ProviderError, Role, Target
 
@@ -64,7 +64,7 @@ def registry(routes: Mapping[str, Iterable[Pool]] | None = None, *more: Provider
 def wish(
     *routes: str,
     state: SessionState = EMPTY,
-    force: Forced | None = None,
+    force: Named | None = None,
     image: bool = False,
     tokens: int = 100,
     **changes: object,

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from routing.errors import ConfigError, NoTarget
 from routing.router.balance import Rotation
-from routing.router.candidates import Forced, Wish
+from routing.router.candidates import Wish
 from routing.router.choose import Decision, choose
 from routing.router.classify import Classified
 from routing.router.features import Features
 from routing.router.health import Health
-from routing.router.registry import Key, Model, Pool, Registry
+from routing.router.registry import Key, Model, Named, Pool, Registry
 from routing.sessions.state import EMPTY, SessionState, Sticky
 from routing.values import Target
 from tests.routing.router.builders import (
@@ -253,16 +253,16 @@ def test_v20_a_key_without_its_variable_and_a_provider_switched_off() -> None:
 @pytest.mark.parametrize(
     "force, expected",
     [
-        pytest.param(Forced("openai", None, "gpt-5.2"), targets(OPENAI, "gpt-5.2"), id="model"),
-        pytest.param(Forced("openai", "backup", "gpt-4"), GPT_4[1:2], id="key and model"),
-        pytest.param(Forced("openai", "backup"), targets(OPENAI, "gpt-4", "backup"), id="key: the first model"),
-        pytest.param(Forced("glm", None, "glm-latest"), (GLM_47,), id="alias of a model"),
-        pytest.param(Forced("antigravity", None, "claude-sonnet-4-5"), SONNET, id="the keys that the routes hold for it"),
-        pytest.param(Forced("anthropic", None, "claude-sonnet-4-5"), (CLAUDE,), id="in no route"),
-        pytest.param(Forced("echo"), (Target("echo", "none", "claude-test"),), id="echo"),
+        pytest.param(Named("openai", None, "gpt-5.2"), targets(OPENAI, "gpt-5.2"), id="model"),
+        pytest.param(Named("openai", "backup", "gpt-4"), GPT_4[1:2], id="key and model"),
+        pytest.param(Named("openai", "backup"), targets(OPENAI, "gpt-4", "backup"), id="key: the first model"),
+        pytest.param(Named("glm", None, "glm-latest"), (GLM_47,), id="alias of a model"),
+        pytest.param(Named("antigravity", None, "claude-sonnet-4-5"), SONNET, id="the keys that the routes hold for it"),
+        pytest.param(Named("anthropic", None, "claude-sonnet-4-5"), (CLAUDE,), id="in no route"),
+        pytest.param(Named("echo"), (Target("echo", "none", "claude-test"),), id="echo"),
     ],
 )
-def test_force(force: Forced, expected: tuple[Target, ...]) -> None:
+def test_force(force: Named, expected: tuple[Target, ...]) -> None:
     for standing in (EMPTY, STICKY, state(allowed=("glm",))):
         one = wish("vision", state=standing, force=force, image=True)
         assert set(picks(one, 6)) == set(expected)
@@ -270,87 +270,88 @@ def test_force(force: Forced, expected: tuple[Target, ...]) -> None:
 
 
 def test_force_with_a_key_takes_the_clients_model_where_it_is_declared() -> None:
-    assert pick(wish(force=Forced("openai", "third"), client_model="gpt-5.2")).target == Target("openai", "third", "gpt-5.2")
-    assert pick(wish(force=Forced("glm", "key1"), client_model="glm-latest")).target == GLM_47
+    assert pick(wish(force=Named("openai", "third"), client_model="gpt-5.2")).target == Target("openai", "third", "gpt-5.2")
+    assert pick(wish(force=Named("glm", "key1"), client_model="glm-latest")).target == GLM_47
 
 
 @pytest.mark.parametrize(
     "force, standing, message, details",
     [
         pytest.param(
-            Forced("glm", None, "glm-4.7"),
+            Named("glm", None, "glm-4.7"),
             state(disabled_providers=("glm",)),
             "Requested provider glm is disabled",
             {"provider": "glm", "reason": "disabled"},
             id="R10",
         ),
         pytest.param(
-            Forced("openai", "primary", "gpt-4"),
+            Named("openai", "primary", "gpt-4"),
             state(disabled_keys=(("openai", "primary"),)),
             "Requested provider openai.primary is disabled",
             {"provider": "openai.primary", "reason": "disabled"},
             id="R10 key",
         ),
         pytest.param(
-            Forced("glm", None, "glm-4.7"),
+            Named("glm", None, "glm-4.7"),
             state(disabled_models=(("glm", "glm-4.7"),)),
             "Requested provider glm.glm-4.7 is disabled",
             {"provider": "glm.glm-4.7", "reason": "disabled"},
             id="R10 model",
         ),
         pytest.param(
-            Forced("not", None, "found"),
+            Named("not", None, "found"),
             EMPTY,
-            "Requested provider not.found not found in provider registry",
+            "Requested provider not.found not found in provider registry (nearest known: anthropic, echo, antigravity)",
             {"provider": "not.found"},
             id="R11",
         ),
         pytest.param(
-            Forced("GLM", None, "glm-4.7"),
+            Named("GLM", None, "glm-4.7"),
             EMPTY,
-            "Requested provider GLM.glm-4.7 not found in provider registry (nearest known: glm)",
+            "Requested provider GLM.glm-4.7 not found in provider registry (nearest known: glm, origin, antigravity)",
             {"provider": "GLM.glm-4.7"},
             id="R11 case counts",
         ),
         pytest.param(
-            Forced("glm", None, "zzz"),
+            Named("glm", None, "zzz"),
             EMPTY,
-            "Requested provider glm.zzz not found in provider registry",
+            "Requested provider glm.zzz not found in provider registry (nearest known: glm.key1, glm.glm-4.7, glm.glm-latest)",
             {"provider": "glm.zzz"},
             id="R11 model",
         ),
         pytest.param(
-            Forced("openai", "secondary", "gpt-4"),
+            Named("openai", "secondary", "gpt-4"),
             EMPTY,
-            "Requested provider openai.secondary.gpt-4 not found in provider registry",
+            "Requested provider openai.secondary.gpt-4 not found in provider registry"
+            " (nearest known: openai.gpt-4, openai.gpt-5.2, openai.primary)",
             {"provider": "openai.secondary.gpt-4"},
             id="R11 key",
         ),
     ],
 )
-def test_force_refused(force: Forced, standing: SessionState, message: str, details: dict[str, object]) -> None:
+def test_force_refused(force: Named, standing: SessionState, message: str, details: dict[str, object]) -> None:
     refused = refusal(wish(force=force, state=standing))
     assert refused.message == message
     assert refused.details == details
 
 
 def test_r12_an_unhealthy_forced_target_is_refused() -> None:
-    force = Forced("glm", None, "glm-4.7")
+    force = Named("glm", None, "glm-4.7")
     refused = refusal(wish(force=force), health=failed((GLM_47, 401)))
     assert refused.message == "Requested provider glm is not available (health check failed)"
     assert refused.details == {"provider": "glm", "reason": "unhealthy"}
 
 
 def test_r12_a_cooling_single_key_is_tried_once() -> None:
-    force = Forced("glm", None, "glm-4.7")
+    force = Named("glm", None, "glm-4.7")
     health = failed((GLM_47, 429))
     assert pick(wish(force=force), health=health).target == GLM_47
     refusal(wish(force=force, excluded=frozenset({GLM_47})), health=health)
-    refusal(wish(force=Forced("openai", None, "gpt-4")), health=failed(*((key, 429) for key in GPT_4)))
+    refusal(wish(force=Named("openai", None, "gpt-4")), health=failed(*((key, 429) for key in GPT_4)))
 
 
 def test_r12_a_forced_key_is_named() -> None:
-    refused = refusal(wish(force=Forced("openai", "backup", "gpt-4")), health=failed((GPT_4[1], 403)))
+    refused = refusal(wish(force=Named("openai", "backup", "gpt-4")), health=failed((GPT_4[1], 403)))
     assert refused.details["provider"] == "openai.backup"
 
 
@@ -452,7 +453,7 @@ def test_s11_disable_sticky_for_one_call() -> None:
 
 def test_s12_force_then_not() -> None:
     rotation = Rotation()
-    assert pick(wish(force=Forced("anthropic", None, "claude-sonnet-4-5")), rotation=rotation).route == "force"
+    assert pick(wish(force=Named("anthropic", None, "claude-sonnet-4-5")), rotation=rotation).route == "force"
     assert pick(wish(), rotation=rotation).route == "default"
 
 
@@ -487,7 +488,11 @@ def test_r09_allow(allowed: tuple[str, ...], route: str, targets_: set[Target]) 
 @pytest.mark.parametrize(
     "standing, health, message",
     [
-        (state(allowed=("gone",)), Health(), "Requested provider gone not found in provider registry"),
+        (
+            state(allowed=("gone",)),
+            Health(),
+            "Requested provider gone not found in provider registry (nearest known: origin, openai, glm)",
+        ),
         (state(allowed=("glm",), disabled_providers=("glm",)), Health(), "Requested provider glm is disabled"),
         (state(allowed=("glm",)), failed((GLM_47, 401)), "Requested provider glm is not available (health check failed)"),
         (
@@ -543,7 +548,7 @@ def test_r14_other_models_are_only_models(model: str) -> None:
 def test_tags_come_before_the_calls_model() -> None:
     direct = wish(client_model="glm.glm-4.7")
     assert pick(replace(direct, state=STICKY)).route == "sticky"
-    assert pick(replace(direct, force=Forced("openai", None, "gpt-4"))).route == "force"
+    assert pick(replace(direct, force=Named("openai", None, "gpt-4"))).route == "force"
     assert pick(replace(direct, state=state(allowed=("openai",)))).target.provider == "openai"
     assert refusal(replace(direct, state=state(disabled_providers=("glm",)))).details["reason"] == "disabled"
     assert refusal(direct, health=failed((GLM_47, 401))).details["reason"] == "unhealthy"
@@ -592,7 +597,7 @@ WISHES = st.builds(
     features=st.builds(Features, media=st.sampled_from([frozenset(), frozenset({"image"})])),
     classified=st.lists(ROUTES, max_size=2).map(lambda routes: Classified((*dict.fromkeys([*routes, "default"]),), "why")),
     state=STATES,
-    force=st.none() | st.builds(Forced, NAMES, st.none() | KEYS, st.none() | MODELS),
+    force=st.none() | st.builds(Named, NAMES, st.none() | KEYS, st.none() | MODELS),
     client_model=st.sampled_from(["claude-test", "gpt-4", "glm.glm-4.7", "openai.gone", "gone.x", ""]),
     excluded=st.frozensets(SOME_TARGETS, max_size=3),
     disable_sticky=st.booleans(),

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from routing.errors import NoTarget
-from routing.router.registry import Registry
+from routing.router.registry import Named, Registry
 from routing.sessions.state import EMPTY, SessionState, Sticky, StopMessage
 from routing.sessions.typed import typed_messages
 from routing.stop_message.texts import read_text
 from routing.tags.grammar import Unknown
 from routing.tags.obey import FeatureDisabled, Orders, fingerprint, is_same_message, may_obey, orders_for
-from routing.tags.resolve import Named
 from routing.tags.typed_tags import MOST_TAGS, tags_of
 from routing.values import Caller, Kind
 from tests.routing.sessions.calls import assistant, chat_call, gemini_call, messages_call, responses_call, user

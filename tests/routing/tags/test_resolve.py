@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from routing.errors import NoTarget
-from routing.router.registry import Key
+from routing.router.registry import Key, Named
 from routing.tags.grammar import Allow, ClockClear, Name, StopClear, StopSet, Unknown, parse
-from routing.tags.resolve import Named, model_for, resolve
+from routing.tags.resolve import resolve
 from tests.routing.tags.config_a import REGISTRY
 
 
@@ -90,14 +90,6 @@ def test_a_key_that_is_off_is_known() -> None:
     registry = replace(REGISTRY, providers={"glm": glm})
     assert resolve(Name("glm", "1"), registry) == Named("glm", "key1")
     assert resolve(Name("glm", "2"), registry) == Named("glm", "key2")
-
-
-@pytest.mark.parametrize(
-    "provider, client, model",
-    [("openai", "gpt-5.2", "gpt-5.2"), ("openai", "four", "gpt-4"), ("openai", "claude", "gpt-4"), ("origin", "claude", "")],
-)
-def test_model_of_a_key_alone(provider: str, client: str, model: str) -> None:
-    assert model_for(REGISTRY.providers[provider], client) == model
 
 
 def test_an_allow_of_every_provider() -> None:

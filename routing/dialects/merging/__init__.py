@@ -1,0 +1,66 @@
+"""Several rounds in one answer: provider bytes in, the client's bytes out, in the client's dialect and form.
+
+1. The client gets one start and one end, and between them the text of all rounds in order, a blank line between two of them.
+2. Bytes leave at once, whole events only; what ends an answer leaves with `finish` or `fail` alone.
+3. Where one round ran and held no tool of ours, the bytes of `feed` and `finish`, joined, are the provider's own.
+4. What the output is does not depend on where the chunks were cut.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Protocol, cast
+
+from routing.dialects.merging.common import BLANK_LINE, Form
+from routing.turn.said import Said
+from routing.values import Dialect, Endpoint
+
+__all__ = ["BLANK_LINE", "Form", "Merger", "merger_for"]
+
+
+class Merger(Protocol):
+    """One per turn. Each round is begin_round, any number of feeds, end_round; then another round, or `finish`, or `fail`."""
+
+    def begin_round(self) -> None:
+        """A round begins. `feed(b"")` right behind it gives what the round before held back and may leave now.
+
+        A round that was not complete and sent nothing that is visible counts as if it had never been.
+        """
+
+    def feed(self, chunk: bytes) -> bytes:
+        """The provider's bytes; for the client as many as may leave."""
+
+    def end_round(self) -> Said:
+        """The round's bytes are over."""
+
+    def finish(self) -> bytes:
+        """The one end of the answer: everything closed, usage summed (output of all rounds, input of the last)."""
+
+    def fail(self, status: int, message: str, code: str) -> bytes:
+        """Instead of `finish`: the error that ends a stream which has begun. In JSON: the whole error answer."""
+
+    def keep_alive(self) -> bytes:
+        """What keeps the connection open and is valid at this very moment."""
+
+    @property
+    def shown(self) -> Said:
+        """After `finish`: the whole answer as the client holds it."""
+
+
+class _Module(Protocol):
+    """What each dialect's module offers: `Merging` for a stream, `Whole` for JSON."""
+
+    def Merging(self, form: Form) -> Merger: ...
+    def Whole(self, form: Form) -> Merger: ...
+
+
+_NAMES = {Dialect.MESSAGES: "messages", Dialect.CHAT: "chat", Dialect.RESPONSES: "responses", Dialect.GEMINI: "gemini"}
+
+
+def merger_for(
+    endpoint: Endpoint, *, stream: bool, own_tools: frozenset[str] = frozenset(), include_usage: bool = False
+) -> Merger:
+    """The merger of one turn. `include_usage`: a Chat client asked for the usage of its stream."""
+    form = Form(own_tools, include_usage, stream and endpoint.json_array, endpoint.envelope)
+    module = cast(_Module, import_module(f"{__name__}.{_NAMES[endpoint.dialect]}"))
+    return module.Merging(form) if stream else module.Whole(form)

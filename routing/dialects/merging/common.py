@@ -1,0 +1,150 @@
+"""What the mergers share: the form of an answer, sums over rounds, and the merger of whole JSON answers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from routing.dialects import answers
+from routing.dialects.fields import read_object
+from routing.dialects.finish import decide_finish
+from routing.errors import BadAnswer
+from routing.jsonbytes import dumps
+from routing.turn.said import Said
+from routing.values import Dialect, JsonObject, ProviderError, ToolCall, Usage
+
+BLANK_LINE = "\n\n"
+"""Stands in front of the first visible text of a later round."""
+BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What the client asked for."""
+
+    own_tools: frozenset[str] = frozenset()
+    """Names of the tools that are ours."""
+    include_usage: bool = False
+    """Chat: the client asked for the usage chunk."""
+    json_array: bool = False
+    """Gemini: the stream is one JSON array."""
+    envelope: bool = False
+    """Gemini: the answer sits in `response`."""
+
+
+class GrowingText:
+    """Text that arrives in many small pieces, kept as small as it is."""
+
+    __slots__ = ("_bytes",)
+
+    def __init__(self, text: str = "") -> None:
+        self._bytes = bytearray(text, "utf-8", "surrogatepass")
+
+    def add(self, piece: str) -> None:
+        self._bytes += piece.encode("utf-8", "surrogatepass")
+
+    def __str__(self) -> str:
+        return self._bytes.decode("utf-8", "surrogatepass")
+
+
+def joined(texts: Iterable[str]) -> str:
+    """The texts of rounds as one."""
+    return BLANK_LINE.join(text for text in texts if text)
+
+
+def summed(usages: Sequence[Usage]) -> Usage:
+    """What an answer of several rounds cost: the input of the last, the output of all."""
+    return Usage(usages[-1].input, sum(usage.output for usage in usages)) if usages else Usage()
+
+
+def usage_in(dialect: Dialect, counts: JsonObject, name: str = "usage") -> Usage:
+    """A dialect's own counts as ours."""
+    return answers.read_usage(dialect, dumps({name: counts}), b"") or Usage()
+
+
+def unreadable(message: str) -> Said:
+    """A round whose bytes are no answer."""
+    error = ProviderError(502, message, "BAD_ANSWER")
+    return Said("", (), (), "error", Usage(), "", (), complete=False, error=error)
+
+
+def too_long(error: BadAnswer) -> ProviderError:
+    return ProviderError(error.status, error.message, error.code)
+
+
+def shown_as_one(
+    dialect: Dialect, rounds: Sequence[Said], calls: tuple[ToolCall, ...], native: tuple[JsonObject, ...], word: object
+) -> Said:
+    """The whole answer as the client holds it. `word`: how the last round said that it ended."""
+    finish = decide_finish(word, dialect, calls=bool(calls)).reason
+    usage = summed([said.usage for said in rounds])
+    text = joined(said.text for said in rounds)
+    return Said(text, calls, (), finish, usage, rounds[0].id if rounds else "", native)
+
+
+def client_calls(rounds: Iterable[Said]) -> tuple[ToolCall, ...]:
+    """The calls that the client receives, in order."""
+    return tuple(call for said in rounds for call in said.calls if call not in said.own)
+
+
+class Collected(ABC):
+    """Whole JSON answers: nothing leaves before the end."""
+
+    dialect: ClassVar[Dialect]
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self.said: list[Said] = []
+        """The rounds that count."""
+        self.documents: list[JsonObject] = []
+        """Their JSON."""
+        self._raw = bytearray()
+        self._first = b""
+
+    @abstractmethod
+    def _read(self, document: JsonObject) -> Said:
+        """What one answer says."""
+
+    @abstractmethod
+    def _merged(self) -> JsonObject:
+        """All documents as one."""
+
+    @property
+    @abstractmethod
+    def shown(self) -> Said: ...
+
+    def begin_round(self) -> None:
+        self._raw.clear()
+
+    def feed(self, chunk: bytes) -> bytes:
+        self._raw += chunk
+        return b""
+
+    def end_round(self) -> Said:
+        raw = bytes(self._raw)
+        document = read_object(raw)
+        error = answers.error_in(self.dialect, raw)
+        if document is None or error is not None:
+            said = unreadable("The provider's answer is not JSON")
+            return said if error is None else Said("", (), (), "error", said.usage, "", (), complete=False, error=error)
+        if not self.said:
+            self._first = raw
+        said = self._read(document)
+        self.said.append(said)
+        self.documents.append(document)
+        self._raw.clear()
+        return said
+
+    def finish(self) -> bytes:
+        if not self.said:
+            return bytes(self._raw)
+        return self._first if len(self.said) == 1 and not self.said[0].own else dumps(self._merged())
+
+    def fail(self, status: int, message: str, code: str) -> bytes:
+        return answers.write_error(self.dialect, status, message, code)
+
+    def keep_alive(self) -> bytes:
+        """White space in front of JSON means nothing."""
+        return b" "

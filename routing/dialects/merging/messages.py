@@ -1,0 +1,369 @@
+"""Anthropic Messages: several rounds in one answer.
+
+1. The text block that was opened last stays open behind its text: its stop is held, and a later text goes on in it.
+2. A block keeps its place where nothing before it was withheld; its events then leave as the bytes they came in.
+3. Of a later round neither message_start nor thinking is shown; its other blocks get the next indexes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from routing.dialects import answers
+from routing.dialects.failures import failure_inside
+from routing.dialects.fields import object_of, read_object, text_of
+from routing.dialects.finish import decide_finish
+from routing.dialects.merging.blocks import HIDDEN, Block, Round, Whole, as_history, is_own, merged_blocks, said_of
+from routing.dialects.merging.common import BLANK_LINE, BOM, Form, client_calls, shown_as_one, too_long
+from routing.dialects.sse import Event, write_event
+from routing.errors import BadAnswer
+from routing.jsonbytes import dumps
+from routing.turn.said import Said
+from routing.values import Dialect, JsonObject, ProviderError
+
+__all__ = ["Merging", "Whole"]
+
+_INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "cache_creation")
+"""Counts that a stream tells at its start; where its end does not repeat them, the last round's are added there."""
+_HELD_BYTES = 64 * 1024
+"""Pings and comments behind a held event; what is more leaves at once."""
+
+
+class Merging:
+    """One stream of all rounds."""
+
+    def __init__(self, form: Form) -> None:
+        self._own = form.own_tools
+        self._kept: list[Round] = []
+        self._round = Round()
+        self._begun = False
+        self._next = 0
+        """The client's next index."""
+        self._open: set[int] = set()
+        """The client's blocks that no stop was sent for."""
+        self._text: int | None = None
+        """The text block that a later text may go on in: nothing stands behind it."""
+        self._stop: bytes = b""
+        """Its stop, held back."""
+        self._behind: list[bytes] = []
+        """Pings and comments that came behind that stop."""
+        self._goes_on = False
+        """The next text goes on in the open block instead of beginning its own."""
+        self._glue = False
+        """The next text needs a blank line before it."""
+        self._spoke = False
+        self._withheld = False
+        """The client was not shown all of a first round."""
+        self._grown = False
+        """A later round has shown something."""
+        self._pending: list[bytes] = []
+
+    @property
+    def _later(self) -> bool:
+        return bool(self._kept)
+
+    # The rounds
+
+    def begin_round(self) -> None:
+        self._round = Round()
+        if self._later:
+            self._goes_on, self._glue = True, self._spoke
+
+    def feed(self, chunk: bytes) -> bytes:
+        out, self._pending = self._pending, []
+        try:
+            for event in self._round.reader.feed(chunk):
+                out.append(self._hear(event))
+        except BadAnswer as error:
+            self._round.error = self._round.error or too_long(error)
+        return b"".join(out)
+
+    def end_round(self) -> Said:
+        round_ = self._round
+        try:
+            for event in round_.reader.close():
+                self._hear_last(event)
+        except BadAnswer as error:
+            round_.error = round_.error or too_long(error)
+        blocks = [(block.block, block.arguments) for block in round_.order]
+        round_.contents = [block for block, _ in blocks]
+        round_.order.clear()
+        round_.blocks.clear()
+        said = said_of(
+            blocks,
+            word=round_.word,
+            usage=round_.usage,
+            id=text_of(round_.message.get("id")),
+            own_tools=self._own,
+            complete=bool(round_.stop) and round_.error is None,
+            error=round_.error,
+        )
+        round_.said = said
+        if said.complete:
+            self._kept.append(round_)
+        return said
+
+    def finish(self) -> bytes:
+        out, self._pending = self._pending, []
+        rounds = self._kept or [self._round]
+        if self._is_as_it_came:
+            return b"".join((*out, self._stop, *self._behind, *rounds[0].end))
+        last = rounds[-1]
+        out.append(self._closed(all_=True))
+        out.append(_event(self._last_delta(last)))
+        out.append(last.stop or _event({"type": "message_stop"}))
+        return b"".join(out)
+
+    def fail(self, status: int, message: str, code: str) -> bytes:
+        out, self._pending = b"".join(self._pending), []
+        told = self._round.error
+        if told is not None and told.message == message and self._round.end and not self._later and not self._withheld:
+            return b"".join((out, self._stop, *self._behind, *self._round.end))
+        return out + answers.write_error_event(Dialect.MESSAGES, status, message, code)
+
+    def keep_alive(self) -> bytes:
+        out, self._pending = b"".join(self._pending), []
+        return out + answers.KEEP_ALIVE[Dialect.MESSAGES]
+
+    @property
+    def shown(self) -> Said:
+        said = self._said
+        content = merged_blocks([round_.contents for round_ in self._kept], self._own)
+        word = self._kept[-1].word if self._kept else None
+        return shown_as_one(Dialect.MESSAGES, said, client_calls(said), as_history(content), word)
+
+    # What the rounds come to
+
+    @property
+    def _said(self) -> list[Said]:
+        return [round_.said for round_ in self._kept if round_.said is not None]
+
+    @property
+    def _is_as_it_came(self) -> bool:
+        return len(self._kept) == 1 and not self._grown and not self._withheld
+
+    def _last_delta(self, last: Round) -> JsonObject:
+        """The last round's own message_delta, with the reason and the counts of the whole answer."""
+        said = self._said
+        delta = object_of(last.ending.get("delta"))
+        word = decide_finish(delta.get("stop_reason"), Dialect.MESSAGES, calls=bool(client_calls(said))).word
+        usage = object_of(last.ending.get("usage"))
+        if len(self._kept) > 1:
+            first = object_of(last.message.get("usage"))
+            usage = {**{name: first[name] for name in _INPUT if name in first}, **usage}
+            usage["output_tokens"] = sum(one.usage.output for one in said)
+        rest = {"stop_sequence": None, **delta, "stop_reason": word}
+        return {"type": "message_delta", **last.ending, "delta": rest, "usage": usage or {"output_tokens": 0}}
+
+    # The events
+
+    def _hear(self, event: Event) -> bytes:
+        document = read_object(event.data) if event.data else None
+        if document is None:
+            return self._other(event)
+        kind = text_of(document.get("type"))
+        hear = _HEARD.get(kind)
+        if hear is None and document.get("error"):
+            hear = Merging._error
+        if hear is None:
+            return self._other(event)
+        again = self._resumed() if kind in _CONTENT and self._round.end and not self._round.stop else b""
+        return again + hear(self, event, document)
+
+    def _hear_last(self, event: Event) -> None:
+        """What the stream left without its blank line."""
+        document = read_object(event.data) if event.data else None
+        if self._round.end or (document is not None and document.get("type") in _ENDING):
+            self._hear(event)
+            if self._round.stop == event.raw:
+                self._round.stop += b"\n\n"
+        elif document is not None:
+            self._pending.append(self._hear(event._replace(raw=event.raw + b"\n\n")))
+
+    def _message_start(self, event: Event, document: JsonObject) -> bytes:
+        if self._round.message:
+            return self._other(event)
+        self._round.message = object_of(document.get("message")) or {"id": ""}
+        if self._begun:
+            return b""
+        self._begun = True
+        return event.raw
+
+    def _block_start(self, event: Event, document: JsonObject) -> bytes:
+        round_, index = self._round, _index(document)
+        if round_.stop:
+            return self._other(event)
+        block = Block(object_of(document.get("content_block")))
+        round_.blocks[index] = block
+        round_.order.append(block)
+        if is_own(block.start, self._own):
+            round_.places[index] = None
+            self._goes_on = self._withheld = True
+            return b""
+        if self._later and block.kind in HIDDEN:
+            round_.places[index] = None
+            return b""
+        self._begun, self._grown = True, self._later
+        if block.kind == "text" and self._text is not None and self._goes_on:
+            return self._go_on(index, block)
+        return self._begin_block(event, document, block)
+
+    def _go_on(self, index: int, block: Block) -> bytes:
+        """A text that belongs into the block that is open."""
+        place = self._text
+        assert place is not None
+        self._round.places[index] = place
+        out, self._stop, self._behind = b"".join(self._behind), b"", []
+        return out + self._text_delta(place, text_of(block.start.get("text")))
+
+    def _begin_block(self, event: Event, document: JsonObject, block: Block) -> bytes:
+        out = self._closed(all_=self._later)
+        place, self._next = self._next, self._next + 1
+        self._round.places[_index(document)] = place
+        self._open.add(place)
+        self._goes_on = self._later
+        if block.kind != "text":
+            return out + _moved(event, document, place)
+        self._text = place
+        text = text_of(block.start.get("text"))
+        if not (text and self._glue):
+            self._spoke = self._spoke or bool(text)
+            return out + _moved(event, document, place)
+        empty = {**document, "content_block": {**block.start, "text": ""}}
+        return out + _written(event, empty, place) + self._text_delta(place, text)
+
+    def _block_delta(self, event: Event, document: JsonObject) -> bytes:
+        round_, index = self._round, _index(document)
+        if round_.stop:
+            return self._other(event)
+        delta = object_of(document.get("delta"))
+        out = b""
+        if index not in round_.places:
+            out = self._implied_start(index, delta)
+        round_.blocks[index].add(delta)
+        place = round_.places[index]
+        if place is None:
+            return b""
+        if delta.get("type") == "text_delta" and delta.get("text"):
+            out += self._blank_line(place)
+        return out + _moved(event, document, place)
+
+    def _implied_start(self, index: int, delta: JsonObject) -> bytes:
+        """A block that some provider forgot to start: in a first round the client gets what the provider sent."""
+        start: JsonObject = {"type": text_of(delta.get("type")).removesuffix("_delta"), "text": ""}
+        document: JsonObject = {"type": "content_block_start", "index": index, "content_block": start}
+        written = self._block_start(Event("content_block_start", b"", _event(document)), document)
+        return written if self._later else b""
+
+    def _block_stop(self, event: Event, document: JsonObject) -> bytes:
+        round_, index = self._round, _index(document)
+        if round_.end or index not in round_.places:
+            return self._other(event)
+        place = round_.places[index]
+        if place is None:
+            return b""
+        if place == self._text:
+            self._stop = _moved(event, document, place)
+            return b""
+        self._open.discard(place)
+        return _moved(event, document, place)
+
+    def _message_delta(self, event: Event, document: JsonObject) -> bytes:
+        ending = self._round.ending
+        for name in ("delta", "usage"):
+            early = object_of(ending.get(name))
+            late = object_of(document.get(name)).items()
+            document = {
+                **document,
+                name: {**early, **{key: value for key, value in late if value is not None or key not in early}},
+            }
+        self._round.ending = {**ending, **document}
+        self._round.end.append(event.raw)
+        return b""
+
+    def _message_stop(self, event: Event, document: JsonObject) -> bytes:
+        self._round.stop = self._round.stop or event.raw
+        self._round.end.append(event.raw)
+        return b""
+
+    def _error(self, event: Event, document: JsonObject) -> bytes:
+        told = failure_inside(document) or ProviderError(502, "The provider's stream ended with an error", "UPSTREAM_ERROR")
+        self._round.error = self._round.error or told
+        self._round.end.append(event.raw)
+        return b""
+
+    def _other(self, event: Event) -> bytes:
+        """Pings, comments, and what is not known: in its place in a first round, at once in a later one."""
+        if self._round.end:
+            return self._held(self._round.end, event.raw)
+        if self._stop and not self._later:
+            return self._held(self._behind, event.raw)
+        return event.raw.removeprefix(BOM) if self._begun else event.raw
+
+    def _held(self, where: list[bytes], raw: bytes) -> bytes:
+        if sum(map(len, where)) + len(raw) > _HELD_BYTES:
+            return raw if not self._later else b""
+        where.append(raw)
+        return b""
+
+    def _resumed(self) -> bytes:
+        """What seemed to be the end was not: some providers tell a reason and go on."""
+        closed = self._closed(all_=False) if self._stop else b""
+        end = b"".join(self._round.end)
+        self._round.end.clear()
+        return closed if self._later else closed + end
+
+    # What is written
+
+    def _closed(self, *, all_: bool) -> bytes:
+        """The stop of the text block that was held open; with `all_` of every block that is still open."""
+        out = [self._stop, *self._behind]
+        if self._stop and self._text is not None:
+            self._open.discard(self._text)
+        self._text, self._stop, self._behind = None, b"", []
+        if all_:
+            out += [_event({"type": "content_block_stop", "index": place}) for place in sorted(self._open)]
+            self._open.clear()
+        return b"".join(out)
+
+    def _text_delta(self, place: int, text: str) -> bytes:
+        if not text:
+            return b""
+        delta = {"type": "text_delta", "text": text}
+        return self._blank_line(place) + _event({"type": "content_block_delta", "index": place, "delta": delta})
+
+    def _blank_line(self, place: int) -> bytes:
+        glue, self._glue, self._spoke = self._glue, False, True
+        delta = {"type": "text_delta", "text": BLANK_LINE}
+        return _event({"type": "content_block_delta", "index": place, "delta": delta}) if glue else b""
+
+
+_HEARD: dict[str, Callable[[Merging, Event, JsonObject], bytes]] = {
+    "message_start": Merging._message_start,
+    "content_block_start": Merging._block_start,
+    "content_block_delta": Merging._block_delta,
+    "content_block_stop": Merging._block_stop,
+    "message_delta": Merging._message_delta,
+    "message_stop": Merging._message_stop,
+    "error": Merging._error,
+}
+_CONTENT = frozenset(("content_block_start", "content_block_delta"))
+_ENDING = frozenset(("message_delta", "message_stop", "error"))
+
+
+def _index(document: JsonObject) -> int:
+    index = document.get("index")
+    return index if isinstance(index, int) else 0
+
+
+def _moved(event: Event, document: JsonObject, place: int) -> bytes:
+    """The event at the client's index: the bytes it came in where that is the provider's own."""
+    return event.raw if document.get("index") == place else _written(event, document, place)
+
+
+def _written(event: Event, document: JsonObject, place: int) -> bytes:
+    return write_event(dumps({**document, "index": place}), event.name)
+
+
+def _event(document: JsonObject) -> bytes:
+    return write_event(dumps(document), text_of(document.get("type")))

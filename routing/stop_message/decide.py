@@ -1,0 +1,159 @@
+"""Whether the conversation goes on by itself after an answer, and the count that ends it.
+
+1. Only a plain stop is continued: no tool call of any kind, nothing cut short, refused or broken.
+2. Only while somebody listens, only in calls in which a person talks to the model, never when a history is being compacted.
+3. A round is counted before it is sent (`claim`, inside `FileStore.update`): whatever fails afterwards, there are never
+   more rounds than were asked for.
+4. What is sent in the person's name holds no tag.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from routing.dialects.calls.replacing import view_of
+from routing.sessions.kinds import COMPACTION_STARTS, system_head
+from routing.sessions.state import SessionState, StopMessage
+from routing.stop_message.guards import Loop
+from routing.stop_message.work_state import Work
+from routing.tags.scan import strip
+from routing.turn.said import Said
+from routing.values import Call, Dialect, JsonObject, Kind, Media, Message, Other, Text
+
+
+@dataclass(frozen=True, slots=True)
+class Continue:
+    """Ask once more, with this text in the person's name."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class No:
+    """The answer stands as it is; `reason` is for the log."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    """What else is known when an answer has ended."""
+
+    kind: Kind = Kind.MAIN
+    structured: bool = False
+    compaction: bool = False
+    """`starts_as_compaction` of the call."""
+    client_present: bool = True
+    loop: Loop = field(default_factory=Loop)
+    now: float = 0.0
+    max_total_s: float = 900.0
+    identical_rounds: int = 10
+    work: Work = Work.UNKNOWN
+
+
+def should_continue(said: Said, stop: StopMessage | None, info: Info) -> Continue | No:
+    if stop is None:
+        return No("not armed")
+    if reason := _call_forbids(info) or _answer_forbids(said) or _count_forbids(stop, info):
+        return No(reason)
+    text = text_to_send(stop)
+    return Continue(text) if text else No("the text is nothing but tags")
+
+
+def _call_forbids(info: Info) -> str:
+    if info.kind is not Kind.MAIN:
+        return f"a {info.kind} call"
+    if info.structured:
+        return "structured output"
+    if info.compaction:
+        return "a compaction"
+    return "" if info.client_present else "the client has left"
+
+
+def _answer_forbids(said: Said) -> str:
+    if said.error is not None or not said.complete:
+        return "the answer broke off"
+    if said.calls or said.own or waits_for_client(said.native):
+        return "a tool call"
+    return "" if said.finish == "stop" else f"the answer ended with {said.finish}"
+
+
+def _count_forbids(stop: StopMessage, info: Info) -> str:
+    if not is_armed(stop):
+        return "used up"
+    if reason := info.loop.ends(info.now, max_total_s=info.max_total_s, identical_rounds=info.identical_rounds):
+        return reason
+    return "bd_idle" if info.work is Work.IDLE else ""
+
+
+def is_armed(stop: StopMessage | None) -> bool:
+    return stop is not None and stop.used < stop.max_repeats
+
+
+def is_empty(said: Said, dialect: Dialect) -> bool:
+    """The model ended its turn without a word, a call, or anything else but thinking."""
+    if not said.complete or said.error is not None or said.finish != "stop" or said.calls or said.own or said.text.strip():
+        return False
+    views = (view_of(dialect, place, item) for place, item in enumerate(said.native))
+    return not any(isinstance(part, Media | Other) for view in views for part in view.parts)
+
+
+def text_to_send(stop: StopMessage) -> str:
+    return strip(stop.text).strip()
+
+
+_ASKS_CLIENT = frozenset(
+    {
+        "function_call",
+        "custom_tool_call",
+        "local_shell_call",
+        "shell_call",
+        "apply_patch_call",
+        "computer_call",
+        "mcp_approval_request",
+    }
+)
+"""Items of a Responses answer that are the client's to answer."""
+_UNFINISHED = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
+"""Blocks of a Messages answer after which the provider or the client goes on, not the person (`pause_turn`)."""
+
+
+def waits_for_client(native: tuple[JsonObject, ...]) -> bool:
+    """What the model said asks for something before anybody speaks again, though it may be no call of a declared tool."""
+    for item in native:
+        content = item.get("content")
+        last = content[-1] if isinstance(content, list) and content else None
+        if item.get("type") in _ASKS_CLIENT or (isinstance(last, dict) and last.get("type") in _UNFINISHED):
+            return True
+    return False
+
+
+def starts_as_compaction(call: Call) -> bool:
+    """The call begins as one that compacts a history, whatever its client says. What stands further inside counts for nothing."""
+    first_user = next((message for message in call.messages if message.role == "user"), None)
+    heads = [system_head(call), *(_head(message) for message in call.messages[:1]), _head(first_user)]
+    return any(head.startswith(COMPACTION_STARTS) for head in heads)
+
+
+def _head(message: Message | None) -> str:
+    texts = [part.text for part in message.parts if isinstance(part, Text)] if message else []
+    return next((text for text in texts if not text.isspace()), "")[:2000].lstrip().lower()
+
+
+def claim(state: SessionState, now_ms: int) -> tuple[SessionState, bool]:
+    """Count one more round where one is left: the new state, and whether it may be sent.
+
+    The last one takes the stopMessage out of the state; when that was stays known.
+    """
+    stop = state.stop
+    if stop is None or stop.used >= stop.max_repeats:
+        return state, False
+    if stop.used + 1 == stop.max_repeats:
+        return spent(state, now_ms).with_(stop_last_used_at_ms=now_ms), True
+    return state.with_(stop=replace(stop, used=stop.used + 1, last_used_at_ms=now_ms)), True
+
+
+def spent(state: SessionState, now_ms: int) -> SessionState:
+    """The stopMessage is over: nothing of it acts any more, only its times stay."""
+    last_used = state.stop.last_used_at_ms if state.stop else state.stop_last_used_at_ms
+    return state.with_(stop=None, stop_cleared_at_ms=now_ms, stop_last_used_at_ms=last_used)

@@ -1,0 +1,46 @@
+"""What ends a loop that its own count would not end soon: time, and a model that says the same over and over."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from routing.dialects.calls.same import canonical
+from routing.turn.said import Said
+
+WARN_AT = 5
+"""So many identical rounds in a row are worth a warning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """The rounds of one turn so far."""
+
+    began: float | None = None
+    """When the first round had ended: from here on it is we who make the turn longer."""
+    last: bytes = b""
+    same: int = 0
+    """How many rounds in a row said what the last one said."""
+
+    def after(self, said: Said, now: float) -> Loop:
+        heard = fingerprint(said)
+        return Loop(now if self.began is None else self.began, heard, self.same + 1 if heard == self.last else 1)
+
+    @property
+    def warns(self) -> bool:
+        """Once, when it begins to look like a loop."""
+        return self.same == WARN_AT
+
+    def ends(self, now: float, *, max_total_s: float, identical_rounds: int) -> str:
+        """Why no further round may follow; empty where one may."""
+        if self.began is not None and now - self.began > max_total_s:
+            return f"{round(max_total_s)} s are over"
+        return f"{self.same} identical rounds" if self.same >= identical_rounds else ""
+
+
+def fingerprint(said: Said) -> bytes:
+    """The same for rounds with the same trimmed text and the same calls, whatever their ids."""
+    digest = hashlib.sha256(said.text.strip().encode("utf-8", "surrogatepass"))
+    for call in said.calls:
+        digest.update(b"\0" + call.name.encode("utf-8", "surrogatepass") + b"\0" + canonical(call.arguments))
+    return digest.digest()

@@ -1,0 +1,183 @@
+"""stopMessage as a plugin: says the person's text again after a plain stop, as often as the person asked for.
+
+1. The count is on disk before the round is asked for. What cannot be counted is not sent.
+2. A follow-up that comes back empty is asked for once more; empty again, or failed, it ends the stopMessage, and the answer
+   before it stands.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from routing.config.values import StopSettings
+from routing.errors import StoreError
+from routing.sessions.state import SessionState, StopMessage
+from routing.sessions.store import FileStore
+from routing.stop_message.decide import (
+    Continue,
+    Info,
+    No,
+    claim,
+    is_armed,
+    is_empty,
+    should_continue,
+    spent,
+    starts_as_compaction,
+    text_to_send,
+)
+from routing.stop_message.guards import Loop
+from routing.stop_message.work_state import Work
+from routing.turn.plugins import AfterRequest, CleanUp, Plugin, TurnInfo, UserText
+from routing.values import Call, Kind
+
+Probe = Callable[[Call], Awaitable[Work]]
+Note = Callable[[TurnInfo, str], None]
+"""A line for the log and the flow's comment."""
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What is known of one turn."""
+
+    stop: StopMessage | None
+    """The stopMessage as it was last seen; None when nothing is left of it."""
+    loop: Loop = field(default_factory=Loop)
+    text: str = ""
+    """What was said last in the person's name."""
+    asked_after: int = 0
+    """How many rounds had been answered when we asked for another one; 0: nothing is open."""
+    is_again: bool = False
+    """The open round was asked for a second time."""
+
+
+class StopMessagePlugin(Plugin):
+    name = "stop_message"
+    suffix = ":stop_followup"
+
+    def __init__(self, store: FileStore, settings: StopSettings, probe: Probe, note: Note) -> None:
+        self._store = store
+        self._settings = settings
+        self._probe = probe
+        self._note = note
+        self._turns: dict[str, _Turn] = {}
+
+    def wants(self, turn: TurnInfo) -> bool:
+        return (
+            self._settings.enabled
+            and is_armed(turn.state.stop)
+            and turn.kind is Kind.MAIN
+            and not turn.call.structured
+            and not starts_as_compaction(turn.call)
+        )
+
+    async def on_turn_start(self, turn: TurnInfo) -> CleanUp:
+        self._turns[turn.id] = _Turn(turn.state.stop)
+
+        async def over() -> None:
+            await self._settle(turn)
+            self._turns.pop(turn.id, None)
+
+        return over
+
+    async def on_after_request(self, turn: TurnInfo, after: AfterRequest) -> None:
+        mine = self._turns[turn.id]
+        follows, mine.asked_after = mine.asked_after > 0, 0
+        mine.loop = mine.loop.after(after.said, turn.monotonic())
+        if mine.loop.warns:
+            self._note(turn, f"warning: the model has said the same {mine.loop.same} times in a row")
+        if follows and is_empty(after.said, turn.dialect):
+            await self._empty(turn, mine, after)
+            return
+        mine.is_again = False
+        answer = await self._decide(turn, mine, after)
+        if isinstance(answer, No):
+            if mine.stop is not None:
+                self._note(turn, f"stopMessage does not go on: {answer.reason}")
+        elif (text := await self._claim(turn, mine)) and not turn.aborted:
+            self._ask(turn, mine, after, text)
+
+    async def on_turn_end(self, turn: TurnInfo) -> None:
+        await self._settle(turn)
+
+    async def _decide(self, turn: TurnInfo, mine: _Turn, after: AfterRequest) -> Continue | No:
+        """The project is only asked about its work where everything else says yes."""
+        answer = should_continue(after.said, mine.stop, self._info(turn, mine))
+        if isinstance(answer, No):
+            return answer
+        if await after.earlier_plugins():
+            return No("another plugin asks first")
+        work = await self._probe(turn.call)
+        return should_continue(after.said, mine.stop, self._info(turn, mine, work))
+
+    def _info(self, turn: TurnInfo, mine: _Turn, work: Work = Work.UNKNOWN) -> Info:
+        return Info(
+            kind=turn.kind,
+            structured=turn.call.structured,
+            compaction=starts_as_compaction(turn.call),
+            client_present=not turn.aborted,
+            loop=mine.loop,
+            now=turn.monotonic(),
+            max_total_s=self._settings.max_total_s,
+            identical_rounds=self._settings.identical_rounds,
+            work=work,
+        )
+
+    async def _claim(self, turn: TurnInfo, mine: _Turn) -> str:
+        """The text to send, once it is counted; empty where nothing may be sent."""
+        claimed: list[StopMessage] = []
+
+        def change(state: SessionState) -> SessionState:
+            new, may_send = claim(state, round(turn.now() * 1000))
+            if may_send and state.stop is not None:
+                claimed.append(state.stop)
+            mine.stop = new.stop
+            return new
+
+        try:
+            await asyncio.to_thread(self._store.update, turn.session, change)
+        except StoreError as error:
+            self._note(turn, f"stopMessage does not go on: it cannot be counted ({error.message})")
+            return ""
+        if not claimed:
+            self._note(turn, "stopMessage does not go on: it was used up or cleared meanwhile")
+            return ""
+        self._note(turn, f"stopMessage {claimed[0].used + 1}/{claimed[0].max_repeats}")
+        return text_to_send(claimed[0])
+
+    def _ask(self, turn: TurnInfo, mine: _Turn, after: AfterRequest, text: str) -> None:
+        mine.text, mine.asked_after = text, turn.rounds
+        after.append_and_request(UserText(text))
+
+    async def _empty(self, turn: TurnInfo, mine: _Turn, after: AfterRequest) -> None:
+        if turn.aborted:
+            return
+        if mine.is_again:
+            await self._give_up(turn, mine, "the follow-up came back empty twice")
+            return
+        mine.is_again = True
+        self._note(turn, "the follow-up came back empty and is asked for once more")
+        self._ask(turn, mine, after, mine.text)
+
+    async def _settle(self, turn: TurnInfo) -> None:
+        """A round that was asked for and never answered has failed, if its client has not left."""
+        mine = self._turns.get(turn.id)
+        if mine is not None and mine.asked_after and not turn.aborted:
+            mine.asked_after = 0
+            await self._give_up(turn, mine, "the follow-up failed")
+
+    async def _give_up(self, turn: TurnInfo, mine: _Turn, reason: str) -> None:
+        """The stopMessage is over; one that was set meanwhile stays."""
+        known, mine.stop = mine.stop, None
+        self._note(turn, f"stopMessage is cleared: {reason}")
+
+        def change(state: SessionState) -> SessionState:
+            is_known = known is not None and state.stop is not None and state.stop.updated_at_ms == known.updated_at_ms
+            return spent(state, round(turn.now() * 1000)) if is_known else state
+
+        if known is not None:
+            try:
+                await asyncio.to_thread(self._store.update, turn.session, change)
+            except StoreError as error:
+                self._note(turn, f"stopMessage could not be cleared ({error.message})")

@@ -1,0 +1,101 @@
+"""What a turn says is to be done, and whom it asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from routing.values import Headers, ProviderError
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    status: int
+    headers: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A whole error answer for the client."""
+
+    head: Head
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class OpenHead:
+    """Send this head now."""
+
+    head: Head
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Abandon:
+    """Drop the round that is running."""
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Send another round, after a while."""
+
+    after_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    refusal: Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Abort:
+    """The answer has begun and cannot be completed: cut the connection."""
+
+
+Action = OpenHead | Forward | Abandon | Again | Refuse | Finish | Abort
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """What came back from a round that did not answer."""
+
+    error: ProviderError
+    head: Head | None = None
+    body: bytes = b""
+
+
+class Planner(Protocol):
+    """Who knows about targets, keys and health."""
+
+    def head(self, status: int, headers: Headers) -> Head:
+        """The client's head for a good answer."""
+
+    def failure(self, status: int, headers: Headers, body: bytes) -> ProviderError:
+        """What a bad head and its body say."""
+
+    def failed(self, failed: Failed, now: float) -> float | None:
+        """Another round after so many seconds, or None: give up."""
+
+    def refusal(self) -> Refusal:
+        """What the client is told when everything failed."""
+
+    def answered(self, first: bytes, now: float) -> None:
+        """The round's content has begun; `first` is its start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    first_byte_s: float = 120.0
+    idle_s: float = 300.0
+    early_head_s: float | None = 30.0
+    """When a waiting client is sent a head and a keep-alive; None: never."""
+    keep_alive_s: float = 15.0

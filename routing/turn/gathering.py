@@ -1,0 +1,155 @@
+"""What plugins append behind one answer: in which order, through whose hands, and whether another round follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from routing.turn.appended import Appendable, Appended, ToolResults, UserText, write
+from routing.turn.plugins import Appending, Plugin, TurnInfo
+from routing.turn.said import Said
+from routing.turn.tools import ToolOutcome, filled
+from routing.values import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class NextRound:
+    """The model is asked again."""
+
+    items: tuple[JsonObject, ...]
+    """What the history of the call just answered goes on with: the answer and all that was appended, in order."""
+    messages: tuple[JsonObject, ...]
+    """The same without the answer."""
+    suffix: str
+    """Behind the turn's id: `:stop_followup`."""
+    plugin: str
+    """Who asked first."""
+
+
+@dataclass(slots=True)
+class _Group:
+    """What one plugin wants appended when all are done."""
+
+    plugin: Plugin
+    place: int
+    priority: int = 0
+    messages: list[Appendable] = field(default_factory=list)
+    wish: str | None = None
+
+
+class Gathering:
+    """One answer's. `blame` makes the error of a plugin whose hook raised one."""
+
+    def __init__(
+        self,
+        turn: TurnInfo,
+        said: Said,
+        listeners: Sequence[Plugin],
+        blame: Callable[[Plugin, str, BaseException], Exception],
+    ) -> None:
+        self.said = said
+        self.open = True
+        """False: it is too late to append anything."""
+        self._turn = turn
+        self._listeners = listeners
+        self._blame = blame
+        self._messages: list[Appended] = []
+        self._groups: dict[int, _Group] = {}
+        self._wishes: list[tuple[str, str]] = []
+        """Who asked for another round, and the suffix, in the order of asking."""
+        turn.history.append(self._messages)
+
+    def append(self, message: Appended) -> None:
+        """Now, unless a plugin prevents it."""
+        appending = Appending(message, self._messages)
+        for plugin in self._listeners:
+            try:
+                plugin.on_message_append(self._turn, appending)
+                if not isinstance(appending.message, Said | UserText | ToolResults | dict):
+                    raise TypeError(f"{type(appending.message).__name__} is no message")
+            except (Exception, SystemExit) as error:
+                raise self._blame(plugin, "on_message_append", error) from None
+        message = appending.message
+        self._turn.current_turn.append(message)
+        if appending.prevented:
+            return
+        if isinstance(message, ToolResults):
+            self._messages.insert(self._behind_answer(), message)
+        else:
+            self._messages.append(message)
+
+    def take(
+        self,
+        plugin: Plugin,
+        place: int,
+        messages: Sequence[Appendable],
+        *,
+        request: bool,
+        priority: int = 0,
+        is_async: bool = False,
+        suffix: str | None = None,
+    ) -> None:
+        """What a plugin appends. `place` is its place in the order of the plugins."""
+        if not self.open:
+            raise RuntimeError("append_message came too late: on_after_request is over")
+        if wrong := next((message for message in messages if not isinstance(message, UserText | ToolResults | dict)), None):
+            raise TypeError(f"append_message takes UserText, ToolResults or a JSON object, not {type(wrong).__name__}")
+        wish = suffix or plugin.suffix or f":{plugin.name}_followup" if request else None
+        if is_async:
+            group = self._groups.setdefault(place, _Group(plugin, place))
+            group.priority = priority
+            group.messages += messages
+            group.wish = group.wish or wish
+            return
+        if wish is not None:
+            self._wishes.append((plugin.name, wish))
+        for message in messages:
+            self.append(message)
+
+    def merge(self) -> None:
+        """All plugins are done."""
+        self.open = False
+        for group in sorted(self._groups.values(), key=lambda group: (-group.priority, group.place)):
+            if group.wish is not None:
+                self._wishes.append((group.plugin.name, group.wish))
+            for message in group.messages:
+                self.append(message)
+
+    @property
+    def asks(self) -> bool:
+        """Whether another round has been asked for so far."""
+        return bool(self._wishes) or any(group.wish and group.messages for group in self._groups.values())
+
+    @property
+    def waits_for_client(self) -> bool:
+        """The answer calls tools of the client's: the next call brings their results."""
+        answered = [outcome.call for outcome in self._outcomes()]
+        return any(call not in self.said.own and call not in answered for call in self.said.calls)
+
+    def next_round(self) -> NextRound | None:
+        """Only with new messages and the wish to ask."""
+        self._fill()
+        new = [message for message in self._messages if not isinstance(message, Said)]
+        if not self._wishes or not new or self.waits_for_client:
+            return None
+        plugin, suffix = self._wishes[0]
+        dialect = self._turn.dialect
+        return NextRound(write(dialect, self._messages), write(dialect, new), suffix, plugin)
+
+    def _fill(self) -> None:
+        """No provider takes a call of ours that stays without its result."""
+        answer = next((message for message in self._messages if isinstance(message, Said)), None)
+        if answer is None or not answer.own:
+            return
+        outcomes = self._outcomes()
+        answered = [outcome.call for outcome in outcomes]
+        calls = [call for call in answer.calls if call in answer.own or call in answered]
+        self._messages[:] = [message for message in self._messages if not isinstance(message, ToolResults)]
+        self._messages.insert(self._behind_answer(), ToolResults(filled(calls, outcomes)))
+
+    def _outcomes(self) -> list[ToolOutcome]:
+        return [outcome for message in self._messages if isinstance(message, ToolResults) for outcome in message.outcomes]
+
+    def _behind_answer(self) -> int:
+        places = [place for place, message in enumerate(self._messages) if isinstance(message, Said | ToolResults)]
+        return places[-1] + 1 if places else 0

@@ -1,0 +1,186 @@
+"""What was really said, put back into a history that holds our merged answers in its place.
+
+1. An answer is known again by what it says, not by where it stands or how it is written: its text without white space, its
+   calls, what the person had typed before it, and how many answers like it came earlier. Anything else is left alone.
+2. What is put back is the stored items, the same on every later call. Only a cache mark and Gemini's ids of the client's own
+   calls come from the client's copy.
+3. Results of our own tools join those of the client's calls, where both stand in one answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from routing.dialects.calls import read_call
+from routing.dialects.calls.replacing import Swap, raw_items, replace_items, view_of
+from routing.dialects.calls.restoring import as_client_sends, join_results
+from routing.dialects.calls.same import canonical
+from routing.sessions.store import SessionKey
+from routing.sessions.typed import Typed, typed_messages
+from routing.tags.scan import strip
+from routing.tags.typed_tags import is_bare
+from routing.turn.said import Said
+from routing.values import Call, Dialect, JsonObject, Message, Text, ToolCall
+
+
+class Key(NamedTuple):
+    """Digests of an answer and of what had been typed before it."""
+
+    answer: str
+    typed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """One merged answer as its client holds it, and what stands for it in the history that the provider gets."""
+
+    dialect: Dialect
+    key: Key
+    ordinal: int
+    """How many answers with the same key came before it."""
+    items: tuple[JsonObject, ...]
+    """The rounds in order, from the model's first word to its last."""
+    results: tuple[JsonObject, ...] = ()
+    """What our own tools answered to calls of the last round, beside which calls of the client's stand."""
+    ids: tuple[str, ...] = ()
+    """Responses: the ids of the rounds' answers; the client knows the first."""
+
+
+class Store(Protocol):
+    def add(self, key: SessionKey, entry: Hidden) -> None: ...
+
+
+def remember(store: Store, key: SessionKey, entry: Hidden) -> None:
+    """Waits for the disk; to be done before the end of the answer leaves, since the next call may come at once."""
+    store.add(key, entry)
+
+
+def hidden_in(
+    call: Call,
+    shown: Said,
+    items: Sequence[JsonObject],
+    *,
+    results: Sequence[JsonObject] = (),
+    ids: Sequence[str] = (),
+) -> Hidden | None:
+    """What is to be remembered of a turn that answered `call` with `shown`; None where nothing is hidden, or nothing is shown.
+
+    `items`: what was sent behind the call's own history in the turn's last round, and then that round's own answer.
+    What comes behind the model's last word (a message that it did not answer) is left out.
+    """
+    dialect = call.endpoint.dialect
+    rounds = list(items)
+    while rounds and view_of(dialect, 0, rounds[-1]).role != "assistant":
+        rounds.pop()
+    if not rounds or (rounds == list(shown.native) and not results):
+        return None
+    views = [view_of(dialect, place, item) for place, item in enumerate(shown.native)]
+    *_, (_, answer) = ((0, ""), *_answers(dialect, views))
+    if not answer:
+        return None
+    sent = read_call(call.raw, call.endpoint)
+    typed = typed_messages(sent)
+    key = Key(answer, _typed(typed[-1]) if typed else "")
+    ordinal = sum(1 for _ in _places(sent, typed, (key,)))
+    return Hidden(dialect, key, ordinal, tuple(rounds), tuple(results), tuple(id for id in ids if id))
+
+
+def put_back(call: Call, entries: Sequence[Hidden], typed: Sequence[Typed] | None = None) -> int:
+    """Put the rounds back in the place of the merged answers. How many answers.
+
+    `typed` is of the call as it is now; where it is not given it is read, if any answer needs it.
+    """
+    known = {(entry.key, entry.ordinal): entry for entry in entries if entry.dialect is call.endpoint.dialect}
+    if not known:
+        return 0
+    swaps: list[Swap] = []
+    count = _follow_last_round(call, list(known.values()), swaps)
+    raw = raw_items(call)
+    for place in _places(call, typed, {key for key, _ in known}):
+        entry = known.get((place.key, place.ordinal))
+        if entry is not None:
+            swaps += _swaps(call, entry, raw, place)
+            count += 1
+    replace_items(call, swaps)
+    return count
+
+
+class _Place(NamedTuple):
+    start: int
+    end: int
+    key: Key
+    ordinal: int
+
+
+def _places(call: Call, typed: Sequence[Typed] | None, wanted: Collection[Key]) -> Iterator[_Place]:
+    """Where the client's history holds one of these answers; of equal ones every place, counted."""
+    answers = {key.answer for key in wanted}
+    seen: Counter[Key] = Counter()
+    heard: list[tuple[int, str]] | None = None
+    at = 0
+    while at < len(call.messages):
+        begins = call.messages[at].role == "assistant"
+        ends = list(_answers(call.endpoint.dialect, call.messages[at:])) if begins else []
+        end, answer = next((found for found in reversed(ends) if found[1] in answers), (0, ""))
+        if not end:
+            at += max(len(ends), 1)
+            continue
+        if heard is None:
+            heard = [(one.message.index, _typed(one)) for one in (typed_messages(call) if typed is None else typed)]
+        key = Key(answer, next((words for index, words in reversed(heard) if index < at), ""))
+        if key in wanted:
+            yield _Place(at, at + end, key, seen[key])
+            seen[key] += 1
+        at += end
+
+
+def _answers(dialect: Dialect, views: Iterable[Message]) -> Iterator[tuple[int, str]]:
+    """What the assistant says in the first item, in the first two, …, whoever wrote it down; empty while it says nothing."""
+    text, calls, says = hashlib.sha256(), hashlib.sha256(), False
+    for count, view in enumerate(views, 1):
+        if view.role != "assistant":
+            return
+        for part in view.parts:
+            if isinstance(part, Text) and (words := "".join(part.text.split())):
+                text.update(words.encode("utf-8", "surrogatepass"))
+                says = True
+            elif isinstance(part, ToolCall):
+                id = "" if dialect is Dialect.GEMINI else part.id
+                calls.update("\0".join(("", id, part.name, "")).encode("utf-8", "surrogatepass") + canonical(part.arguments))
+                says = True
+        yield count, f"{text.hexdigest()[:24]}-{calls.hexdigest()[:24]}" if says else ""
+
+
+def _typed(typed: Typed) -> str:
+    words = strip(typed.words)
+    return "" if is_bare(words) else hashlib.sha256("".join(words.split()).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _swaps(call: Call, entry: Hidden, raw: Sequence[JsonObject], place: _Place) -> list[Swap]:
+    items = as_client_sends(entry.dialect, raw[place.start : place.end], entry.items)
+    if not entry.results:
+        return [Swap(place.start, place.end, items)]
+    after = next((view.index for view in call.messages[place.end :] if view.role != "system"), None)
+    following = raw[after] if after is not None and call.messages[after].role == "user" else None
+    joined = join_results(entry.dialect, entry.results, following)
+    if joined is None or after is None:
+        return [Swap(place.start, place.end, [*items, *entry.results])]
+    return [Swap(place.start, place.end, items), Swap(after, after + 1, [joined])]
+
+
+def _follow_last_round(call: Call, entries: Sequence[Hidden], swaps: list[Swap]) -> int:
+    """Responses: the client follows the answer it knows; the provider's own history goes on behind the last round."""
+    entry = next((entry for entry in reversed(entries) if call.previous_id and call.previous_id in entry.ids), None)
+    if entry is None:
+        return 0
+    if call.previous_id != entry.ids[-1]:
+        call.previous_id = entry.ids[-1]
+        call.body["previous_response_id"] = call.previous_id
+        call.changed = True
+    if entry.results:
+        swaps.append(Swap(0, 0, entry.results))
+    return 1

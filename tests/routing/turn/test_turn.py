@@ -1,0 +1,734 @@
+"""One client call being answered, told what happens without a network: by tables, and by anything at all."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from routing.dialects import answers
+from routing.dialects.failures import read_failure
+from routing.dialects.sse import ArrayItems, Events
+from routing.turn.turn import (
+    ERROR_BYTES,
+    HELD_BYTES,
+    WHOLE_BYTES,
+    Abandon,
+    Action,
+    Again,
+    Failed,
+    Finish,
+    Forward,
+    Head,
+    Limits,
+    OpenHead,
+    Refusal,
+    Refuse,
+    State,
+    Turn,
+)
+from routing.values import Answer, Dialect, Endpoint, Headers, ProviderError, Usage
+from tests.conftest import LONG
+from tests.routing.dialects.answers.streams import array_streams, provider_streams
+
+ENDPOINTS = {str(dialect): Endpoint(dialect) for dialect in Dialect} | {"array": Endpoint(Dialect.GEMINI, json_array=True)}
+EVERY = pytest.mark.parametrize("name", ENDPOINTS)
+STREAMS: dict[str, list[bytes]] = {name: [] for name in ENDPOINTS}
+for _, _dialect, _raw, _ in provider_streams():
+    STREAMS[str(_dialect)].append(_raw)
+for _name, _raw, _ in array_streams():
+    if _name.endswith("False"):
+        STREAMS["array"].append(_raw)
+STREAM = {name: found[0] for name, found in STREAMS.items()}
+WHOLE = {
+    name: answers.write_answer(endpoint.dialect, Answer("hello", usage=Usage(3, 4)), id="i", model="m", created=1)
+    for name, endpoint in ENDPOINTS.items()
+}
+ERROR = {
+    Dialect.MESSAGES: b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"theirs"}}\n\n',
+    Dialect.CHAT: b'data: {"error":{"message":"theirs","code":"server_error"}}\n\n',
+    Dialect.RESPONSES: b'event: error\ndata: {"type":"error","code":"server_error","message":"theirs"}\n\n',
+    Dialect.GEMINI: b'data: {"error":{"code":503,"message":"theirs","status":"UNAVAILABLE"}}\n\n',
+}
+"""An error event of the provider itself."""
+OPENING = {
+    Dialect.MESSAGES: (
+        b'event: message_start\ndata: {"type":"message_start","message":{"content":[]}}\n\nevent: ping\ndata: {"type":"ping"}\n\n'
+    ),
+    Dialect.CHAT: b': ok\n\ndata: {"choices":[{"delta":{"role":"assistant","content":""},"finish_reason":null}]}\n\n',
+    Dialect.RESPONSES: b'event: response.created\ndata: {"type":"response.created","response":{"id":"r"}}\n\n',
+    Dialect.GEMINI: b'data: {"candidates":[{"content":{"parts":[{"text":""}],"role":"model"}}]}\n\n',
+}
+"""How a stream opens before it has content."""
+SSE: Headers = {"content-type": "text/event-stream"}
+
+
+def error_event(endpoint: Endpoint) -> bytes:
+    if not endpoint.json_array:
+        return ERROR[endpoint.dialect]
+    return b"[" + ERROR[Dialect.GEMINI].removeprefix(b"data: ").strip() + b"]"
+
+
+@dataclass(slots=True)
+class Script:
+    """A planner that says what a test wants it to say."""
+
+    dialect: Dialect
+    again: list[float | None] = field(default_factory=list)
+    failures: list[Failed] = field(default_factory=list)
+    first: list[bytes] = field(default_factory=list)
+
+    def head(self, status: int, headers: Headers) -> Head:
+        return Head(status, tuple(headers.items()))
+
+    def failure(self, status: int, headers: Headers, body: bytes) -> ProviderError:
+        return read_failure(status, headers, body, now=0.0)
+
+    def failed(self, failed: Failed, now: float) -> float | None:
+        self.failures.append(failed)
+        return self.again.pop(0) if self.again else None
+
+    def refusal(self) -> Refusal:
+        body = answers.write_error(self.dialect, 529, "the first provider's words", "C")
+        return Refusal(Head(529, (("content-type", "application/json"),)), body)
+
+    def answered(self, first: bytes, now: float) -> None:
+        self.first.append(first)
+
+
+@dataclass(slots=True)
+class Bench:
+    """A turn, what it said so far, and what the client has of it."""
+
+    name: str
+    stream: bool = True
+    again: list[float | None] = field(default_factory=list)
+    limits: Limits = field(default_factory=Limits)
+    now: float = 0.0
+    script: Script = field(init=False)
+    turn: Turn = field(init=False)
+    said: list[Action] = field(default_factory=list)
+    content: bytes = b""
+    """What left from the first content on."""
+
+    def __post_init__(self) -> None:
+        self.script = Script(ENDPOINTS[self.name].dialect, self.again)
+        self.turn = Turn(ENDPOINTS[self.name], self.stream, self.script, self.limits, self.now)
+
+    def take(self) -> list[Action]:
+        """What the turn says now."""
+        new = list(self.turn.actions)
+        self.turn.actions.clear()
+        self.said += new
+        if self.script.first:
+            self.content += b"".join(action.data for action in new if isinstance(action, Forward))
+        return new
+
+    def head(self, status: int = 200, headers: Headers = SSE) -> list[Action]:
+        self.turn.head(status, headers, self.now)
+        return self.take()
+
+    def data(self, *chunks: bytes) -> list[Action]:
+        for chunk in chunks:
+            self.turn.data(chunk, self.now)
+        return self.take()
+
+    def end(self) -> list[Action]:
+        self.turn.end(self.now)
+        return self.take()
+
+    def broke(self, message: str = "reset") -> list[Action]:
+        self.turn.broke(message, self.now)
+        return self.take()
+
+    def gone(self) -> list[Action]:
+        self.turn.gone()
+        return self.take()
+
+    def begin(self) -> list[Action]:
+        self.turn.begin(self.now)
+        return self.take()
+
+    def tick(self, at: float) -> list[Action]:
+        self.now = at
+        self.turn.tick(at)
+        return self.take()
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(action.data for action in self.said if isinstance(action, Forward))
+
+    @property
+    def kinds(self) -> list[str]:
+        return [type(action).__name__ for action in self.said]
+
+
+def documents(endpoint: Endpoint, body: bytes) -> list[dict[str, object]]:
+    """What a client reads; it fails where the client would."""
+    if endpoint.json_array:
+        found = json.loads(body)
+        assert isinstance(found, list)
+        return found
+    reader = Events()
+    events = reader.feed(body)
+    assert not b"".join(event.raw for event in reader.close()).strip(), "something is left without its blank line"
+    return [json.loads(event.data) for event in events if event.data and event.data != b"[DONE]"]
+
+
+def errors(endpoint: Endpoint, body: bytes) -> list[str]:
+    """The messages of the error events in a stream."""
+    found = []
+    for document in documents(endpoint, body):
+        error = document.get("error") or (document if document.get("type") == "error" else None)
+        if isinstance(error, dict):
+            found.append(str(error["message"]))
+    return found
+
+
+# --- an answer --------------------------------------------------------------------------------------------------------
+
+
+@EVERY
+def test_a_stream_goes_through_byte_for_byte(name: str) -> None:
+    for raw in STREAMS[name]:
+        for size in (1, 7, 1000, len(raw)):
+            bench = Bench(name)
+            assert bench.head() == [], "the head waits for content"
+            bench.data(*(raw[at : at + size] for at in range(0, len(raw), size)))
+            bench.end()
+            assert bench.body == raw
+            assert [kind for kind in bench.kinds if kind != "Forward"] == ["OpenHead", "Finish"]
+            assert bench.said[0] == OpenHead(Head(200, tuple(SSE.items())))
+            assert bench.turn.state is State.OVER
+            assert len(bench.script.first) == 1
+            assert raw.startswith(bench.script.first[0])
+
+
+@EVERY
+def test_content_leaves_as_soon_as_it_has_come(name: str) -> None:
+    bench, raw = Bench(name), STREAM[name]
+    bench.head()
+    place = next(at for at in range(len(raw)) if bench.data(raw[at : at + 1]))
+    assert place < len(raw) / 2
+    assert raw.startswith(bench.body)
+    assert len(bench.body) > 1
+
+
+@EVERY
+def test_what_stands_before_content_is_held_back(name: str) -> None:
+    endpoint = ENDPOINTS[name]
+    opening = OPENING[endpoint.dialect]
+    if endpoint.json_array:
+        opening = b"[" + opening.removeprefix(b"data: ").strip()
+    bench = Bench(name)
+    bench.head()
+    assert bench.data(opening) == []
+    assert bench.turn.state is State.PEEKING
+
+
+@EVERY
+@pytest.mark.parametrize("size", [1, 100, 1 << 20])
+def test_a_whole_answer_goes_through(name: str, size: int) -> None:
+    bench, raw = Bench(name, stream=False), WHOLE[name]
+    bench.head(200, {"content-type": "application/json"})
+    assert bench.data(*(raw[at : at + size] for at in range(0, len(raw), size))) == []
+    assert bench.end() == [OpenHead(Head(200, (("content-type", "application/json"),))), Forward(raw), Finish()]
+    assert bench.turn.usage() == Usage(3, 4)
+
+
+def test_a_large_whole_answer_does_not_wait_for_its_end() -> None:
+    bench = Bench("openai-chat", stream=False)
+    bench.head()
+    assert bench.data(b"x" * WHOLE_BYTES) == []
+    assert bench.data(b"x") == [OpenHead(Head(200, tuple(SSE.items()))), Forward(b"x" * (WHOLE_BYTES + 1))]
+    assert bench.data(b"yz") == [Forward(b"yz")]
+    assert bench.end() == [Finish()]
+
+
+def test_a_stream_that_says_much_without_content_is_not_held_for_ever() -> None:
+    bench = Bench("openai-chat")
+    bench.head()
+    comment = b": wait\n\n" * 1000
+    for _ in range(HELD_BYTES // len(comment) + 1):
+        bench.data(comment)
+    assert bench.turn.state is State.FLOWING
+
+
+@EVERY
+def test_a_provider_that_answers_json_where_a_stream_was_asked_is_passed_as_it_is(name: str) -> None:
+    if ENDPOINTS[name].json_array:
+        return
+    bench = Bench(name)
+    bench.head(200, {"content-type": "application/json"})
+    bench.data(WHOLE[name])
+    bench.end()
+    assert (bench.body, bench.kinds) == (WHOLE[name], ["OpenHead", "Forward", "Finish"])
+
+
+@EVERY
+def test_usage_is_read_from_a_stream_at_its_end(name: str) -> None:
+    bench = Bench(name)
+    assert bench.turn.usage() is None
+    bench.head()
+    bench.data(STREAM[name])
+    bench.end()
+    usage = bench.turn.usage()
+    assert usage is not None
+    assert usage.input >= 100
+    assert usage.output == 88
+
+
+# --- before the first content -----------------------------------------------------------------------------------------
+
+
+FAILURES = {
+    "bad head": lambda bench: (bench.head(503, {}), bench.data(b'{"error":{"message":"theirs"}}'), bench.end()),
+    "bad head, body cut": lambda bench: (bench.head(503, {}), bench.data(b'{"error":'), bench.broke()),
+    "bad head, silent body": lambda bench: (bench.head(503, {}), bench.tick(bench.now + 120)),
+    "no connection": lambda bench: bench.broke("refused"),
+    "no answer": lambda bench: bench.end(),
+    "silence": lambda bench: bench.tick(bench.now + 120),
+    "silence behind the head": lambda bench: (bench.head(), bench.tick(bench.now + 120)),
+    "reset behind the head": lambda bench: (bench.head(), bench.broke()),
+    "nothing behind the head": lambda bench: (bench.head(), bench.end()),
+    "cut before content": lambda bench: (bench.head(), bench.data(b": ok\n\nda"), bench.end()),
+    "an error as first event": lambda bench: (bench.head(), bench.data(error_event(bench.turn.endpoint))),
+    "an error without its blank line": lambda bench: (
+        bench.head(),
+        bench.data(error_event(bench.turn.endpoint).rstrip()),
+        bench.end(),
+    ),
+    "an error as the whole body": lambda bench: (
+        bench.head(),
+        bench.data(b'{"type":"error","error":{"code":503,"message":"theirs"}}'),
+        bench.end(),
+    ),
+    "a web page": lambda bench: (bench.head(), bench.data(b"<!doctype html><title>Sign in</title>"), bench.end()),
+}
+ALL_FAILURES = pytest.mark.parametrize("how", FAILURES)
+LATE = Limits(early_head_s=None)
+
+
+@EVERY
+@ALL_FAILURES
+def test_another_round_may_take_its_place(name: str, how: str) -> None:
+    bench = Bench(name, again=[0.5], limits=LATE)
+    FAILURES[how](bench)
+    assert bench.said[-2:] == [Abandon(), Again(0.5)]
+    assert bench.turn.state is State.WAITING
+    assert bench.body == b""
+    bench.begin()
+    bench.head()
+    bench.data(STREAM[name])
+    bench.end()
+    assert bench.body == STREAM[name]
+    assert bench.kinds.count("OpenHead") == bench.kinds.count("Finish") == 1
+
+
+@EVERY
+@ALL_FAILURES
+def test_h06_when_all_fail_the_refusal_is_the_whole_answer(name: str, how: str) -> None:
+    bench = Bench(name, limits=LATE)
+    FAILURES[how](bench)
+    assert bench.said[-2:] == [Refuse(bench.script.refusal()), Finish()]
+    assert bench.body == b""
+    assert bench.kinds.count("OpenHead") == 0
+    assert bench.turn.state is State.OVER
+
+
+@EVERY
+@ALL_FAILURES
+def test_an_early_head_then_failure_ends_in_the_same_words_as_an_error_event(name: str, how: str) -> None:
+    bench = Bench(name)
+    bench.tick(30.0)
+    FAILURES[how](bench)
+    assert bench.turn.state is State.OVER
+    assert [kind for kind in bench.kinds if kind not in ("Forward", "Abandon")] == ["OpenHead", "Finish"]
+    assert errors(ENDPOINTS[name], bench.body) == ["the first provider's words"]
+
+
+@EVERY
+def test_keep_alives_do_not_commit(name: str) -> None:
+    """An early head and its keep-alives; another round answers under them all the same."""
+    bench = Bench(name, again=[0.0, 1.0])
+    (opened, ping) = bench.tick(30.0)
+    assert isinstance(opened, OpenHead)
+    assert opened.head.status == 200
+    assert ping == Forward(answers.KEEP_ALIVE[ENDPOINTS[name].dialect])
+    bench.head(500, {})
+    bench.end()
+    assert bench.turn.state is State.WAITING
+    assert bench.tick(44.9) == []
+    assert bench.tick(45.0) == [ping], "between two rounds as well"
+    bench.begin()
+    bench.broke()
+    bench.begin()
+    bench.head()
+    assert bench.tick(60.0) == [ping]
+    bench.data(STREAM[name])
+    bench.end()
+    pings = answers.KEEP_ALIVE[ENDPOINTS[name].dialect] * 3
+    assert bench.body == pings + STREAM[name]
+    assert bench.kinds.count("OpenHead") == 1
+    documents(ENDPOINTS[name], bench.body)
+    assert errors(ENDPOINTS[name], bench.body) == []
+
+
+def test_the_first_error_of_a_bad_head_is_read_with_its_headers_and_a_bounded_body() -> None:
+    bench = Bench("openai-chat")
+    bench.head(429, {"retry-after": "7"})
+    for _ in range(10):
+        bench.data(b" " * (ERROR_BYTES // 4))
+    bench.end()
+    (failed,) = bench.script.failures
+    assert failed.error.retry_after_s == 7.0
+    assert failed.head == Head(429, (("retry-after", "7"),))
+    assert len(failed.body) <= ERROR_BYTES * 1.25
+
+
+@pytest.mark.parametrize("how, network", [("no connection", True), ("silence", True), ("bad head", False), ("a web page", False)])
+def test_h11_whose_fault_it_was(how: str, network: bool) -> None:
+    bench = Bench("anthropic-messages")
+    FAILURES[how](bench)
+    assert bench.script.failures[0].error.network is network
+
+
+# --- after the first content ------------------------------------------------------------------------------------------
+
+
+def begun(name: str, share: float = 0.6, again: list[float | None] | None = None) -> tuple[Bench, bytes]:
+    """A turn whose round has said some of its answer."""
+    bench = Bench(name, again=again or [0.0] * 9)
+    bench.head()
+    part = STREAM[name][: int(len(STREAM[name]) * share)]
+    bench.data(part)
+    assert bench.turn.state is State.FLOWING
+    return bench, part
+
+
+BREAKS = {
+    "reset": lambda bench: bench.broke(),
+    "clean end": lambda bench: bench.end(),
+    "silence": lambda bench: bench.tick(300.0),
+}
+
+
+@EVERY
+@pytest.mark.parametrize("how", BREAKS)
+def test_h14_a_stream_without_its_last_event_ends_in_exactly_one_error_event(name: str, how: str) -> None:
+    endpoint = ENDPOINTS[name]
+    for share in (0.5, 0.55, 0.6, 0.63, 0.66, 0.7):
+        bench, part = begun(name, share)
+        BREAKS[how](bench)
+        assert bench.kinds.count("Again") == 0
+        assert bench.kinds.count("OpenHead") == bench.kinds.count("Finish") == 1
+        assert len(errors(endpoint, bench.body)) == 1
+        assert len(documents(endpoint, bench.body)) > 1
+        told = documents(endpoint, bench.body)[:-1]
+        reader = ArrayItems() if endpoint.json_array else Events()
+        whole = [json.loads(event.data) for event in reader.feed(part) if event.data]
+        assert told[: len(whole)] == whole, "every whole event was passed on"
+        assert len(told) <= len(whole) + 1, "and one more that lacked only its blank line"
+
+
+@EVERY
+def test_an_upstream_error_event_is_not_followed_by_a_second_one(name: str) -> None:
+    endpoint = ENDPOINTS[name]
+    theirs = b"," + error_event(endpoint)[1:] if endpoint.json_array else error_event(endpoint)
+    reader = ArrayItems() if endpoint.json_array else Events()
+    opened = b"".join(event.raw for event in reader.feed(STREAM[name][: len(STREAM[name]) // 2]))
+    for end in BREAKS.values():
+        for cut in range(len(theirs)):
+            bench = Bench(name)
+            bench.head()
+            bench.data(opened, theirs[:cut], theirs[cut:])
+            end(bench)
+            assert bench.body == opened + theirs
+            assert errors(endpoint, bench.body) == ["theirs"]
+            assert bench.kinds[-1] == "Finish"
+
+
+@EVERY
+@pytest.mark.parametrize("how", BREAKS)
+def test_a_complete_stream_ends_well_whatever_becomes_of_its_connection(name: str, how: str) -> None:
+    """Its terminal event cut over two chunks, at every place."""
+    raw = STREAM[name]
+    for cut in range(len(raw) - 40, len(raw)):
+        bench = Bench(name)
+        bench.head()
+        bench.data(raw[:cut], raw[cut:])
+        BREAKS[how](bench)
+        assert bench.body == raw
+        assert bench.kinds[-1] == "Finish"
+        assert errors(ENDPOINTS[name], raw) == []
+
+
+@pytest.mark.parametrize("how", ["reset", "silence"])
+def test_a_whole_answer_that_breaks_off_is_cut(how: str) -> None:
+    """JSON cannot say that it is incomplete: the connection does."""
+    bench = Bench("openai-chat", stream=False, again=[0.0])
+    bench.head()
+    bench.data(b"{" + b" " * WHOLE_BYTES)
+    BREAKS[how](bench)
+    assert bench.kinds[-1] == "Abort"
+    assert bench.kinds.count("Finish") == bench.kinds.count("Again") == 0
+    assert bench.turn.state is State.OVER
+
+
+def test_an_array_that_turns_into_something_else_ends_in_an_error() -> None:
+    bench, _ = begun("array")
+    bench.data(b"]]]] not JSON")
+    bench.end()
+    assert bench.turn.state is State.OVER
+    assert len(errors(ENDPOINTS["array"], bench.body)) == 1
+
+
+# --- the client leaves ------------------------------------------------------------------------------------------------
+
+MOMENTS = {
+    "asking": lambda bench: None,
+    "failing": lambda bench: bench.head(500, {}),
+    "peeking": lambda bench: bench.head(),
+    "waiting": lambda bench: bench.broke(),
+    "flowing": lambda bench: (bench.head(), bench.data(STREAM[bench.name])),
+}
+
+
+@EVERY
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_m14_after_the_client_has_gone_nothing_is_done_but_to_stop(name: str, moment: str) -> None:
+    bench = Bench(name, again=[1.0, 1.0])
+    MOMENTS[moment](bench)
+    assert bench.turn.state.value == moment
+    assert bench.gone() == [Abandon()]
+    for late in (bench.begin, bench.head, lambda: bench.data(b"x"), bench.end, bench.broke, bench.gone, lambda: bench.tick(1e6)):
+        assert late() == []
+    assert bench.turn.state is State.OVER
+    assert bench.turn.deadline == float("inf")
+
+
+def test_leaving_takes_back_what_was_not_carried_out() -> None:
+    bench = Bench("openai-chat")
+    bench.head()
+    bench.turn.data(STREAM["openai-chat"], 0.0)
+    assert bench.gone() == [Abandon()]
+
+
+# --- time -------------------------------------------------------------------------------------------------------------
+
+QUICK = Limits(first_byte_s=10.0, idle_s=20.0, early_head_s=4.0, keep_alive_s=3.0)
+
+
+@pytest.mark.parametrize(
+    "stream, limits, steps",
+    [
+        pytest.param(
+            True, QUICK, [(0.0, 4.0), (4.0, 7.0), (7.0, 10.0)], id="first the early head, then keep-alives, then the end"
+        ),
+        pytest.param(False, QUICK, [(0.0, 10.0)], id="no keep-alive in a whole answer"),
+        pytest.param(True, Limits(10.0, 20.0, None, 3.0), [(0.0, 10.0)], id="no early head where none is wanted"),
+    ],
+)
+def test_when_the_next_tick_is_due(stream: bool, limits: Limits, steps: list[tuple[float, float]]) -> None:
+    bench = Bench("anthropic-messages", stream=stream, limits=limits)
+    for at, due in steps:
+        bench.tick(at)
+        assert bench.turn.deadline == due
+    bench.tick(10.0)
+    assert bench.turn.state is State.OVER
+    assert bench.turn.deadline == float("inf")
+
+
+def test_ticks_before_their_time_do_nothing() -> None:
+    bench = Bench("anthropic-messages", limits=QUICK)
+    for at in (0.0, 1.0, 3.999):
+        assert bench.tick(at) == []
+
+
+def test_bytes_put_the_deadline_off() -> None:
+    bench = Bench("anthropic-messages", limits=Limits(10.0, 20.0, None))
+    bench.now = 5.0
+    bench.head()
+    assert bench.turn.deadline == 15.0
+    bench.now = 9.0
+    bench.data(b": still there\n\n")
+    assert bench.turn.deadline == 19.0
+    bench.data(STREAM["anthropic-messages"][:2000])
+    assert bench.turn.state is State.FLOWING
+    assert bench.turn.deadline == 29.0, "idle time counts once content has come"
+    assert bench.tick(28.9) == []
+    bench.now = 28.9
+    bench.data(b": ping\n\n")
+    assert bench.turn.deadline == pytest.approx(48.9)
+    bench.tick(48.9)
+    assert bench.turn.state is State.OVER
+
+
+def test_a_round_that_waits_to_be_sent_has_no_deadline_of_its_own() -> None:
+    bench = Bench("anthropic-messages", again=[5.0], limits=QUICK)
+    bench.tick(1.0)
+    bench.broke()
+    assert bench.turn.state is State.WAITING
+    assert bench.turn.deadline == 4.0, "the early head"
+    bench.tick(4.0)
+    assert bench.turn.deadline == 7.0
+    bench.tick(100.0)
+    assert bench.turn.state is State.WAITING
+    bench.now = 101.0
+    bench.begin()
+    assert bench.turn.deadline == min(111.0, 103.0), "each round has its own time"
+
+
+def test_d22_keep_alives_come_every_keep_alive_s_and_stop_with_content() -> None:
+    bench = Bench("anthropic-messages", limits=Limits(1000.0, 1000.0))
+    at = 0.0
+    times = []
+    while at < 200:
+        at = bench.turn.deadline
+        if bench.tick(at):
+            times.append(at)
+    assert times[:4] == [30.0, 45.0, 60.0, 75.0]
+    bench.head()
+    bench.data(STREAM["anthropic-messages"][:2000])
+    assert bench.tick(at + 500) == []
+
+
+# --- anything at all --------------------------------------------------------------------------------------------------
+
+ODD_BYTES = [
+    b"",
+    b"\n",
+    b"data: {\n\n",
+    b"]",
+    b'{"error":{"message":"whole","code":429}}',
+    b"<html>no</html>",
+    b"\xff\xfe\x00",
+    b"data: [DONE]\n\n",
+    *ERROR.values(),
+]
+OPERATIONS = st.one_of(
+    st.tuples(st.just("head"), st.sampled_from([200, 200, 200, 201, 301, 400, 429, 500, 529])),
+    st.tuples(st.just("data"), st.integers(1, 4000)),
+    st.tuples(st.just("data"), st.integers(1, 4000)),
+    st.tuples(st.just("odd"), st.sampled_from(ODD_BYTES)),
+    st.tuples(st.just("rest"), st.just(0)),
+    st.tuples(st.just("end"), st.just(0)),
+    st.tuples(st.just("broke"), st.just(0)),
+    st.tuples(st.just("begin"), st.just(0)),
+    st.tuples(st.just("tick"), st.sampled_from([0.1, 16.0, 31.0, 121.0, 301.0])),
+    st.tuples(st.just("gone"), st.just(0)),
+)
+USUAL = st.sampled_from(
+    [
+        [("head", 200), ("rest", 0), ("end", 0)],
+        [("head", 200), ("data", 1500), ("broke", 0)],
+        [("head", 500), ("end", 0), ("begin", 0)],
+    ]
+)
+SEQUENCES = st.lists(st.one_of(OPERATIONS.map(lambda one: [one]), USUAL), max_size=14).map(
+    lambda found: [operation for some in found for operation in some]
+)
+
+
+@settings(max_examples=20_000 if LONG else 400)
+@given(
+    st.sampled_from(sorted(ENDPOINTS)),
+    st.booleans(),
+    st.integers(0, 99),
+    st.lists(st.sampled_from([None, 0.0, 0.5]), max_size=4),
+    SEQUENCES,
+)
+def test_whatever_happens(
+    name: str, stream: bool, which: int, again: list[float | None], operations: list[tuple[str, object]]
+) -> None:
+    raw = STREAMS[name][which % len(STREAMS[name])] if stream else WHOLE[name]
+    run = Run(Bench(name, stream=stream, again=again), raw)
+    for operation, value in operations:
+        over = run.bench.turn.state is State.OVER
+        answered = bool(run.bench.script.first)
+        new = run.step(operation, value)
+        assert not (over and new), "nothing after the end"
+        assert not (answered and any(isinstance(action, Again | Refuse) for action in new)), "no retry after content"
+        assert not (new and isinstance(new[-1], Again)) or run.bench.turn.state is State.WAITING
+        _check(run.bench)
+    if run.bench.script.first:
+        _check_answer(run)
+
+
+@dataclass(slots=True)
+class Run:
+    bench: Bench
+    raw: bytes
+    told: bytes = b""
+    """What the round that is running has said."""
+
+    def step(self, operation: str, value: object) -> list[Action]:
+        bench = self.bench
+        match operation:
+            case "head":
+                return bench.head(int(str(value)))
+            case "data":
+                return self._say(self.raw[len(self.told) : len(self.told) + int(str(value))])
+            case "rest":
+                return self._say(self.raw[len(self.told) :])
+            case "odd":
+                assert isinstance(value, bytes)
+                return self._say(value)
+            case "end":
+                return bench.end()
+            case "broke":
+                return bench.broke()
+            case "begin":
+                if bench.turn.state is State.WAITING:
+                    self.told = b""
+                return bench.begin()
+            case "tick":
+                return bench.tick(bench.now + float(str(value)))
+            case _:
+                return bench.gone()
+
+    def _say(self, chunk: bytes) -> list[Action]:
+        if self.bench.turn.state in (State.PEEKING, State.FLOWING):
+            self.told += chunk
+        return self.bench.data(chunk)
+
+
+def _check(bench: Bench) -> None:
+    """What holds at every moment."""
+    kinds = bench.kinds
+    heads = kinds.count("OpenHead") + kinds.count("Refuse")
+    assert heads <= 1, "one head"
+    ends = kinds.count("Finish") + kinds.count("Abort")
+    assert ends <= 1, "one end"
+    if "Forward" in kinds:
+        assert heads == 1
+        assert kinds.index("OpenHead") < kinds.index("Forward"), "no bytes before the head"
+    if ends:
+        assert kinds[-1] in ("Finish", "Abort"), "no bytes after the end"
+        assert bench.turn.state is State.OVER
+        assert heads == 1
+    elif bench.turn.state is State.OVER:
+        assert kinds[-1] == "Abandon", "only who left is left without an end"
+    assert len(bench.script.first) <= 1
+    assert (bench.turn.state is State.FLOWING) <= bool(bench.script.first)
+
+
+def _check_answer(run: Run) -> None:
+    """Nothing that the answering round said is lost; a broken answer ends in exactly one error."""
+    bench, endpoint = run.bench, ENDPOINTS[run.bench.name]
+    content, told = bench.content, run.told
+    if bench.kinds[-1] != "Finish":
+        assert told.startswith(content)
+        return
+    if told == run.raw:
+        assert content == run.raw
+    elif bench.stream and run.raw.startswith(told):
+        assert content == told or len(errors(endpoint, bench.body)) == 1
+    if content != told:
+        (*_, ours) = [action.data for action in bench.said if isinstance(action, Forward)]
+        passed = content.removesuffix(ours)
+        assert told.startswith((passed, passed.removesuffix(b"\n\n")))
+        assert b"The provider" in ours

@@ -1,0 +1,1 @@
+"""The vendors' own SDKs as clients."""

@@ -1,0 +1,264 @@
+"""Talks with the vendors' official SDKs. Executed by a Python that has them; driven by `tests/system/test_sdks.py`.
+
+One JSON command a line on stdin, one JSON result a line on stdout:
+
+    {"talk": "1", "sdk": "anthropic", "way": "stream", "say": "hello"}      a user message; the SDK's objects stay in the history
+    {"talk": "1", "sdk": "anthropic", "way": "stream", "give": "done"}      the result of every tool that was called
+    → {"text": …, "calls": [{"name": …, "arguments": …}], "stop": …, "usage": [input, output]}
+    → {"error": {"type": "BadRequestError", "status": 400, "message": …}, "text": what had come before it}
+
+Ways: `json`; `stream` (the events as they come); `helper` (the SDK's own accumulation of a stream).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import anthropic
+import openai
+from google import genai
+from google.genai import errors, types
+
+KEY = "sk-client-secret"
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+Result = dict[str, Any]
+
+
+class Broken(Exception):
+    """An error in the middle of a stream, and what had come before it."""
+
+    def __init__(self, cause: Exception, text: str) -> None:
+        super().__init__(str(cause))
+        self.cause, self.text = cause, text
+
+
+class Talk:
+    """A conversation with one SDK; subclasses know the SDK."""
+
+    model = "client-model"
+
+    def __init__(self) -> None:
+        self.history: list[Any] = []
+        self.calls: list[Any] = []
+
+    def say(self, text: str, way: str) -> Result:
+        self.history.append(self.user(text))
+        return self.ask(way)
+
+    def give(self, result: str, way: str) -> Result:
+        self.history += self.results(result)
+        return self.ask(way)
+
+    def user(self, text: str) -> Any:
+        return {"role": "user", "content": text}
+
+    def results(self, result: str) -> list[Any]:
+        raise NotImplementedError
+
+    def ask(self, way: str) -> Result:
+        raise NotImplementedError
+
+
+class Anthropic(Talk):
+    client = anthropic.Anthropic(api_key=KEY)
+
+    def results(self, result: str) -> list[Any]:
+        given = [{"type": "tool_result", "tool_use_id": call.id, "content": result} for call in self.calls]
+        return [{"role": "user", "content": given}]
+
+    def ask(self, way: str) -> Result:
+        tools = [{"name": "read", "description": "Reads a file.", "input_schema": SCHEMA}]
+        asked: dict[str, Any] = {"model": self.model, "max_tokens": 500, "messages": self.history, "tools": tools}
+        match way:
+            case "json":
+                message = self.client.messages.create(**asked)
+            case "helper":
+                with self.client.messages.stream(**asked) as stream:
+                    message = stream.get_final_message()
+            case _:
+                return self._events(self.client.messages.create(**asked, stream=True))
+        self.calls = [block for block in message.content if block.type == "tool_use"]
+        self.history.append({"role": "assistant", "content": message.content})
+        return {
+            "text": "".join(block.text for block in message.content if block.type == "text"),
+            "calls": [{"name": call.name, "arguments": call.input} for call in self.calls],
+            "stop": message.stop_reason,
+            "usage": [message.usage.input_tokens, message.usage.output_tokens],
+        }
+
+    def _events(self, events: Any) -> Result:
+        text, kinds = "", []
+        try:
+            for event in events:
+                kinds.append(event.type)
+                if event.type == "content_block_delta" and event.delta.type == "text_delta":
+                    text += event.delta.text
+        except anthropic.APIError as error:
+            raise Broken(error, text) from error
+        self.history.append({"role": "assistant", "content": text})
+        return {"text": text, "stop": kinds[-1], "starts": kinds.count("message_start"), "ends": kinds.count("message_stop")}
+
+
+class Chat(Talk):
+    client = openai.OpenAI(api_key=KEY)
+
+    def results(self, result: str) -> list[Any]:
+        return [{"role": "tool", "tool_call_id": call.id, "content": result} for call in self.calls]
+
+    def ask(self, way: str) -> Result:
+        tools = [{"type": "function", "function": {"name": "read", "description": "Reads a file.", "parameters": SCHEMA}}]
+        asked: dict[str, Any] = {"model": self.model, "messages": self.history, "tools": tools}
+        counted = {"stream_options": {"include_usage": True}}
+        match way:
+            case "json":
+                answer = self.client.chat.completions.create(**asked)
+            case "helper":
+                with self.client.chat.completions.stream(**asked, **counted) as stream:
+                    answer = stream.get_final_completion()
+            case _:
+                return self._chunks(self.client.chat.completions.create(**asked, **counted, stream=True))
+        choice = answer.choices[0]
+        self.calls = list(choice.message.tool_calls or [])
+        self.history.append(choice.message)
+        return {
+            "text": choice.message.content or "",
+            "calls": [{"name": call.function.name, "arguments": json.loads(call.function.arguments)} for call in self.calls],
+            "stop": choice.finish_reason,
+            "usage": [answer.usage.prompt_tokens, answer.usage.completion_tokens] if answer.usage else None,
+        }
+
+    def _chunks(self, chunks: Any) -> Result:
+        text, ends = "", []
+        try:
+            for chunk in chunks:
+                for choice in chunk.choices:
+                    text += choice.delta.content or ""
+                    ends += [choice.finish_reason] if choice.finish_reason else []
+        except openai.APIError as error:
+            raise Broken(error, text) from error
+        self.history.append({"role": "assistant", "content": text})
+        return {"text": text, "stop": ends[-1], "starts": 1, "ends": len(ends)}
+
+
+class Responses(Talk):
+    client = openai.OpenAI(api_key=KEY)
+
+    def results(self, result: str) -> list[Any]:
+        return [{"type": "function_call_output", "call_id": call.call_id, "output": result} for call in self.calls]
+
+    def ask(self, way: str) -> Result:
+        tools = [{"type": "function", "name": "read", "description": "Reads a file.", "parameters": SCHEMA, "strict": False}]
+        asked: dict[str, Any] = {"model": self.model, "input": self.history, "tools": tools, "store": False}
+        match way:
+            case "json":
+                answer = self.client.responses.create(**asked)
+            case "helper":
+                with self.client.responses.stream(**asked) as stream:
+                    answer = stream.get_final_response()
+            case _:
+                return self._events(self.client.responses.create(**asked, stream=True))
+        self.calls = [item for item in answer.output if item.type == "function_call"]
+        self.history += answer.output
+        return {
+            "text": answer.output_text,
+            "calls": [{"name": call.name, "arguments": json.loads(call.arguments)} for call in self.calls],
+            "stop": answer.status,
+            "usage": [answer.usage.input_tokens, answer.usage.output_tokens] if answer.usage else None,
+        }
+
+    def _events(self, events: Any) -> Result:
+        text, kinds = "", []
+        try:
+            for event in events:
+                kinds.append(event.type)
+                if event.type == "response.output_text.delta":
+                    text += event.delta
+        except openai.APIError as error:
+            raise Broken(error, text) from error
+        self.history.append({"role": "assistant", "content": text})
+        return {
+            "text": text,
+            "stop": kinds[-1],
+            "starts": kinds.count("response.created"),
+            "ends": kinds.count("response.completed"),
+        }
+
+
+class Google(Talk):
+    client = genai.Client(api_key=KEY)
+
+    def user(self, text: str) -> Any:
+        return types.Content(role="user", parts=[types.Part(text=text)])
+
+    def results(self, result: str) -> list[Any]:
+        parts = [types.Part.from_function_response(name=call.name, response={"output": result}) for call in self.calls]
+        return [types.Content(role="user", parts=parts)]
+
+    def ask(self, way: str) -> Result:
+        declared = types.FunctionDeclaration(name="read", description="Reads a file.", parameters_json_schema=SCHEMA)
+        config = types.GenerateContentConfig(
+            tools=[types.Tool(function_declarations=[declared])],
+            automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+        )
+        asked: dict[str, Any] = {"model": self.model, "contents": self.history, "config": config}
+        if way == "json":
+            return self._read([self.client.models.generate_content(**asked)])
+        chunks: list[Any] = []
+        try:
+            for chunk in self.client.models.generate_content_stream(**asked):
+                chunks.append(chunk)
+        except errors.APIError as error:
+            raise Broken(error, "".join(chunk.text or "" for chunk in chunks)) from error
+        return self._read(chunks)
+
+    def _read(self, chunks: list[Any]) -> Result:
+        candidates = [candidate for chunk in chunks for candidate in chunk.candidates or []]
+        parts = [part for candidate in candidates for part in (candidate.content.parts or [] if candidate.content else [])]
+        self.calls = [part.function_call for part in parts if part.function_call]
+        self.history.append(types.Content(role="model", parts=parts))
+        ends = [candidate.finish_reason.value for candidate in candidates if candidate.finish_reason]
+        usage = chunks[-1].usage_metadata
+        return {
+            "text": "".join(part.text or "" for part in parts),
+            "calls": [{"name": call.name, "arguments": call.args} for call in self.calls],
+            "stop": ends[-1] if ends else None,
+            "starts": 1,
+            "ends": len(ends),
+            "usage": [usage.prompt_token_count, usage.candidates_token_count] if usage else None,
+        }
+
+
+SDKS: dict[str, Callable[[], Talk]] = {
+    "anthropic": Anthropic,
+    "openai-chat": Chat,
+    "openai-responses": Responses,
+    "google-genai": Google,
+}
+
+
+def _told(error: Exception) -> Result:
+    """What the SDK tells of an error."""
+    status = getattr(error, "status_code", None) or getattr(error, "code", None)
+    return {"type": type(error).__name__, "status": status, "message": str(error)}
+
+
+def main() -> None:
+    talks: dict[str, Talk] = {}
+    for line in sys.stdin:
+        command = json.loads(line)
+        talk = talks.get(command["talk"]) or talks.setdefault(command["talk"], SDKS[command["sdk"]]())
+        try:
+            ask = talk.say if "say" in command else talk.give
+            result = ask(command.get("say", command.get("give")), command["way"])
+        except Broken as broken:
+            result = {"error": _told(broken.cause), "text": broken.text}
+        except Exception as error:
+            result = {"error": _told(error)}
+        print(json.dumps(result), flush=True)
+
+
+if __name__ == "__main__":
+    main()

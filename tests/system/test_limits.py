@@ -1,0 +1,259 @@
+"""Limits: what is too large, too deep or no call at all is refused in the tool's dialect; who is silent too long is given up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from routing.values import Dialect
+from tests.rig.behaviour import Behaviour
+from tests.rig.client import Answer, Http1, Route, call
+from tests.rig.provider import FakeProvider
+from tests.rig.proxy import SCRIPT, Mitmdump
+from tests.rig.wire import Reply
+from tests.system.tool import CONFIG, CREDENTIALS, HOSTS, Tool, text_of, write
+
+pytestmark = pytest.mark.system
+
+MIB = 1 << 20
+SMALL = write(Dialect.MESSAGES, "m", [("user", "hello")], False)[1]
+
+
+def send(tool: Tool, dialect: Dialect, body: bytes, path: str | None = None) -> Answer:
+    headers = [CREDENTIALS[dialect], ("content-type", "application/json")]
+    return call(HOSTS[dialect], path or write(dialect, "m", [], False)[0], body, proxy=tool.proxy, headers=headers)
+
+
+def assert_refused(answer: Answer, dialect: Dialect, status: int = 400) -> str:
+    """An error as this dialect writes it, that no client repeats by itself; its message."""
+    assert answer.status == status
+    assert answer.ended == "complete"
+    assert answer.header("x-should-retry") == "false"
+    assert answer.header("content-type") == "application/json"
+    error = answer.json["error"]
+    match dialect:
+        case Dialect.MESSAGES:
+            assert answer.json["type"] == "error"
+            assert isinstance(error["type"], str)
+        case Dialect.GEMINI:
+            assert error["code"] == status
+            assert isinstance(error["status"], str)
+        case _:
+            assert isinstance(error["type"], str)
+    assert isinstance(error["message"], str)
+    return str(error["message"])
+
+
+# ---- no call at all ----
+
+NO_CALLS: dict[str, bytes] = {
+    "nothing": b"",
+    "no JSON": b"hello",
+    "half of it": b'{"messages": [',
+    "a list": b"[]",
+    "a number": b"1",
+    "null": b"null",
+    "not UTF-8": b'{"model": "\xff\xfe"}',
+    "NaN": b'{"temperature": NaN, "messages": []}',
+    "deep lists": b'{"messages":' + b"[" * 5_000 + b"]" * 5_000 + b"}",
+    "very deep lists": b"[" * 400_000,
+    "deep objects": b'{"messages":[' + b'{"a":' * 3_000 + b"1" + b"}" * 3_000 + b"]}",
+    "a huge number": b'{"messages": 1' + b"0" * 100_000 + b"}",
+}
+
+
+@pytest.mark.parametrize("dialect", list(Dialect))
+@pytest.mark.parametrize("name", NO_CALLS)
+def test_what_is_no_call_is_refused(tool: Tool, dialect: Dialect, name: str) -> None:
+    assert_refused(send(tool, dialect, NO_CALLS[name]), dialect)
+    assert tool.received == []
+
+
+WRONG: list[tuple[Dialect, dict[str, Any]]] = [
+    (Dialect.MESSAGES, {"model": 5, "messages": [{"role": "user", "content": "hi"}]}),
+    (Dialect.MESSAGES, {"model": "m", "messages": "hi"}),
+    (Dialect.MESSAGES, {"model": "m", "messages": ["hi"]}),
+    (Dialect.MESSAGES, {"model": "m", "messages": [{"role": "user", "content": 7}]}),
+    (Dialect.CHAT, {"model": ["m"], "messages": [{"role": "user", "content": "hi"}]}),
+    (Dialect.CHAT, {"model": "m", "messages": {"role": "user"}}),
+    (Dialect.CHAT, {"model": "m", "messages": [[]]}),
+    (Dialect.RESPONSES, {"model": {}, "input": "hi"}),
+    (Dialect.RESPONSES, {"model": "m", "input": 3}),
+    (Dialect.RESPONSES, {"model": "m", "input": [3]}),
+    (Dialect.GEMINI, {"contents": "hi"}),
+    (Dialect.GEMINI, {"contents": ["hi"]}),
+]
+
+
+@pytest.mark.parametrize("dialect, body", WRONG)
+def test_wrong_types_are_refused(tool: Tool, dialect: Dialect, body: dict[str, Any]) -> None:
+    assert_refused(send(tool, dialect, json.dumps(body).encode()), dialect)
+    assert tool.received == []
+
+
+@pytest.mark.parametrize("dialect", list(Dialect))
+def test_odd_types_in_odd_places_break_nothing(tool: Tool, dialect: Dialect) -> None:
+    """Each field of a plausible call replaced by each kind of value: an answer or a refusal, never a crash."""
+    path, plausible = write(dialect, "m", [("user", "<**six.m**> hello"), ("assistant", "yes"), ("user", "go on")], False)
+    plausible |= {
+        "tools": [{"name": "t", "type": "function"}],
+        "tool_choice": "auto",
+        "metadata": {"user_id": "u"},
+        "system": "s",
+    }
+    values: list[Any] = [None, True, -1, 1.5, "", "text", [], [None], [[]], {}, {"text": {}}, [{"type": None}], "\x00\ud800"]
+
+    async def all_of_them() -> list[Answer]:
+        answers = []
+        async with Http1(Route(HOSTS[dialect], tool.proxy)) as client:
+            for changed in _variations(plausible, values):
+                body = json.dumps(changed).encode()
+                answers.append(await client.send("POST", path, body=body, headers=[CREDENTIALS[dialect]], within=10))
+        return answers
+
+    answers = asyncio.run(all_of_them())
+    assert len(answers) > 100
+    assert {answer.status for answer in answers} <= {200, 400}
+    assert "RouteCodex failed in" not in tool.proxy.log
+    conversation = next(key for key in ("messages", "input", "contents") if key in plausible)
+    typed = json.dumps(plausible[conversation][0])
+    assert not any(typed in received.body.decode() for received in tool.received), "the tag was not seen"
+
+
+def _variations(whole: dict[str, Any], values: list[Any]) -> Iterator[dict[str, Any]]:
+    def at(node: Any) -> Iterator[Any]:
+        """Every version of this node in which one value inside it is another."""
+        pairs = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+        for key, child in pairs:
+            for other in (*values, *at(child)):
+                copy = dict(node) if isinstance(node, dict) else list(node)
+                copy[key] = other
+                yield copy
+
+    yield from at(whole)
+
+
+# ---- too large ----
+
+
+@pytest.mark.parametrize("dialect", list(Dialect))
+@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
+def test_33_mib_are_refused(tool: Tool, dialect: Dialect, chunked: bool) -> None:
+    piece = b'{"pad": "' + b"x" * (MIB - 9)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(33):
+            yield piece
+
+    headers = [CREDENTIALS[dialect]]
+    path = write(dialect, "m", [], False)[0]
+    answer = call(HOSTS[dialect], path, pieces() if chunked else piece * 33, proxy=tool.proxy, headers=headers)
+    assert answer.status == 413
+    assert "32 MiB" in answer.text
+    assert tool.received == []
+
+
+def test_31_mib_pass(tool: Tool) -> None:
+    body = json.dumps(SMALL | {"pad": "x" * (31 * MIB)}).encode()
+    assert send(tool, Dialect.MESSAGES, body).status == 200
+    assert tool.received[0].body == body
+
+
+# ---- too slow ----
+
+_TIMES = "proxy:\n  timeouts: {firstByteMs: 400, idleMs: 600}\n"
+HANGS = Behaviour(before="hang")
+SAID_ONE = {Dialect.MESSAGES: 4, Dialect.CHAT: 2, Dialect.RESPONSES: 5, Dialect.GEMINI: 1}
+"""After so many events each dialect has said the first word."""
+
+
+@pytest.fixture(scope="module")
+def impatient(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mitmdump]:
+    config = CONFIG.replace("proxy:\n", _TIMES, 1)
+    with Mitmdump(script=SCRIPT, config=config, upstream=provider, folder=tmp_path_factory.mktemp("impatient")) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def quick(provider: FakeProvider, impatient: Mitmdump) -> Tool:
+    provider.forget()
+    return Tool(provider, impatient)
+
+
+BEFORE_CONTENT = {
+    "before the head": HANGS,
+    "after the head": Behaviour(body_wait_s=20),
+    "after the first event": Behaviour(stall_after=1, stall_s=20),
+    "inside an error's body": Behaviour(status=503, error="down", stall_at=5, stall_s=20),
+}
+
+
+_STARTS_WITH_CONTENT = (Dialect.GEMINI,)
+
+
+@pytest.mark.parametrize(
+    "dialect, name",
+    [
+        (dialect, name)
+        for dialect in Dialect
+        for name in BEFORE_CONTENT
+        if not (name == "after the first event" and dialect in _STARTS_WITH_CONTENT)
+    ],
+)
+def test_a_provider_that_is_silent_before_its_content_is_replaced(quick: Tool, dialect: Dialect, name: str) -> None:
+    quick.dialect = dialect
+    quick.provider.enqueue(BEFORE_CONTENT[name])
+    answer = quick.ask("<**six.m**> hello", stream=True)
+    assert answer.status == 200
+    assert text_of(dialect, answer.body, True) == "m was asked: hello"
+    assert len(quick.received) == 2
+    assert 0.35 < answer.head_s < 1.5
+    quick.provider.wait_until(lambda: quick.received[0].left_early, 1)
+
+
+@pytest.mark.parametrize("dialect", list(Dialect))
+def test_a_provider_that_falls_silent_in_its_answer_is_given_up(quick: Tool, dialect: Dialect) -> None:
+    """What has been said stays; an error says that it is not all."""
+    quick.dialect = dialect
+    reply = Reply(("one ", "two ", "three"))
+    quick.provider.enqueue(Behaviour(reply=reply, stall_after=SAID_ONE[dialect], stall_s=20))
+    answer = quick.ask("<**six.m**> hello", stream=True)
+    assert (answer.status, answer.ended) == (200, "complete")
+    assert "fell silent" in answer.text
+    assert "one " in answer.text
+    assert "two" not in answer.text
+    assert 0.5 < answer.took_s < 2
+    assert len(quick.received) == 1
+    quick.provider.wait_until(lambda: quick.received[0].left_early, 1)
+
+
+def test_a_whole_answer_that_stops_in_the_middle_is_cut_off(quick: Tool) -> None:
+    """A half JSON cannot be ended well."""
+    reply = Reply("word " * 60_000)
+    quick.provider.enqueue(Behaviour(reply=reply, stall_at=200_000, stall_s=20))
+    path, body = write(Dialect.MESSAGES, "m", [("user", "<**six.m**> hello")], False)
+    answer = call(HOSTS[Dialect.MESSAGES], path, body, proxy=quick.proxy, headers=[CREDENTIALS[Dialect.MESSAGES]])
+    assert answer.ended in ("closed", "reset")
+    assert answer.took_s < 2
+    quick.provider.wait_until(lambda: quick.received[0].left_early, 1)
+
+
+def test_all_of_them_silent(quick: Tool) -> None:
+    """Attempts come to an end; the tool hears the first provider's silence as an error of its dialect."""
+    quick.provider.always(HANGS)
+    answer = quick.ask("<**six.m**> hello", stream=True)
+    assert answer.status == 504
+    assert "said nothing" in answer.json["error"]["message"]
+    assert 2 <= len(quick.received) <= 6
+    assert answer.took_s < 5
+
+
+def test_a_slow_but_steady_answer_is_not_given_up(quick: Tool) -> None:
+    quick.provider.enqueue(Behaviour(reply=Reply(tuple(f"w{n} " for n in range(6))), delay_s=0.3))
+    answer = quick.ask("<**six.m**> hello", stream=True)
+    assert answer.events[-1][0] == "message_stop"
+    assert answer.took_s > 2

@@ -1,0 +1,475 @@
+"""Where calls go by what they are: routes, pools, headers of the host, models named in the call; and what a sick key changes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from routing.values import Dialect
+from tests.rig.behaviour import Behaviour
+from tests.rig.client import call
+from tests.rig.provider import FakeProvider
+from tests.rig.proxy import SCRIPT, Mitmdump
+from tests.rig.received import Received
+from tests.system.talk import FORMS, IDS, Talk, provider_text, request
+from tests.system.tool import CREDENTIALS, HOSTS
+
+pytestmark = pytest.mark.system
+
+Pair = tuple[FakeProvider, Mitmdump]
+
+_PROXY = "proxy:\n  interceptHosts: [api.anthropic.com, api.openai.com, generativelanguage.googleapis.com]\nvirtualrouter:\n"
+_THRESHOLD = 3000
+
+
+def configured(offers: dict[str, tuple[int, str]], routing: str, more: str = "") -> str:
+    """Providers by name: how many keys (k1, k2, …) and which model; in all dialects."""
+    written = "".join(
+        provider_text(name, tuple(f"k{number + 1}" for number in range(keys)), (model,)) for name, (keys, model) in offers.items()
+    )
+    return f"{_PROXY}  providers:{written}\n  routing:\n{routing}{more}"
+
+
+BY_KIND = configured(
+    {
+        "plain": (2, "plain-1"),
+        "seer": (1, "seer-1"),
+        "long": (1, "long-1"),
+        "cheap": (1, "cheap-1"),
+        "web": (1, "web-1"),
+        "glm": (2, "glm-4.7"),
+        "elsewhere": (1, "else-1"),
+    },
+    """    default: [plain.plain-1]
+    vision: [seer.seer-1]
+    longcontext: [long.long-1]
+    background: [cheap.cheap-1]
+    web_search: [web.web-1]
+    mine: [elsewhere.else-1]
+""",
+    f'  classifier: {{longContextThresholdTokens: {_THRESHOLD}, backgroundModels: ["*haiku*"]}}\n',
+)
+
+BY_TOOL = configured(
+    {name: (1, f"{name}-1") for name in ("think", "code", "search", "tools", "rest")},
+    """    default: [rest.rest-1]
+    thinking: [think.think-1]
+    coding: [code.code-1]
+    search: [search.search-1]
+    tools: [tools.tools-1]
+""",
+)
+
+
+def _run(config: str) -> Iterator[Pair]:
+    with FakeProvider() as provider, Mitmdump(script=SCRIPT, config=config, upstream=provider) as proxy:
+        yield provider, proxy
+        assert proxy.alive
+        assert "Traceback" not in proxy.log
+
+
+@pytest.fixture(scope="module")
+def by_kind() -> Iterator[Pair]:
+    yield from _run(BY_KIND)
+
+
+@pytest.fixture(scope="module")
+def by_tool() -> Iterator[Pair]:
+    yield from _run(BY_TOOL)
+
+
+@pytest.fixture(params=FORMS, ids=IDS)
+def talk(by_kind: Pair, request: pytest.FixtureRequest) -> Talk:
+    by_kind[0].forget()
+    return Talk(*by_kind, *request.param)
+
+
+def host(received: Received) -> str:
+    return (received.host or "").removesuffix(".example")
+
+
+# --- what a call is about ------------------------------------------------------------------------------------------------
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+IMAGES: dict[Dialect, dict[str, Any]] = {
+    Dialect.MESSAGES: {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}},
+    Dialect.CHAT: {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}},
+    Dialect.RESPONSES: {"type": "input_image", "image_url": f"data:image/png;base64,{PIXEL}"},
+    Dialect.GEMINI: {"inlineData": {"mimeType": "image/png", "data": PIXEL}},
+}
+TEXTS = {Dialect.MESSAGES: "text", Dialect.CHAT: "text", Dialect.RESPONSES: "input_text"}
+
+
+def with_image(dialect: Dialect, text: str) -> dict[str, Any]:
+    words = {"text": text} if dialect is Dialect.GEMINI else {"type": TEXTS[dialect], "text": text}
+    item = {"role": "user", "parts" if dialect is Dialect.GEMINI else "content": [words, IMAGES[dialect]]}
+    return {"type": "message", **item} if dialect is Dialect.RESPONSES else item
+
+
+def _ask(talk: Talk, *items: dict[str, Any]) -> Received:
+    """A call with items of its own."""
+    path, body = request(talk.dialect, talk.model, [], talk.stream)
+    key = next(name for name, value in body.items() if value == [])
+    headers = (CREDENTIALS[talk.dialect], ("x-session-id", str(talk.session)))
+    answer = call(HOSTS[talk.dialect], path, body | {key: list(items)} | talk.more, proxy=talk.proxy, headers=headers)
+    assert answer.status == 200, answer.text
+    return talk.provider.requests[-1]
+
+
+def _user(talk: Talk, text: str) -> dict[str, Any]:
+    _, body = request(talk.dialect, "", [("user", text)], False)
+    return next(value[0] for value in body.values() if isinstance(value, list))
+
+
+def _assistant(talk: Talk, text: str) -> dict[str, Any]:
+    _, body = request(talk.dialect, "", [("assistant", text)], False)
+    return next(value[0] for value in body.values() if isinstance(value, list))
+
+
+def test_v14_an_image_in_the_newest_message(talk: Talk) -> None:
+    dialect = talk.dialect
+    seen = _ask(talk, with_image(dialect, "what is this?"))
+    assert host(seen) == "seer"
+    assert PIXEL in seen.body.decode()
+    assert host(_ask(talk, with_image(dialect, "what is this?"), _assistant(talk, "a dot"), _user(talk, "thanks"))) == "plain"
+
+
+def test_r07_sticky_and_an_image(talk: Talk) -> None:
+    dialect = talk.dialect
+    assert host(_ask(talk, _user(talk, "<**!glm.glm-4.7**> hello"))) == "glm"
+    history = (_user(talk, "<**!glm.glm-4.7**> hello"), _assistant(talk, "hi"))
+    assert host(_ask(talk, *history, with_image(dialect, "look"))) == "seer"
+    assert talk.state == {"stickyTarget": {"model": "glm-4.7", "provider": "glm"}}
+    more = (with_image(dialect, "look"), _assistant(talk, "a dot"), _user(talk, "go on"))
+    assert host(_ask(talk, *history, *more)) == "glm"
+    forced = (with_image(dialect, "<**glm.glm-4.7**> look again"),)
+    assert host(_ask(talk, *history, *more, *forced)) == "glm"
+
+
+def test_v10_long_context(talk: Talk) -> None:
+    words = "the quick brown fox " * (_THRESHOLD // 4 + 200)
+    assert host(_ask(talk, _user(talk, words))) == "long"
+    assert host(_ask(talk, _user(talk, "short"))) == "plain"
+    assert host(_ask(talk, _user(talk, "a"), _assistant(talk, words), _user(talk, "b"))) == "long"
+
+
+def test_v10_metadata_makes_no_long_context(talk: Talk) -> None:
+    talk.more = {"metadata": {"note": "words of the machinery " * _THRESHOLD}}
+    assert host(_ask(talk, _user(talk, "short"))) == "plain"
+
+
+def test_background_models(talk: Talk) -> None:
+    talk.model = "claude-haiku-4-5"
+    assert talk.say("name this session").target == "cheap.example/cheap-k1-value/cheap-1"
+    talk.model = "claude-sonnet"
+    assert talk.say("and now?").target.startswith("plain.example/")
+
+
+def test_v12_web_search(talk: Talk) -> None:
+    assert talk.say("Please search the web for the newest Python release").target.startswith("web.example/")
+    assert talk.say("Do not search the web, just tell me").target.startswith("plain.example/")
+    talk.more = {"tools": [{"type": "web_search_20250305", "name": "web_search"}]}
+    assert talk.say("hello").target.startswith("plain.example/")
+
+
+CALLED = {
+    "V15 apply_patch": ("apply_patch", {"input": "*** Begin Patch"}, "code"),
+    "reading a file": ("Read", {"file_path": "/a"}, "think"),
+    "a shell that searches": ("Bash", {"command": "rg -n x ."}, "search"),
+    "a shell that writes": ("Bash", {"command": "sed -i s/a/b/ c"}, "code"),
+    "a shell that does something else": ("Bash", {"command": "make"}, "tools"),
+}
+
+
+@pytest.mark.parametrize("name, arguments, goes", CALLED.values(), ids=CALLED.keys())
+@pytest.mark.parametrize("dialect, stream", FORMS, ids=IDS)
+def test_a_tool_hop_goes_by_its_tool(
+    by_tool: Pair, dialect: Dialect, stream: bool, name: str, arguments: dict[str, Any], goes: str
+) -> None:
+    by_tool[0].forget()
+    talk = Talk(*by_tool, dialect, stream, tool=(name, arguments))
+    assert talk.say("please do it").target.startswith("think.example/")
+    assert talk.hop().target.startswith(f"{goes}.example/")
+    assert talk.say("thanks").target.startswith("think.example/")
+
+
+# --- what the caller's host says (29b) -------------------------------------------------------------------------------------
+
+
+def test_s11_disable_sticky_for_one_call(talk: Talk) -> None:
+    talk.say("<**!glm.glm-4.7**> a", "a")
+    heard = talk.say("b", headers=(("x-routecodex-disable-sticky", "true"),))
+    assert heard.target.startswith("plain.example/")
+    assert not any(name.lower().startswith("x-routecodex") for name, _ in heard.received[0].headers)
+    assert talk.say("c", headers=(("x-routecodex-disable-sticky", "0"),)).target.startswith("glm.example/")
+    assert talk.say("d").target.startswith("glm.example/")
+
+
+def test_29b_a_route_hint(talk: Talk) -> None:
+    heard = talk.say("a", headers=(("x-routecodex-route", "mine"),))
+    assert heard.target == "elsewhere.example/elsewhere-k1-value/else-1"
+    assert not any(name.lower().startswith("x-routecodex") for name, _ in heard.received[0].headers)
+    assert talk.say("b").target.startswith("plain.example/")
+    assert talk.say("c", headers=(("x-routecodex-route", "no-such-route"),)).target.startswith("plain.example/")
+
+
+def test_29b_a_session_of_the_host(talk: Talk) -> None:
+    talk.session = None
+    talk.headers = (("x-routecodex-session", f"host-{talk.dialect}-{talk.stream}"),)
+    talk.say("<**!glm.glm-4.7**> a", "a")
+    heard = talk.say("b")
+    assert heard.target.startswith("glm.example/")
+    assert not any(name.lower().startswith("x-routecodex") for name, _ in heard.received[0].headers)
+
+
+def test_29b_headers_of_ours_do_not_go_home_either(tmp_path: Path) -> None:
+    config = configured({"glm": (1, "glm-4.7")}, "    default: [origin]\n")
+    with FakeProvider() as provider, Mitmdump(script=SCRIPT, config=config, upstream=provider, folder=tmp_path) as proxy:
+        for dialect, stream in FORMS:
+            ours = (("X-RouteCodex-Session", "s"), ("x-routecodex-route", "default"), ("x-routecodex-disable-sticky", "1"))
+            talk = Talk(provider, proxy, dialect, stream, session=None, headers=(*ours, ("x-own", "kept")))
+            heard = talk.say("a")
+            assert heard.target == talk.home
+            names = [name.lower() for name, _ in heard.received[0].headers]
+            assert [name for name in names if "routecodex" in name] == []
+            assert "x-own" in names
+
+
+# --- a model that the call itself names ------------------------------------------------------------------------------------
+
+
+def test_r14_provider_and_model_in_the_call(talk: Talk) -> None:
+    talk.model = "glm.glm-4.7"
+    first = talk.say("a")
+    assert first.target in ("glm.example/glm-k1-value/glm-4.7", "glm.example/glm-k2-value/glm-4.7")
+    assert talk.hop().key == first.key
+    assert talk.say("b").key != first.key
+    talk.model = "glm.k2.glm-4.7"
+    assert talk.say("c").target == "glm.example/glm-k2-value/glm-4.7"
+    talk.model = "glm.glm-99"
+    refused = talk.say("d")
+    assert refused.answer.status == 400
+    assert refused.received == []
+    assert refused.text == "Provider glm declares no model glm-99"
+    assert "CONFIG_ERROR" in refused.answer.text
+    talk.model = "nobody.glm-4.7"
+    assert talk.say("e").target.startswith("plain.example/")
+
+
+def test_r14_tags_go_before_the_model_of_the_call(talk: Talk) -> None:
+    talk.model = "glm.glm-4.7"
+    assert talk.say("<**seer.seer-1**> a", "a").target.startswith("seer.example/")
+    assert talk.say("<**!plain.plain-1**> b", "b").target.startswith("plain.example/")
+    refused = talk.say("<**clear**><**#glm**> c", "c")
+    assert refused.answer.status == 400
+    assert refused.text == "Requested provider glm is disabled"
+
+
+def test_r09_allow_reaches_what_no_candidate_route_holds(talk: Talk) -> None:
+    assert talk.say("<**!elsewhere**> a", "a").target.startswith("elsewhere.example/")
+    assert talk.say("<**!glm**> b", "b").target.startswith("glm.example/")
+    assert talk.say("c").target.startswith("glm.example/")
+    refused = talk.say("<**#glm**> d", "d")
+    assert refused.answer.status == 400
+    assert refused.text == "Requested provider glm is disabled"
+
+
+# --- pools ------------------------------------------------------------------------------------------------------------------
+
+
+def log_with(proxy: Mitmdump, words: str) -> str:
+    """The log as soon as it holds these words; whatever it holds after two seconds."""
+    for _ in range(40):
+        if words in proxy.log:
+            break
+        time.sleep(0.05)
+    return proxy.log
+
+
+def _started(tmp_path: Path, config: str) -> tuple[FakeProvider, Mitmdump]:
+    provider = FakeProvider()
+    return provider, Mitmdump(script=SCRIPT, config=config, upstream=provider, folder=tmp_path)
+
+
+def _targets(talk: Talk, count: int) -> list[str]:
+    """Provider and key of one message after another."""
+    found = []
+    for number in range(count):
+        target = talk.say(f"message {number}").received[-1]
+        found.append(str(target.key).removesuffix("-value"))
+    return found
+
+
+def test_v01_priorities_and_a_backup(tmp_path: Path) -> None:
+    config = configured(
+        {"low": (1, "m"), "high": (1, "m"), "spare": (1, "m")},
+        """    default:
+      - {id: spare, targets: [spare.m], backup: true, priority: 99}
+      - {id: low, targets: [low.m], priority: 10}
+      - {id: high, targets: [high.m], priority: 20}
+""",
+    )
+    provider, proxy = _started(tmp_path, config)
+    with provider, proxy:
+        talk = Talk(provider, proxy)
+        assert _targets(talk, 3) == ["high-k1"] * 3
+        provider.always(Behaviour(status=402, error="no money"), host="high.example")
+        assert _targets(talk, 3) == ["low-k1"] * 3
+        provider.always(Behaviour(status=402, error="no money"), host="low.example")
+        assert _targets(talk, 3) == ["spare-k1"] * 3
+        tried = [host(one) for one in provider.requests]
+        assert tried == ["high"] * 4 + ["low"] * 4 + ["spare"] * 3
+
+
+def test_v02_a_pool_by_priority(tmp_path: Path) -> None:
+    config = configured(
+        {"first": (2, "m"), "second": (1, "m")},
+        "    default:\n      - {id: all, targets: [first.m, second.m], mode: priority}\n",
+    )
+    provider, proxy = _started(tmp_path, config)
+    with provider, proxy:
+        talk = Talk(provider, proxy)
+        assert _targets(talk, 4) == ["first-k1", "first-k2"] * 2
+        provider.always(Behaviour(status=402, error="no money"), key="first-k1-value")
+        assert _targets(talk, 3) == ["first-k2"] * 3
+        provider.always(Behaviour(status=402, error="no money"), key="first-k2-value")
+        assert _targets(talk, 2) == ["second-k1"] * 2
+
+
+def test_round_robin_of_models_first_then_keys(tmp_path: Path) -> None:
+    config = configured({"two": (2, "m"), "one": (1, "m")}, "    default: [two.m, one.m]\n")
+    provider, proxy = _started(tmp_path, config)
+    with provider, proxy:
+        assert _targets(Talk(provider, proxy), 8) == ["two-k1", "one-k1", "two-k2", "one-k1"] * 2
+
+
+def test_weights(tmp_path: Path) -> None:
+    config = configured(
+        {"much": (1, "m"), "little": (1, "m")},
+        "    default: [much.m, little.m]\n",
+        "  loadBalancing: {strategy: weighted, weights: {much: 3, little: 1}}\n",
+    )
+    provider, proxy = _started(tmp_path, config)
+    with provider, proxy:
+        found = _targets(Talk(provider, proxy), 8)
+        assert (found.count("much-k1"), found.count("little-k1")) == (6, 2)
+
+
+def test_v04_a_pool_that_rotates_where_all_others_stay(tmp_path: Path) -> None:
+    config = configured(
+        {"stays": (2, "m"), "turns": (2, "m")},
+        """    default: [stays.m]
+    web_search:
+      - {id: turns, targets: [turns.m], mode: round-robin}
+""",
+        "  loadBalancing: {strategy: sticky}\n",
+    )
+    provider, proxy = _started(tmp_path, config)
+    with provider, proxy:
+        talk = Talk(provider, proxy)
+        assert _targets(talk, 3) == ["stays-k1"] * 3
+        keys = [talk.say(f"search the web, {number}").key for number in range(4)]
+        assert keys == ["turns-k1-value", "turns-k2-value"] * 2
+
+
+def test_v11_v09_long_context_without_a_pool(tmp_path: Path) -> None:
+    config = configured(
+        {"plain": (1, "m"), "long": (1, "m")},
+        "    default: [plain.m]\n    longcontext: [long.m]\n",
+        "  classifier: {longContextThresholdTokens: 500}\n",
+    )
+    provider, proxy = _started(tmp_path, config)
+    with provider, proxy:
+        talk = Talk(provider, proxy)
+        words = "one two three four " * 200
+        assert talk.say(words).target.startswith("long.example/")
+        provider.always(Behaviour(status=402, error="no money"), host="long.example")
+        heard = talk.say(words)
+        assert [host(one) for one in heard.received] == ["long", "plain"]
+        assert talk.say(words).target.startswith("plain.example/")
+
+
+# --- keys that are not well --------------------------------------------------------------------------------------------------
+
+
+def _sticky_at_home(tmp_path: Path, more: str = "") -> tuple[FakeProvider, Mitmdump]:
+    return _started(tmp_path, configured({"glm": (2, "glm-4.7")}, "    default: [origin]\n") + more)
+
+
+STICKY = {"stickyTarget": {"model": "glm-4.7", "provider": "glm"}}
+
+
+def test_7_a_failing_key_leaves_the_pool_alone(tmp_path: Path) -> None:
+    provider, proxy = _sticky_at_home(tmp_path)
+    with provider, proxy:
+        talk = Talk(provider, proxy)
+        first = talk.say("<**!glm.glm-4.7**> a", "a").key
+        other = ({"glm-k1-value", "glm-k2-value"} - {first}).pop()
+        provider.always(Behaviour(status=402, error="no money"), key=other)
+        assert [one.key for one in talk.say("b").received] == [other, first]
+        assert [talk.say(f"c{number}").key for number in range(3)] == [first] * 3
+        assert talk.state == STICKY
+
+
+def test_r03_all_keys_rest_for_a_minute_at_most(tmp_path: Path) -> None:
+    provider, proxy = _sticky_at_home(tmp_path)
+    with provider, proxy:
+        talk = Talk(provider, proxy)
+        talk.say("<**!glm.glm-4.7**> a", "a")
+        rests = Behaviour(status=429, error="slow down", headers=(("retry-after", "30"),))
+        provider.always(rests, host="glm.example")
+        heard = talk.say("b")
+        assert [host(one) for one in heard.received] == ["glm", "glm", "api.anthropic.com"]
+        assert talk.say("c").target == talk.home
+        assert talk.state == STICKY
+        assert "Sticky: glm.glm-4.7 (all keys)." in talk.tell("<**status**>").text
+
+
+@pytest.mark.parametrize("keep", [False, True], ids=["clear", "keep"])
+def test_r05_all_keys_are_spent(tmp_path: Path, keep: bool) -> None:
+    provider, proxy = _sticky_at_home(tmp_path, "sticky: {onExhausted: keep}\n" if keep else "")
+    with provider, proxy:
+        talk = Talk(provider, proxy)
+        talk.say("<**!glm.glm-4.7**> a", "a")
+        provider.always(Behaviour(status=402, error="no money"), host="glm.example")
+        assert [host(one) for one in talk.say("b").received] == ["glm", "glm", "api.anthropic.com"]
+        heard = talk.say("c")
+        assert heard.target == talk.home
+        assert (talk.state or {}) == (STICKY if keep else {})
+        after = "cannot be used now and is kept" if keep else "is used up and forgotten"
+        assert f"the sticky target glm.glm-4.7 {after}" in log_with(proxy, "the sticky target")
+        cleared = "Sticky glm.glm-4.7 was cleared: none of its keys works any more."
+        assert ("Sticky: glm.glm-4.7 (all keys)." if keep else cleared) in talk.tell("<**status**>").text
+        assert "was cleared" not in talk.tell("<**clear**>").text
+        assert "was cleared" not in talk.tell("<**status**>").text
+
+
+def test_r12_force_of_a_sick_target(tmp_path: Path) -> None:
+    provider, proxy = _sticky_at_home(tmp_path)
+    with provider, proxy:
+        talk = Talk(provider, proxy)
+        provider.always(Behaviour(status=401, error="bad key"), host="glm.example")
+        first = talk.say("<**glm.glm-4.7**> a", "a")
+        assert first.answer.status == 400
+        assert len(first.received) == 2
+        assert "glm" in first.text
+        again = talk.say("<**glm.glm-4.7**> b", "b")
+        assert again.answer.status == 400
+        assert again.received == []
+        assert again.text == "Requested provider glm is not available (health check failed)"
+        assert talk.say("c").target == talk.home
+
+
+def test_r12_a_single_key_that_only_cools_down_is_tried_once(tmp_path: Path) -> None:
+    provider, proxy = _sticky_at_home(tmp_path)
+    with provider, proxy:
+        talk = Talk(provider, proxy)
+        rests = Behaviour(status=429, error="slow down", headers=(("retry-after", "30"),))
+        provider.enqueue(rests, key="glm-k1-value")
+        first = talk.say("<**glm.k1.glm-4.7**> a", "a")
+        assert (first.answer.status, len(first.received)) == (429, 1)
+        assert talk.say("<**glm.k1.glm-4.7**> b", "b").target == "glm.example/glm-k1-value/glm-4.7"

@@ -1,0 +1,396 @@
+"""Whose state is in force: sessions that clients name, derived ones, chains of responses; and what survives a restart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from routing.values import Dialect
+from tests.rig.behaviour import Behaviour
+from tests.rig.client import call
+from tests.rig.provider import FakeProvider
+from tests.rig.proxy import SCRIPT, Mitmdump
+from tests.system.talk import CONFIG, FORMS, IDS, MARK, Talk, request, state_of
+from tests.system.tool import CREDENTIALS, HOSTS, text_of
+
+pytestmark = pytest.mark.system
+
+Pair = tuple[FakeProvider, Mitmdump]
+GLM = {"model": "glm-4.7", "provider": "glm"}
+UUID = "0b5e2c1e-3a52-4a7e-9d0c-5a0d4f7b1c11"
+
+
+@pytest.fixture(scope="module")
+def steered() -> Iterator[Pair]:
+    with FakeProvider() as provider, Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider) as proxy:
+        yield provider, proxy
+        assert proxy.alive
+        assert "Traceback" not in proxy.log
+
+
+@pytest.fixture(params=FORMS, ids=IDS)
+def talk(steered: Pair, request: pytest.FixtureRequest) -> Talk:
+    steered[0].forget()
+    return Talk(*steered, *request.param)
+
+
+# --- a restart ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_s02_all_of_it_survives_a_restart(tmp_path: Path, end: str) -> None:
+    with FakeProvider() as provider, Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, folder=tmp_path) as proxy:
+        talks = [Talk(provider, proxy, dialect, stream) for dialect, stream in FORMS]
+        for talk in talks:
+            talk.say("<**!glm.glm-4.7**> <**#openai.1**> a", "a")
+            talk.tell('<**stopMessage:"go on",4**>')
+        proxy.stop() if end == "stop" else proxy.kill()
+        proxy.start()
+        provider.forget()
+        for talk in talks:
+            assert talk.state == {
+                "stickyTarget": GLM,
+                "disabledKeys": [{"provider": "openai", "keys": ["primary"]}],
+                "stopMessageText": "go on",
+                "stopMessageMaxRepeats": 4,
+                "stopMessageUsed": 0,
+            }
+            said = talk.tell("<**status**>").text
+            assert "Sticky: glm.glm-4.7 (all keys)." in said
+            assert "Disabled: openai key primary." in said
+            assert 'stopMessage: "go on", used 0 of 4 times.' in said
+            talk.tell("<**stopMessage:clear**>")
+            first = talk.say("b")
+            assert first.target.startswith("glm.example/")
+            assert talk.hop().key == first.key
+            assert talk.say("c").key != first.key
+            assert talk.say("<**clear**> d", "d").target == talk.home
+            assert talk.state is None
+
+
+def test_a_restart_in_the_middle_of_a_forced_message(tmp_path: Path) -> None:
+    """The tag still stands in the newest message: its hops go where it says, and nothing is obeyed a second time."""
+    with FakeProvider() as provider, Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, folder=tmp_path) as proxy:
+        talk = Talk(provider, proxy)
+        talk.say("<**#glm.1**> <**openai.gpt-5.2**> a", "a")
+        proxy.stop()
+        proxy.start()
+        assert talk.hop().target.startswith("openai.example/")
+        assert talk.state == {"disabledKeys": [{"provider": "glm", "keys": ["primary"]}]}
+        assert talk.say("b").target == talk.home
+
+
+def test_s10_two_servers_have_folders_of_their_own(tmp_path: Path) -> None:
+    home = {"HOME": str(tmp_path), "USERPROFILE": str(tmp_path), "ROUTECODEX_SESSION_DIR": "", "ROUTECODEX_USER_DIR": ""}
+    with (
+        FakeProvider() as provider,
+        Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, env=home) as one,
+        Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, env=home) as other,
+    ):
+        talk = Talk(provider, one)
+        talk.say("<**!glm**> a", "a")
+        twin = Talk(provider, other, session=talk.session)
+        assert twin.say("b").target == twin.home
+        folder = tmp_path / ".routecodex" / "sessions"
+        assert [path.name for path in (folder / f"127.0.0.1_{one.port}").glob("session-*.json")] == [
+            f"session-{talk.session}.json"
+        ]
+        assert list((folder / f"127.0.0.1_{other.port}").glob("*.json")) == []
+        mode = (folder / f"127.0.0.1_{one.port}" / f"session-{talk.session}.json").stat().st_mode
+        assert mode & 0o777 == 0o600
+        assert (folder / f"127.0.0.1_{one.port}").stat().st_mode & 0o777 == 0o700
+
+
+# --- how clients name a session ------------------------------------------------------------------------------------------
+
+NAMED: dict[str, tuple[Dialect, tuple[tuple[str, str], ...], dict[str, Any], str]] = {
+    "Claude Code's header": (Dialect.MESSAGES, (("x-claude-code-session-id", UUID),), {}, f"session-{UUID}"),
+    "S06 Claude Code's user id as JSON": (
+        Dialect.MESSAGES,
+        (),
+        {"metadata": {"user_id": json.dumps({"device_id": "d", "account_uuid": "", "session_id": UUID})}},
+        f"session-{UUID}",
+    ),
+    "S06 an older user id": (
+        Dialect.MESSAGES,
+        (),
+        {"metadata": {"user_id": f"user_0123abcd_account__session_{UUID}"}},
+        f"session-{UUID}",
+    ),
+    "session_id": (Dialect.CHAT, (("session_id", "one"),), {}, "session-one"),
+    "session-id": (Dialect.RESPONSES, (("session-id", "two"),), {}, "session-two"),
+    "Codex's cache key": (
+        Dialect.RESPONSES,
+        (("user-agent", "codex_exec/0.169.0"),),
+        {"prompt_cache_key": UUID},
+        f"session-{UUID}",
+    ),
+    "qwen-code's metadata": (
+        Dialect.CHAT,
+        (),
+        {"metadata": {"sessionId": "three", "promptId": "three########1"}},
+        "session-three",
+    ),
+    "kimi's cache key": (Dialect.CHAT, (), {"prompt_cache_key": "session_4"}, "session-session_4"),
+    "opencode's header": (Dialect.MESSAGES, (("x-session-affinity", "ses_5"),), {}, "session-ses_5"),
+    "a conversation": (Dialect.CHAT, (("conversation_id", "six"),), {}, "conversation-six"),
+    "the session before the conversation": (
+        Dialect.CHAT,
+        (("x-session-id", "seven"), ("conversation_id", "eight")),
+        {},
+        "session-seven",
+    ),
+    "29b x-routecodex-session before everything": (
+        Dialect.MESSAGES,
+        (("x-claude-code-session-id", UUID), ("x-routecodex-session", "nine")),
+        {},
+        "session-nine",
+    ),
+}
+
+
+@pytest.mark.parametrize("dialect, headers, more, name", NAMED.values(), ids=NAMED.keys())
+def test_how_clients_name_a_session(
+    steered: Pair, dialect: Dialect, headers: tuple[tuple[str, str], ...], more: dict[str, Any], name: str
+) -> None:
+    provider, proxy = steered
+    provider.forget()
+    path = proxy.sessions / f"{name}.json"
+    talk = Talk(provider, proxy, dialect, session=None, headers=headers)
+    # identity stays at home, so the body is compared only there
+    talk.more = more
+    talk.tell("<**!glm.glm-4.7**>")
+    assert state_of(proxy, path.name) == {"stickyTarget": GLM}
+    talk.tell("<**clear**>")
+    assert not path.exists()
+    assert talk.say("hello").target == talk.home
+    (received,) = provider.requests
+    assert [key for key, _ in received.headers if key.lower().startswith("x-routecodex")] == []
+    for key, value in headers:
+        assert received.header(key) == value or key.startswith("x-routecodex")
+
+
+def test_names_that_are_no_file_names(steered: Pair) -> None:
+    provider, proxy = steered
+    before = set(proxy.sessions.iterdir())
+    names = ["../../etc/passwd", "a/b", "A", "a", "CON", "ü" * 200, "x" * 4000, ".", "a\x7fb"]
+    talks = [Talk(provider, proxy, session=name.encode().decode("latin-1")) for name in names]
+    for talk in talks:
+        talk.tell("<**!glm**>")
+    written = {path for path in set(proxy.sessions.iterdir()) - before if path.suffix == ".json"}
+    assert len(written) == len(names)
+    for talk in talks:
+        assert "Allowed: glm." in talk.tell("<**status**>").text
+
+
+# --- clients that name none ----------------------------------------------------------------------------------------------
+
+
+def test_12_a_derived_session(talk: Talk) -> None:
+    """The conversation is recognised by its beginning, also when its first message was for the proxy."""
+    talk.session = None
+    talk.more = {"marker": f"{talk.dialect}-{talk.stream}"}
+    opening = f"hello from {talk.dialect} {talk.stream}"
+    talk.say(opening)
+    talk.say("<**!glm.glm-4.7**> b", "b")
+    first = talk.say("c")
+    assert first.target.startswith("glm.example/")
+    assert talk.hop().key == first.key
+    assert talk.say("d").key != first.key
+    assert "This client names no session; this conversation is recognised by its beginning." in talk.tell("<**status**>").text
+    stranger = Talk(talk.provider, talk.proxy, talk.dialect, talk.stream, session=None, more=talk.more)
+    assert stranger.say(f"{opening}, but another").target == stranger.home
+    assert talk.say("<**clear**> e", "e").target == talk.home
+    assert talk.say("f").target == talk.home
+
+
+def test_12_a_derived_session_that_begins_with_a_tag(talk: Talk) -> None:
+    talk.session = None
+    talk.tell(f"<**!glm.glm-4.7**> <**{talk.dialect}-{talk.stream}:x**>")
+    assert talk.say("a").target.startswith("glm.example/")
+    assert talk.say("b").target.startswith("glm.example/")
+    talk.tell("<**clear**>")
+    assert talk.say("c").target == talk.home
+
+
+def test_12_a_new_conversation_with_the_same_beginning_starts_afresh(talk: Talk) -> None:
+    """It cannot be told from the old one by anything but that nobody has answered it yet."""
+    talk.session = None
+    opening = f"the usual opening in {talk.dialect} {talk.stream}"
+    talk.say(opening)
+    talk.say("<**!glm.glm-4.7**> b", "b")
+    assert talk.say("c").target.startswith("glm.example/")
+    new = Talk(talk.provider, talk.proxy, talk.dialect, talk.stream, session=None)
+    assert new.say(opening).target == new.home
+    assert new.say("b").target == new.home
+    begun_with_tags = Talk(talk.provider, talk.proxy, talk.dialect, talk.stream, session=None)
+    begun_with_tags.tell(f"<**!glm**> <**x:{talk.dialect}-{talk.stream}**>")
+    assert begun_with_tags.say("a").target.startswith("glm.example/")
+    begun_with_tags.say("<**#openai**> b", "b")
+    again = Talk(talk.provider, talk.proxy, talk.dialect, talk.stream, session=None)
+    assert "Disabled" not in again.tell(f"<**!glm**> <**x:{talk.dialect}-{talk.stream}**>").text
+    assert "Allowed: glm." in again.tell("<**status**>").text
+
+
+def test_12_a_repeated_first_call_obeys_nothing_twice(talk: Talk) -> None:
+    talk.session = None
+    opening = f"only once in {talk.dialect} {talk.stream}"
+    first = talk.say(f"<**!glm.glm-4.7**> {opening}", opening)
+    assert talk.again().key == first.key
+    assert talk.say("b").target.startswith("glm.example/")
+
+
+def test_12_other_callers_with_the_same_words_are_strangers(talk: Talk) -> None:
+    talk.session = None
+    opening = f"the same opening in {talk.dialect} {talk.stream}"
+    talk.say(f"<**!glm.glm-4.7**> {opening}", opening)
+    path, body = request(talk.dialect, "client-model", [("user", f"<**!glm.glm-4.7**> {opening}"), ("user", "x")], talk.stream)
+    name, value = CREDENTIALS[talk.dialect]
+    other = ((name, value + "-of-another"),)
+    call(HOSTS[talk.dialect], path, body, proxy=talk.proxy, headers=other)
+    assert talk.provider.requests[-1].host == HOSTS[talk.dialect].removeprefix("https://")
+    assert talk.say("y").target.startswith("glm.example/")
+
+
+def test_12_derive_off_holds_for_one_message(tmp_path: Path) -> None:
+    config = CONFIG + "sessions: {derive: off}\n"
+    with FakeProvider() as provider, Mitmdump(script=SCRIPT, config=config, upstream=provider, folder=tmp_path) as proxy:
+        for dialect, stream in FORMS:
+            talk = Talk(provider, proxy, dialect, stream, session=None)
+            assert talk.say("<**!glm.glm-4.7**> a", "a").target.startswith("glm.example/")
+            assert talk.say("b").target == talk.home
+            assert "This client names no session, so tags hold for this message only." in talk.tell("<**!glm**>").text
+            assert talk.say("c").target == talk.home
+        assert [path.name for path in proxy.sessions.glob("*.json")] == []
+
+
+# --- chains of responses -------------------------------------------------------------------------------------------------
+
+
+class Chain:
+    """A client of the Responses API that sends only what is new."""
+
+    def __init__(self, provider: FakeProvider, proxy: Mitmdump, *, stream: bool, session: str | None) -> None:
+        self.provider, self.proxy, self.stream = provider, proxy, stream
+        self.headers = (("session-id", session),) if session else ()
+        self.previous: str | None = None
+        self.text = ""
+
+    def ask(self, item: dict[str, Any] | str) -> str:
+        """The target; empty where nothing was sent."""
+        items = (
+            [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": item}]}]
+            if isinstance(item, str)
+            else [item]
+        )
+        body: dict[str, Any] = {"model": "client-model", "stream": self.stream, "input": items}
+        if self.previous is not None:
+            body["previous_response_id"] = self.previous
+        before = len(self.provider.requests)
+        headers = (CREDENTIALS[Dialect.RESPONSES], *self.headers)
+        answer = call(HOSTS[Dialect.RESPONSES], "/v1/responses", body, proxy=self.proxy, headers=headers)
+        assert answer.status == 200, answer.text
+        ended = json.loads(answer.events[-1][1])["response"] if self.stream else answer.json
+        self.previous, self.text = ended["id"], text_of(Dialect.RESPONSES, answer.body, self.stream)
+        return "".join(f"{one.host}/{one.key}" for one in self.provider.requests[before:])
+
+
+OUTPUT = {"type": "function_call_output", "call_id": "call_1", "output": "done"}
+
+
+@pytest.mark.parametrize("session", [None, "chained"], ids=["no session", "session"])
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
+def test_11_s08_a_chain_keeps_its_key(steered: Pair, stream: bool, session: str | None) -> None:
+    """The response lives at the key that made it: the whole chain stays there, also over user messages."""
+    steered[0].forget()
+    chain = Chain(*steered, stream=stream, session=session and f"{session}-{stream}")
+    first = chain.ask("<**!glm.glm-4.7**> a")
+    assert first.startswith("glm.example/")
+    assert chain.ask(OUTPUT) == first
+    assert chain.ask("b") == first
+    assert chain.ask("c") == first
+    sent = [one.json.get("previous_response_id") for one in steered[0].requests]
+    assert sent[0] is None
+    assert all(sent[1:]), "the account that made an answer is told which one is meant"
+    # a new chain of the session takes the next key; without a session it is a stranger
+    chain.previous = None
+    again = chain.ask("d")
+    if session:
+        assert again.startswith("glm.example/")
+        assert again != first
+    else:
+        assert again == "api.openai.com/sk-client-secret"
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
+def test_11_tags_of_a_chain_without_a_session(steered: Pair, stream: bool) -> None:
+    steered[0].forget()
+    chain = Chain(*steered, stream=stream, session=None)
+    assert chain.ask("a chain of its own").startswith("api.openai.com/")
+    assert chain.ask("<**!glm**> b").startswith("glm.example/")
+    assert chain.ask("c").startswith("glm.example/")
+    assert chain.ask("<**clear**> d") != ""
+    assert chain.ask("e").startswith(("api.openai.com/", "glm.example/"))
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
+def test_a_local_answer_does_not_break_the_chain(steered: Pair, stream: bool) -> None:
+    """Nobody but us knows the id of an answer of ours: no provider may ever be asked for it."""
+    provider, _ = steered
+    provider.forget()
+    chain = Chain(*steered, stream=stream, session=f"local-{stream}")
+    chain.ask("a")
+    real = chain.previous
+    assert chain.ask("<**status**>") == ""
+    assert chain.text.startswith(MARK)
+    chain.ask("b")
+    assert provider.requests[-1].json.get("previous_response_id") == real
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
+def test_a_chain_that_begins_with_a_local_answer(steered: Pair, stream: bool) -> None:
+    provider, _ = steered
+    provider.forget()
+    chain = Chain(*steered, stream=stream, session=None)
+    assert chain.ask("<**!glm.glm-4.7**>") == ""
+    assert chain.ask("hello").startswith("glm.example/")
+    assert "previous_response_id" not in provider.requests[-1].json
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
+def test_an_echo_in_a_chain(steered: Pair, stream: bool) -> None:
+    provider, _ = steered
+    provider.forget()
+    chain = Chain(*steered, stream=stream, session=f"echo-{stream}")
+    assert chain.ask("<**echo**> hello") == ""
+    assert chain.ask("<**echo**> hello again") == ""
+    assert chain.ask("<**clear**> b").startswith("api.openai.com/")
+    assert "previous_response_id" not in provider.requests[-1].json
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
+def test_a_chain_does_not_fail_over_to_an_account_that_knows_nothing_of_it(steered: Pair, stream: bool) -> None:
+    provider, _ = steered
+    provider.forget()
+    chain = Chain(*steered, stream=stream, session=f"failing-{stream}")
+    first = chain.ask("<**!openai.gpt-4**> a")
+    provider.always(Behaviour(status=402, error="no money"), key=first.rsplit("/", 1)[1])
+    with pytest.raises(AssertionError, match="PROVIDER_KEY_REFUSED"):
+        chain.ask("b")
+    assert {one.key for one in provider.requests} == {first.rsplit("/", 1)[1]}
+
+
+def test_a_chain_survives_a_restart_at_home(tmp_path: Path) -> None:
+    with FakeProvider() as provider, Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, folder=tmp_path) as proxy:
+        chain = Chain(provider, proxy, stream=True, session=None)
+        chain.ask("a")
+        real = chain.previous
+        assert chain.ask("<**status**>") == ""
+        proxy.stop()
+        proxy.start()
+        assert chain.ask("b").startswith("api.openai.com/")
+        assert provider.requests[-1].json["previous_response_id"] == real
