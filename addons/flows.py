@@ -13,8 +13,8 @@ from mitmproxy.net.http import status_codes
 from relay import Wire
 
 from routing import headers as fields
-from routing.desk import Reply
 from routing.errors import BadCall, TooLarge
+from routing.replies import Reply
 from routing.turn.turn import Head, Refusal
 from routing.upstream import Received, Request
 from routing.values import Endpoint, Headers, Target

@@ -26,6 +26,7 @@ from mitmproxy import flow as mitmflow
 from mitmproxy.proxy import events, layer
 from mitmproxy.proxy.layers.http import (
     DropStream,
+    GetHttpConnection,
     HttpErrorHook,
     HttpLayer,
     HttpRequestHeadersHook,
@@ -265,6 +266,13 @@ class TurnLayer(HttpLayer):
             for stream in list(self.streams.values()):
                 if stream.child_layer is not None:
                     yield from self.event_to_child(stream, event)
+
+    def get_connection(self, event: GetHttpConnection, *, reuse: bool = True) -> Commands:
+        """A host that could not be reached may be reachable now; mitmproxy would repeat the old failure for ever."""
+        for old in self.connections:
+            if event.connection_spec_matches(old) and old not in self.waiting_for_establishment:
+                old.error = None
+        yield from super().get_connection(event, reuse=reuse)
 
     def make_stream(self, stream_id: int) -> Commands:
         stream = TurnStream(self.context.fork(), stream_id)

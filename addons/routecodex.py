@@ -9,6 +9,7 @@ import logging
 import sys
 import time
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,13 @@ from mitmproxy.addonmanager import Loader  # noqa: E402
 from mitmproxy.proxy import layer  # noqa: E402
 from turns import CarriedTurn  # noqa: E402
 
-from routing.desk import Desk, Plan, Reading, Reply  # noqa: E402
+from routing.desk import Desk, Plan, Reading  # noqa: E402
 from routing.dialects.endpoints import endpoint_of  # noqa: E402
 from routing.errors import ConfigError, RouteCodexError  # noqa: E402
+from routing.replies import Reply  # noqa: E402
+from routing.tags.obey import Orders  # noqa: E402
+from routing.turn.company import Company  # noqa: E402
+from routing.turn.echoing import converse  # noqa: E402
 from routing.turn.turn import Turn  # noqa: E402
 
 logger = logging.getLogger("routecodex")
@@ -142,22 +147,38 @@ class RouteCodex:
         try:
             received = flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
             reading = desk.read(received)
-            outcome = await self.decide(desk, reading)
+            # Only tags and beginnings of conversations make a call wait for the disk, in a thread.
+            waits = reading.tagged or reading.opens
+            orders = await asyncio.to_thread(desk.obey, reading) if waits else desk.obey(reading)
+            reply = desk.prepare(reading, orders)
+            if reply is None:
+                await self.route(flow, desk, reading, orders, sealed)
+                return
         except RouteCodexError as error:
-            outcome = desk.refuse(endpoint, error)
-        if isinstance(outcome, Plan):
-            self.send(flow, desk, outcome, sealed)
-        else:
-            await self.reply(flow, outcome)
+            reply = desk.refuse(endpoint, error)
+        await self.reply(flow, reply)
 
-    async def decide(self, desk: Desk, reading: Reading) -> Reply | Plan:
-        """Only tags and beginnings of conversations make the call wait for the disk, in a thread."""
-        waits = reading.tagged or reading.opens
-        orders = await asyncio.to_thread(desk.obey, reading) if waits else desk.obey(reading)
-        outcome = desk.decide(reading, orders)
-        if isinstance(outcome, Plan) and outcome.decision.clear_sticky:
-            await asyncio.to_thread(desk.forget_sticky, reading, orders.state.sticky)
-        return outcome
+    async def route(self, flow: http.HTTPFlow, desk: Desk, reading: Reading, orders: Orders, sealed: Sealed) -> None:
+        """To a target, or to `echo`. Plugins that take part see the call first, and hear that the turn is over."""
+        company = desk.company(reading, orders, asyncio.to_thread)
+        try:
+            if company is not None:
+                reading = replace(reading, call=await company.begin())
+            outcome = desk.route(reading, orders, company.life.hints if company is not None else None)
+            if isinstance(outcome, Plan):
+                if outcome.decision.clear_sticky:
+                    await asyncio.to_thread(desk.forget_sticky, reading, orders.state.sticky)
+                self.send(flow, desk, outcome, sealed, company)
+                return
+            if company is not None:
+                call = company.offer(reading.call, able=True)
+                outcome = await converse(company, call, lambda call: desk.echo(replace(reading, call=call)))
+                await company.leave(aborted=False)
+        except Exception as error:
+            if company is not None:
+                await company.leave(aborted=False, error=type(error).__name__)
+            raise
+        await self.reply(flow, outcome)
 
     async def reply(self, flow: http.HTTPFlow, reply: Reply) -> None:
         if reply.delay_s:
@@ -165,18 +186,23 @@ class RouteCodex:
         flows.write_reply(flow, reply)
         self.journal.note(f"{flow.request.host} {reply.status}: {reply.comment}")
 
-    def send(self, flow: http.HTTPFlow, desk: Desk, plan: Plan, sealed: Sealed) -> None:
+    def send(self, flow: http.HTTPFlow, desk: Desk, plan: Plan, sealed: Sealed, company: Company | None) -> None:
         """Round 1 is the client's own flow, rewritten in place; the turn hears what becomes of it."""
+        merger = None
+        if company is not None:
+            plan.call = company.offer(plan.call, able=plan.provider.server_tools)
+            company.life.turn.target = plan.target
+            merger = company.merger(plan.call)
         try:
             request = plan.request()
-        except RouteCodexError as error:
+        except RouteCodexError:
             plan.over()
-            flows.write_reply(flow, desk.refuse(plan.received.endpoint, error))
-            return
+            raise
         self.relay.set_wire(flow, flows.write_request(flow.request, request, sealed))
         flows.mark(flow, plan.comment, plan.target)
-        turn = Turn(plan.received.endpoint, plan.call.stream, plan, desk.limits(plan), time.monotonic())
-        CarriedTurn(self.relay, flow, turn, plan, sealed)
+        limits = desk.limits(plan, alone=company is None)
+        turn = Turn(plan.received.endpoint, plan.call.stream, plan, limits, time.monotonic(), merger)
+        CarriedTurn(self.relay, flow, turn, plan, sealed, company)
         self.journal.note(f"{plan.received.host} -> {plan.comment}")
 
     # An answer comes back

@@ -12,18 +12,24 @@ import guard
 import intercept
 from journal import Journal
 from mitmproxy import ctx
+from work_state import WorkStateProbe
 
 from routing import config as configuration
 from routing.config import Config
 from routing.desk import Desk, Learned
 from routing.errors import ConfigError
 from routing.sessions.store import FileStore
+from routing.stop_message.plugin import StopMessagePlugin
+from routing.turn.hidden_store import HiddenStore
+from routing.turn.loading import load_plugins
 from routing.turn.plan import Clocks
+from routing.turn.plugins import Plugin
 
 logger = logging.getLogger("routecodex")
 
 _POLL_S = 1.0
 _SWEEP_S = 3600.0
+_BUILT_IN: tuple[Plugin, ...] = ()
 _CLOCKS = Clocks(time.monotonic, time.time, lambda: float(time.localtime().tm_gmtoff))
 
 
@@ -35,6 +41,8 @@ class Settings:
         self.journal = journal
         self.path: Path | None = None
         self.learned = Learned()
+        self.probe = WorkStateProbe()
+        self._plugins: tuple[Plugin, ...] = ()
         self.hosts = intercept.Hosts(())
         self._config: Config | None = None
         self._desk: Desk | None = None
@@ -58,7 +66,8 @@ class Settings:
     def desk(self) -> Desk:
         """Made at the first call: only then is it known where the proxy listens, and so which folder is its own."""
         if self._desk is None:
-            self._desk = self._new_desk(FileStore(session_folder()))
+            folder = session_folder()
+            self._desk = self._new_desk(FileStore(folder), HiddenStore(folder))
         return self._desk
 
     def load(self, option: str) -> None:
@@ -85,8 +94,13 @@ class Settings:
                 self._reload()
             if self.loaded and time.monotonic() - swept >= _SWEEP_S:
                 swept = time.monotonic()
-                await asyncio.to_thread(self.desk.store.sweep, time.time(), self.config.retention_days)
+                await asyncio.to_thread(self._sweep, self.desk)
             self._report_store()
+
+    def _sweep(self, desk: Desk) -> None:
+        for store in (desk.store, desk.hidden):
+            if store is not None:
+                store.sweep(time.time(), self.config.retention_days)
 
     def _reload(self) -> None:
         assert self.path is not None
@@ -100,22 +114,35 @@ class Settings:
     def _use(self, config: Config) -> None:
         if config.store != "files":
             raise ConfigError("sessions.store: only `files` is supported so far")
+        self._plugins = load_plugins(config.plugins, built_in=_BUILT_IN)
         self._config = config
         self.hosts = intercept.Hosts(config.intercept_hosts)
         if self._desk is not None:
-            self._desk = self._new_desk(self._desk.store)
+            self._desk = self._new_desk(self._desk.store, self._desk.hidden)
         guard.lift()
         for warning in config.warnings:
             logger.warning("%s", warning)
 
-    def _new_desk(self, store: FileStore) -> Desk:
-        return Desk(self.config, store, self.learned, _CLOCKS, user_folder(), note=self.journal.note)
+    def _new_desk(self, store: FileStore, hidden: HiddenStore | None) -> Desk:
+        note = self.journal.note
+        stop = StopMessagePlugin(store, self.config.stop, self.probe, lambda turn, line: note(f"{turn.id[:8]}: {line}"))
+        return Desk(
+            self.config,
+            store,
+            self.learned,
+            _CLOCKS,
+            user_folder(),
+            note=note,
+            hidden=hidden,
+            plugins=(stop, *self._plugins),
+        )
 
     def _report_store(self) -> None:
-        if self._desk is not None:
-            warnings, self._desk.store.warnings = self._desk.store.warnings, []
-            for warning in warnings:
-                logger.warning("%s", warning)
+        for store in (self._desk.store, self._desk.hidden) if self._desk is not None else ():
+            if store is not None:
+                warnings, store.warnings = store.warnings, []
+                for warning in warnings:
+                    logger.warning("%s", warning)
 
 
 def user_folder() -> Path:

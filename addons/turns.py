@@ -14,8 +14,10 @@ from relay import OpenAnswer, Relay
 from rounds import Round, new_flow
 
 from routing.errors import RouteCodexError
-from routing.turn import turn as turns
-from routing.turn.plan import Plan
+from routing.turn import actions as turns
+from routing.turn.company import Company
+from routing.turn.plan import Plan, describe
+from routing.turn.said import Said
 from routing.turn.turn import State, Turn
 
 logger = logging.getLogger("routecodex")
@@ -66,18 +68,32 @@ class LaterRound:
 class CarriedTurn:
     """One open answer and the rounds behind it. Only the current round is heard."""
 
-    def __init__(self, relay: Relay, flow: http.HTTPFlow, turn: Turn, plan: Plan, sealed: Sealed) -> None:
+    def __init__(
+        self,
+        relay: Relay,
+        flow: http.HTTPFlow,
+        turn: Turn,
+        plan: Plan,
+        sealed: Sealed,
+        company: Company | None = None,
+    ) -> None:
         self.relay = relay
         self.flow = flow
         self.turn = turn
         self.plan = plan
         self.sealed = sealed
+        self.company = company
+        """Those who may want another round; None where nobody does."""
+        self.round_name = "retry"
+        self.left = False
+        """The client has gone."""
         self.current: FirstRound | LaterRound = FirstRound(self)
         self.decode: codings.Decode | None = None
         self.http2 = flow.request.is_http2
         self.tasks: set[asyncio.Task[None]] = set()
         self.timer: asyncio.TimerHandle | None = None
         self.closed = False
+        self.failed = ""
         self.answer: OpenAnswer = relay.open(flow, self.current)
         self._arm()
 
@@ -104,6 +120,8 @@ class CarriedTurn:
                 self.hear_broke(source, "The answer is not packed as its content-encoding says.")
                 return
         if chunk:
+            if self.company is not None and self.turn.stream:
+                self.company.life.stream_data(chunk)
             self.turn.data(chunk, time.monotonic())
             self._carry_out()
 
@@ -118,10 +136,13 @@ class CarriedTurn:
             self._carry_out()
 
     def gone(self) -> None:
-        self.turn.gone()
-        self._carry_out()
+        self.left = True
+        if self.company is not None:
+            self.company.life.abort()
         for task in self.tasks:
             task.cancel()
+        self.turn.gone()
+        self._carry_out()
 
     def _killed(self) -> None:
         """A person ended the flow in mitmweb: mitmproxy itself would let a running stream go on."""
@@ -146,7 +167,13 @@ class CarriedTurn:
                     self._abandon()
                 case turns.Again(after_s):
                     self._later(self._run_round(after_s))
+                case turns.Decide(said):
+                    self._later(self._decide(said))
+                case turns.GaveUp(error):
+                    self.plan.note(f"{self.plan.received.id[:8]}: the later round failed ({describe(error)}), the answer stands")
+                    self._later(self._conclude())
                 case turns.Refuse(refusal):
+                    self.failed = f"status {refusal.head.status}"
                     self.answer.response = flows.whole_response(refusal)
                 case turns.Finish():
                     self.answer.finished = True
@@ -170,6 +197,56 @@ class CarriedTurn:
             self.answer.abandoned = True
             self.relay.cancel_connecting(self.flow)
 
+    # When a round is complete
+
+    async def _decide(self, said: Said) -> None:
+        """Ask who takes part whether another round follows."""
+        assert self.company is not None
+        try:
+            following = await self.company.next(said, able=self.plan.provider.server_tools)
+            if following is None:
+                await self._conclude()
+                return
+        except Exception as error:
+            await self._fail(error)
+            return
+        self.round_name = f"round {self.turn.rounds + 1}{following.suffix}"
+        self.plan.go_on(following.call, self.plan.attempts.again())
+        self.turn.proceed()
+        self._carry_out()
+
+    async def _conclude(self) -> None:
+        """What the client's next call needs is on disk before the end of this answer leaves."""
+        assert self.company is not None
+        shown = self.turn.close()
+        if shown is None:
+            return
+        try:
+            await self.company.settle(shown)
+        except Exception as error:
+            await self._fail(error)
+            return
+        self.turn.conclude(time.monotonic())
+        self._carry_out()
+        await self.relay.poke(self.flow)
+
+    async def _fail(self, error: Exception) -> None:
+        """A plugin failed: its own turn ends in an error, no other is touched."""
+        message = error.message if isinstance(error, RouteCodexError) else f"RouteCodex failed: {type(error).__name__}"
+        self.plan.note(f"{self.plan.received.id[:8]}: {message}")
+        self.turn.refuse(message)
+        self._carry_out()
+        await self.relay.poke(self.flow)
+
+    async def _leave(self) -> None:
+        assert self.company is not None
+        try:
+            await self.company.leave(aborted=self.left, error=self.failed)
+        except Exception as error:  # a clean-up's own failure; the turn is over
+            logger.warning("A clean-up failed after the turn %s: %s", self.plan.received.id[:8], type(error).__name__)
+
+    # Another round
+
     async def _run_round(self, after_s: float) -> None:
         if after_s > 0:
             await asyncio.sleep(after_s)
@@ -184,8 +261,8 @@ class CarriedTurn:
             await self.relay.poke(self.flow)
             return
         flow = new_flow(self.flow, request)
-        flows.mark(flow, f"retry of {self.plan.received.id[:8]} · {self.plan.comment}", self.plan.target)
-        self.plan.note(f"retry -> {self.plan.comment}")
+        flows.mark(flow, f"{self.round_name} of {self.plan.received.id[:8]} · {self.plan.comment}", self.plan.target)
+        self.plan.note(f"{self.round_name} -> {self.plan.comment}")
         self.decode = None
         later = LaterRound(self)
         later.round = Round(flow, wire, later, self.relay, self._drained)
@@ -238,6 +315,7 @@ class CarriedTurn:
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("A round failed inside RouteCodex: %s", type(error).__name__, exc_info=error)
             self.turn.broke("RouteCodex failed to run the next round.", time.monotonic())
+            self.turn.refuse("RouteCodex failed to run the next round.")
             self._carry_out()
             self._later(self.relay.poke(self.flow))
 
@@ -247,6 +325,8 @@ class CarriedTurn:
             if self.timer is not None:
                 self.timer.cancel()
             self.plan.over()
+            if self.company is not None:
+                self._later(self._leave())
             if self.plan.settled:
                 asyncio.get_running_loop().call_soon(self._learn)
 

@@ -2,6 +2,7 @@
 
 A call comes in three steps, so that only the middle one may wait for a disk:
 `read` (what is it, who sent it) → `obey` (its tags, the session's state) → `decide` (a `Reply` of our own or a `Plan`).
+Where plugins take part (`company`), `decide` is done in its two halves, `prepare` and `route`, and they come in between.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from typing import Generic, TypeVar
 
 from routing import upstream
 from routing.config import Config
-from routing.dialects import answers, calls
+from routing.dialects import calls
 from routing.dialects.calls.following import own_id, pass_over_ours
 from routing.dialects.echo import EchoFailure, delay_of, echo_answer
 from routing.dialects.estimate import count_answer, estimate_tokens
 from routing.errors import RouteCodexError
 from routing.redact import Redactor
+from routing.replies import JSON, Replies, Reply
 from routing.router.attempts import Attempts
 from routing.router.balance import Rotation
 from routing.router.choose import Decision, Wish, choose
@@ -37,7 +39,13 @@ from routing.tags.obey import Orders, fingerprint, is_same_message, may_obey, or
 from routing.tags.scan import strip
 from routing.tags.status import answer_text
 from routing.tags.typed_tags import tags_of
+from routing.turn.company import Company, InThread
+from routing.turn.hidden import put_back
+from routing.turn.hidden_store import HiddenStore
+from routing.turn.lifecycle import Lifecycle, takers
 from routing.turn.plan import Clocks, Memory, Plan
+from routing.turn.plugins import Plugin, TurnInfo
+from routing.turn.request import Hints
 from routing.turn.turn import Limits
 from routing.upstream import Received
 from routing.values import Answer, Call, Caller, Dialect, Endpoint, Target
@@ -84,17 +92,6 @@ class Learned(Memory):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """An answer of our own."""
-
-    status: int
-    headers: tuple[tuple[str, str], ...]
-    body: bytes
-    comment: str
-    delay_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class Reading:
     """A call, and who sent it."""
 
@@ -130,7 +127,11 @@ class Desk:
     clocks: Clocks
     user_folder: Path
     note: Callable[[str], None] = lambda line: None
+    hidden: HiddenStore | None = None
+    """What was said behind the clients' backs; None where nothing can be."""
+    plugins: tuple[Plugin, ...] = ()
     hide: Redactor = field(init=False)
+    replies: Replies = field(init=False)
     close_look_bytes: int = field(init=False)
     """No token is shorter than a byte: a call with fewer bytes fits everywhere and is no long context."""
 
@@ -139,6 +140,7 @@ class Desk:
         secrets = [key.value for provider in providers for key in provider.keys]
         secrets += [value for provider in providers for value in provider.headers.values()]
         self.hide = Redactor(secrets)
+        self.replies = Replies(self.hide, self.clocks.wall)
         registry = self.config.registry
         self.learned.health.use(registry)
         contexts = [model.max_context * registry.warn_ratio for provider in providers for model in provider.models.values()]
@@ -213,29 +215,59 @@ class Desk:
     # What happens to it
 
     def decide(self, reading: Reading, orders: Orders) -> Reply | Plan:
+        """Both steps at once, where nobody else takes part."""
+        return self.prepare(reading, orders) or self.route(reading, orders)
+
+    def prepare(self, reading: Reading, orders: Orders) -> Reply | None:
+        """The call as the model is to see it: without tags, with what stayed hidden from the client. Or our own answer."""
         call, newest = reading.call, reading.newest
         answers_itself = reading.tagged and newest is not None and is_for_us(call, newest)
         clean(call, reading.typed)
         if answers_itself:
             return self._local_answer(reading, orders)
-        estimate = estimate_tokens(call) if self._size_matters(reading) else _rough_tokens(reading.received.body)
-        wish = self._wish(reading, orders, estimate)
+        entries = self.hidden.load(reading.key) if self.hidden is not None else ()
+        if entries:
+            put_back(call, entries)
+        return None
+
+    def company(self, reading: Reading, orders: Orders, in_thread: InThread) -> Company | None:
+        """The plugins that take part in this call's turn, if any does."""
+        if not self.plugins or self.hidden is None or reading.received.endpoint.action != "generate":
+            return None
+        turn = TurnInfo(
+            reading.received.id,
+            reading.call,
+            reading.caller,
+            reading.key,
+            orders.state,
+            self.clocks.wall,
+            self.clocks.monotonic,
+        )
+        found = takers(self.plugins, turn, self.note)
+        if not found:
+            return None
+        return Company(Lifecycle(turn, found, warn=self.note), reading.call, self.hidden, reading.key, in_thread)
+
+    def route(self, reading: Reading, orders: Orders, hints: Hints | None = None) -> Reply | Plan:
+        estimate = estimate_tokens(reading.call) if self._size_matters(reading) else _rough_tokens(reading.received.body)
+        wish = self._wish(reading, orders, estimate, hints or Hints())
         if reading.received.endpoint.action == "count":
             return self._count(reading, wish, estimate)
         decision = self._choose(reading, wish)
         if decision.target.provider == ECHO:
-            return self._echo(reading, decision)
+            return self.echo(reading, decision)
         return self._plan(reading, wish, decision)
 
     def _size_matters(self, reading: Reading) -> bool:
         """Whether a closer look at the call's size could change anything: even its bytes alone may be too few for that."""
         return reading.received.endpoint.action == "count" or len(reading.received.body) >= self.close_look_bytes
 
-    def _wish(self, reading: Reading, orders: Orders, estimate: int) -> Wish:
+    def _wish(self, reading: Reading, orders: Orders, estimate: int, hints: Hints) -> Wish:
         call, received = reading.call, reading.received
         typed_text = strip(reading.newest.words) if reading.newest else None
         features = read_features(call, estimate, typed_text)
-        hint = received.headers.get(ROUTE_HINT) or None
+        hint = hints.route or received.headers.get(ROUTE_HINT) or None
+        asked = received.headers.get(DISABLE_STICKY, "").strip().lower() in ("1", "true", "yes", "on")
         pinned = self._chained(call) or self.learned.pins.get((reading.key, reading.mark))
         return Wish(
             features=features,
@@ -243,7 +275,7 @@ class Desk:
             state=orders.state,
             force=orders.force,
             client_model=call.model,
-            disable_sticky=received.headers.get(DISABLE_STICKY, "").strip().lower() in ("1", "true", "yes", "on"),
+            disable_sticky=asked or hints.disable_sticky,
             pinned=pinned,
             tokens=estimate,
         )
@@ -293,12 +325,12 @@ class Desk:
         if id is not None and reading.call.endpoint.dialect is Dialect.RESPONSES:
             self.learned.chains.put(id, (reading.key, target))
 
-    def limits(self, plan: Plan) -> Limits:
-        """What goes home alone keeps the client's own patience."""
+    def limits(self, plan: Plan, *, alone: bool = True) -> Limits:
+        """What goes home, with nobody else taking part, keeps the client's own patience."""
         first_byte = self.config.first_byte_s
         if plan.at_home_alone or not plan.call.stream:
             first_byte = max(first_byte, _WHOLE_ANSWER_S)
-        return Limits(first_byte, self.config.idle_s, None if plan.at_home_alone else _EARLY_HEAD_S)
+        return Limits(first_byte, self.config.idle_s, None if plan.at_home_alone and alone else _EARLY_HEAD_S)
 
     # Answers of our own
 
@@ -308,12 +340,15 @@ class Desk:
         text = answer_text(orders, derived=reading.caller.derived, session=holds, lapsed=lapsed)
         return self._answer(reading, Answer(text), "answered by RouteCodex")
 
-    def _echo(self, reading: Reading, decision: Decision) -> Reply:
+    def echo(self, reading: Reading, decision: Decision | None = None) -> Reply:
+        """The built-in provider's answer; without a decision: to a later round of the same turn."""
+        if decision is None:
+            decision = Decision(Target(ECHO, "local", ""), "echo", "a later round")
         comment = f"echo · {decision.route}: {decision.reason}"
         echoed = echo_answer(reading.call)
         self._remember(reading, decision.target, None)
         if isinstance(echoed, EchoFailure):
-            return self._error(reading.received.endpoint, echoed.status, echoed.message, echoed.code, {}, comment)
+            return self.replies.error(reading.received.endpoint, echoed.status, echoed.message, echoed.code, {}, comment)
         return replace(self._answer(reading, echoed, comment), delay_s=delay_of(reading.call))
 
     def _count(self, reading: Reading, wish: Wish, estimate: int) -> Reply | Plan:
@@ -325,29 +360,10 @@ class Desk:
         target = replace(decision.target, model=decision.target.model or reading.call.model)
         tokens = self.learned.calibration.apply(target, estimate)
         body = count_answer(reading.received.endpoint.dialect, tokens)
-        return Reply(200, (("content-type", "application/json"),), body, f"{tokens} tokens, estimated by RouteCodex for {target}")
+        return Reply(200, (JSON,), body, f"{tokens} tokens, estimated by RouteCodex for {target}")
 
     def _answer(self, reading: Reading, answer: Answer, comment: str) -> Reply:
-        call, endpoint = reading.call, reading.received.endpoint
-        created = int(self.clocks.wall())
-        id = self._own_id(reading)
-        headers = tuple(answers.headers_for(call.stream, endpoint.json_array).items())
-        if call.stream:
-            pieces = answers.write_stream(
-                endpoint.dialect,
-                answer,
-                id=id,
-                model=call.model,
-                created=created,
-                include_usage=_wants_usage(call),
-                json_array=endpoint.json_array,
-                envelope=endpoint.envelope,
-            )
-            return Reply(200, headers, b"".join(pieces), comment)
-        body = answers.write_answer(
-            endpoint.dialect, answer, id=id, model=call.model, created=created, envelope=endpoint.envelope
-        )
-        return Reply(200, headers, body, comment)
+        return self.replies.answer(reading.call, answer, comment, id=self._own_id(reading))
 
     def _own_id(self, reading: Reading) -> str:
         if reading.received.endpoint.dialect is not Dialect.RESPONSES:
@@ -357,16 +373,7 @@ class Desk:
         return id
 
     def refuse(self, endpoint: Endpoint | None, error: RouteCodexError) -> Reply:
-        """Our own no, in the client's dialect."""
-        dialect_endpoint = endpoint or Endpoint(Dialect.CHAT)
-        return self._error(dialect_endpoint, error.status, error.message, error.code, error.details, f"refused: {error.message}")
-
-    def _error(self, endpoint: Endpoint, status: int, message: str, code: str, details: dict[str, object], comment: str) -> Reply:
-        body = answers.write_error(
-            endpoint.dialect, status, self.hide.text(message), code, details, json_array=endpoint.json_array
-        )
-        headers = (("content-type", "application/json"), ("x-should-retry", "false"))
-        return Reply(status, headers, body, self.hide.text(comment))
+        return self.replies.refuse(endpoint, error)
 
 
 def _counts(provider: Provider, received: Received) -> bool:
@@ -383,11 +390,6 @@ def _opens(call: Call, typed: tuple[Typed, ...]) -> bool:
 
 def _rough_tokens(body: bytes) -> int:
     return len(body) // 4
-
-
-def _wants_usage(call: Call) -> bool:
-    options = call.body.get("stream_options")
-    return isinstance(options, dict) and options.get("include_usage") is True
 
 
 __all__ = ["Desk", "Learned", "Plan", "Reading", "Recent", "Reply"]

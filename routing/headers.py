@@ -118,20 +118,27 @@ def _betas(betas: str, key: str) -> str:
 
 
 def answer(headers: Iterable[tuple[str, str]], *, foreign: bool) -> Fields:
-    """The head that the client gets: framing is ours; a foreign host says only what the client can use."""
+    """The head that the client gets: framing is ours; a foreign host says only what the client can use.
+
+    What no header may hold is left out: a provider's bytes never stop its answer.
+    """
     kept = []
     for name, value in headers:
         lower = name.lower()
-        if lower in _FRAMING:
+        if lower in _FRAMING or not _is_safe(name, value):
             continue
         if not foreign or lower in _BACK or lower.startswith(_BACK_PREFIXES):
             kept.append((name, value))
-    return check(kept)
+    return tuple(kept)
 
 
 def check(fields: Iterable[tuple[str, str]]) -> Fields:
     checked = tuple(fields)
     for name, value in checked:
-        if not _TOKEN.fullmatch(name) or _UNSAFE.search(value):
+        if not _is_safe(name, value):
             raise ConfigError(f"The header {name!r} holds characters that no header may hold.")
     return checked
+
+
+def _is_safe(name: str, value: str) -> bool:
+    return _TOKEN.fullmatch(name) is not None and _UNSAFE.search(value) is None

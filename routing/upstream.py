@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from routing import headers
 from routing.dialects import calls
@@ -57,11 +58,12 @@ class Request:
 
 
 def goes_home(provider: Provider, received: Received) -> bool:
-    """Whether the target is the host that the client called."""
+    """Whether the target is the server that the client called: another port is another one."""
     if provider.id == ORIGIN:
         return True
     url = provider.endpoints.get(received.endpoint.dialect)
-    return url is not None and url.host == received.host
+    called = (received.scheme, received.host.lower(), received.port)
+    return url is not None and (url.scheme, url.host, url.port) == called
 
 
 def speaks(provider: Provider, received: Received) -> bool:
@@ -110,8 +112,7 @@ def _write_home(received: Received, call: Call, target: Target) -> Request:
     untouched = body is call.raw
     path = received.path
     if received.endpoint.model is not None and target.model and target.model != received.endpoint.model:
-        base = path.partition("/models/")[0]
-        path = upstream_path(received.endpoint, base, target.model, query=path.partition("?")[2])
+        path = _other_model(path, target.model)
     return Request(
         received.scheme,
         received.host,
@@ -121,6 +122,14 @@ def _write_home(received: Received, call: Call, target: Target) -> Request:
         received.wire_body if untouched else body,
         client_credential=True,
     )
+
+
+def _other_model(path: str, model: str) -> str:
+    """The same path and query: the caller's credential may stand there."""
+    bare, mark, query = path.partition("?")
+    base, verb = bare.rpartition("/models/")[0], bare.rpartition(":")[2]
+    name = quote(model.removeprefix("models/"), safe="", errors="replace")
+    return f"{base}/models/{name}:{verb}{mark}{query}"
 
 
 def _no_common_dialect(provider: Provider, received: Received) -> NoCommonDialect:

@@ -117,6 +117,10 @@ class Attempts:
         self.excluded |= {target}
         return TryNext(self.excluded)
 
+    def again(self) -> Attempts:
+        """For the next round of the same turn."""
+        return Attempts(self.max_attempts, self.budget, self.wait_for_same_key_s)
+
     def settled(self) -> None:
         """A provider answers (or nobody is asked again): the place in the budget is free."""
         if self._retrying:

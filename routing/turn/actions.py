@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from routing.turn.said import Said
 from routing.values import Headers, ProviderError
 
 
@@ -47,6 +48,20 @@ class Again:
 
 
 @dataclass(frozen=True, slots=True)
+class Decide:
+    """A round is complete: find out whether another follows, then call `proceed` or `conclude`."""
+
+    said: Said
+
+
+@dataclass(frozen=True, slots=True)
+class GaveUp:
+    """A later round failed for good before it showed anything: the answer ends as it stood; call `conclude`."""
+
+    error: ProviderError
+
+
+@dataclass(frozen=True, slots=True)
 class Refuse:
     refusal: Refusal
 
@@ -61,7 +76,7 @@ class Abort:
     """The answer has begun and cannot be completed: cut the connection."""
 
 
-Action = OpenHead | Forward | Abandon | Again | Refuse | Finish | Abort
+Action = OpenHead | Forward | Abandon | Again | Decide | GaveUp | Refuse | Finish | Abort
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple, Protocol
 
 from routing.dialects.calls import read_call
@@ -78,8 +79,7 @@ def hidden_in(
         rounds.pop()
     if not rounds or (rounds == list(shown.native) and not results):
         return None
-    views = [view_of(dialect, place, item) for place, item in enumerate(shown.native)]
-    *_, (_, answer) = ((0, ""), *_answers(dialect, views))
+    answer = _answer(dialect, (view_of(dialect, place, item) for place, item in enumerate(shown.native)))
     if not answer:
         return None
     sent = read_call(call.raw, call.endpoint)
@@ -121,38 +121,40 @@ def _places(call: Call, typed: Sequence[Typed] | None, wanted: Collection[Key]) 
     answers = {key.answer for key in wanted}
     seen: Counter[Key] = Counter()
     heard: list[tuple[int, str]] | None = None
-    at = 0
-    while at < len(call.messages):
-        begins = call.messages[at].role == "assistant"
-        ends = list(_answers(call.endpoint.dialect, call.messages[at:])) if begins else []
-        end, answer = next((found for found in reversed(ends) if found[1] in answers), (0, ""))
-        if not end:
-            at += max(len(ends), 1)
+    for start, end in _runs(call.messages):
+        answer = _answer(call.endpoint.dialect, call.messages[start:end])
+        if answer not in answers:
             continue
         if heard is None:
             heard = [(one.message.index, _typed(one)) for one in (typed_messages(call) if typed is None else typed)]
-        key = Key(answer, next((words for index, words in reversed(heard) if index < at), ""))
+        key = Key(answer, next((words for index, words in reversed(heard) if index < start), ""))
         if key in wanted:
-            yield _Place(at, at + end, key, seen[key])
+            yield _Place(start, end, key, seen[key])
             seen[key] += 1
-        at += end
 
 
-def _answers(dialect: Dialect, views: Iterable[Message]) -> Iterator[tuple[int, str]]:
-    """What the assistant says in the first item, in the first two, …, whoever wrote it down; empty while it says nothing."""
+def _runs(views: Sequence[Message]) -> Iterator[tuple[int, int]]:
+    """An answer is all that the assistant says before somebody else speaks, in however many items its client holds it."""
+    start = 0
+    for is_answer, run in groupby(views, lambda view: view.role == "assistant"):
+        end = start + len(list(run))
+        if is_answer:
+            yield start, end
+        start = end
+
+
+def _answer(dialect: Dialect, views: Iterable[Message]) -> str:
+    """What an answer says, whoever wrote it down; empty where it says nothing."""
     text, calls, says = hashlib.sha256(), hashlib.sha256(), False
-    for count, view in enumerate(views, 1):
-        if view.role != "assistant":
-            return
-        for part in view.parts:
-            if isinstance(part, Text) and (words := "".join(part.text.split())):
-                text.update(words.encode("utf-8", "surrogatepass"))
-                says = True
-            elif isinstance(part, ToolCall):
-                id = "" if dialect is Dialect.GEMINI else part.id
-                calls.update("\0".join(("", id, part.name, "")).encode("utf-8", "surrogatepass") + canonical(part.arguments))
-                says = True
-        yield count, f"{text.hexdigest()[:24]}-{calls.hexdigest()[:24]}" if says else ""
+    for part in (part for view in views for part in view.parts):
+        if isinstance(part, Text) and (words := "".join(part.text.split())):
+            text.update(words.encode("utf-8", "surrogatepass"))
+            says = True
+        elif isinstance(part, ToolCall):
+            id = "" if dialect is Dialect.GEMINI else part.id
+            calls.update("\0".join(("", id, part.name, "")).encode("utf-8", "surrogatepass") + canonical(part.arguments))
+            says = True
+    return f"{text.hexdigest()[:24]}-{calls.hexdigest()[:24]}" if says else ""
 
 
 def _typed(typed: Typed) -> str:

@@ -26,17 +26,17 @@ def _messages(items: Sequence[JsonObject], names: Collection[str]) -> list[JsonO
     ids: Ids = set()
 
     def leaves(block: JsonObject) -> bool:
-        if block.get("type") == "tool_use" and block.get("name") in names:
+        if block.get("type") == "tool_use" and text_of(block.get("name")) in names:
             ids.add(text_of(block.get("id")))
             return True
-        return block.get("type") == "tool_result" and block.get("tool_use_id") in ids
+        return block.get("type") == "tool_result" and text_of(block.get("tool_use_id")) in ids
 
     return _filtered(items, "content", leaves, lambda block: block.get("type") in _THINKING)
 
 
 def _gemini(items: Sequence[JsonObject], names: Collection[str]) -> list[JsonObject]:
     def leaves(part: JsonObject) -> bool:
-        return any(object_of(part.get(key)).get("name") in names for key in ("functionCall", "functionResponse"))
+        return any(text_of(object_of(part.get(key)).get("name")) in names for key in ("functionCall", "functionResponse"))
 
     return _filtered(items, "parts", leaves, lambda part: part.get("thought") is True)
 
@@ -60,9 +60,9 @@ def _chat(items: Sequence[JsonObject], names: Collection[str]) -> list[JsonObjec
     found: list[JsonObject] = []
     for item in items:
         calls = list_of(item.get("tool_calls"))
-        gone = [call for call in calls if object_of(object_of(call).get("function")).get("name") in names]
+        gone = [call for call in calls if _function_name(call) in names]
         ids.update(text_of(object_of(call).get("id")) for call in gone)
-        if item.get("role") == "tool" and item.get("tool_call_id") in ids:
+        if item.get("role") == "tool" and text_of(item.get("tool_call_id")) in ids:
             continue
         if gone:
             kept = [call for call in calls if call not in gone]
@@ -75,6 +75,10 @@ def _chat(items: Sequence[JsonObject], names: Collection[str]) -> list[JsonObjec
     return found
 
 
+def _function_name(call: object) -> str:
+    return text_of(object_of(object_of(call).get("function")).get("name"))
+
+
 def _responses(items: Sequence[JsonObject], names: Collection[str]) -> list[JsonObject]:
     """Reasoning belongs to the item behind it: it stays only where one stays that follows from it."""
     ids: Ids = set()
@@ -83,9 +87,9 @@ def _responses(items: Sequence[JsonObject], names: Collection[str]) -> list[Json
     """Reasoning whose item has not come yet."""
     for item in items:
         kind = item.get("type")
-        if kind == "function_call" and item.get("name") in names:
+        if kind == "function_call" and text_of(item.get("name")) in names:
             ids.add(text_of(item.get("call_id")))
-        elif kind == "function_call_output" and item.get("call_id") in ids:
+        elif kind == "function_call_output" and text_of(item.get("call_id")) in ids:
             waiting.clear()
         elif kind == "reasoning":
             waiting.append(item)

@@ -93,7 +93,7 @@ class Lifecycle:
                 if not callable(clean_up):
                     raise self._fault(plugin, "on_turn_start", TypeError("a clean-up is called"))
                 self._clean_ups.append((plugin, clean_up))
-            self._started = not self.turn.aborted
+            self._started = True
 
     async def before_request(self, call: Call, *, id: str = "") -> Call:
         """The call as the plugins want it sent. `call`: the client's, with all that was appended since; our tools come after."""
@@ -198,6 +198,8 @@ class Lifecycle:
             for work in works:
                 if work.done():
                     work.result()
+            if self.turn.aborted:
+                raise _Aborted
         finally:
             gathering.open = False
             for work in works:

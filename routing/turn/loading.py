@@ -76,9 +76,7 @@ def _load(path: Path) -> list[Plugin]:
         if inspect.isclass(plugin) and issubclass(plugin, Plugin):
             raise _Wrong(line, f"`plugins` holds the class {plugin.__name__}: write {plugin.__name__}()")
         if not isinstance(plugin, Plugin):
-            raise _Wrong(
-                line, f"`plugins` holds a {type(plugin).__name__}: write a class that is a Plugin (routing.turn.plugins)"
-            )
+            raise _Wrong(line, f"`plugins` holds an object of the class {type(plugin).__name__}, which is no Plugin")
         _check(plugin, _line_of(tree, type(plugin).__name__))
     return list(listed)
 
@@ -194,8 +192,11 @@ def _check(plugin: Plugin, line: int) -> None:
             raise _Wrong(_code_line(plugin, name) or line, f"there is no hook {name}: did you mean {near[0]}?")
     for hook in HOOKS:
         _check_hook(plugin, hook, line)
-    if isinstance(plugin.tools, str) or not all(isinstance(tool, ServerTool) for tool in plugin.tools):
+    if not isinstance(plugin.tools, list | tuple) or not all(isinstance(tool, ServerTool) for tool in plugin.tools):
         raise _Wrong(line, f"the tools of {kind} must be a list of ServerTool")
+    for tool in plugin.tools:
+        if not inspect.iscoroutinefunction(tool.run):
+            raise _Wrong(line, f"what the tool {tool.name} runs must be `async def`")
 
 
 def _check_hook(plugin: Plugin, hook: str, line: int) -> None:

@@ -101,6 +101,16 @@ class Plan:
             self.memory.health.begin(self.target, now)
         return upstream.write(self.received, self.call, self.provider, self.target, own=self._own_ids())
 
+    def go_on(self, call: Call, attempts: Attempts) -> None:
+        """A later round of the same turn: the same target, every attempt anew."""
+        self.attempts.done()
+        self.attempts = attempts
+        self.call = call
+        self.wish = replace(self.wish, pinned=self.target)
+        self.first = self.first_target = None
+        self.tried = []
+        self.settled = self.crowded = False
+
     # What the turn asks
 
     def head(self, status: int, back: Headers) -> Head:

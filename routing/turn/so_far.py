@@ -27,7 +27,7 @@ class CurrentMessage:
 class SoFar:
     dialect: Dialect
     _text: list[str] = field(default_factory=list)
-    _calls: dict[object, ToolCall] = field(default_factory=dict)
+    _calls: dict[int, ToolCall] = field(default_factory=dict)
 
     def hear(self, data: bytes) -> None:
         event = read_object(data)
@@ -39,29 +39,39 @@ class SoFar:
         calls = tuple(ToolCall(call.id, call.name, call.arguments) for call in self._calls.values())
         return CurrentMessage(self._text[0], calls)
 
+    @property
+    def count(self) -> int:
+        return len(self._calls)
+
     def say(self, text: object) -> None:
         if isinstance(text, str) and text:
             self._text.append(text)
 
-    def call(self, key: object, id: str = "", name: str = "", arguments: str = "") -> None:
-        """A call begins, or goes on: `key` tells it from the others."""
-        known = self._calls.setdefault(key, ToolCall("", "", ""))
-        known.id = known.id or id
-        known.name = known.name or name
-        known.arguments += arguments
+    def call(self, key: object, id: object, name: object, arguments: object = "") -> None:
+        """A call begins, or (Chat repeats nothing) goes on: `key` tells it from the others."""
+        if isinstance(key, int):
+            known = self._calls.setdefault(key, ToolCall("", "", ""))
+            known.id = known.id or text_of(id)
+            known.name = known.name or text_of(name)
+            known.arguments += text_of(arguments)
+
+    def go_on(self, key: object, arguments: object) -> None:
+        """More arguments of a call that has begun."""
+        if isinstance(key, int) and key in self._calls:
+            self._calls[key].arguments += text_of(arguments)
 
 
 def _hear_messages(so_far: SoFar, event: JsonObject) -> None:
     block, delta = object_of(event.get("content_block")), object_of(event.get("delta"))
     match event.get("type"):
         case "content_block_start" if block.get("type") == "tool_use":
-            so_far.call(event.get("index"), text_of(block.get("id")), text_of(block.get("name")))
+            so_far.call(event.get("index"), block.get("id"), block.get("name"))
         case "content_block_start" if block.get("type") == "text":
             so_far.say(block.get("text"))
         case "content_block_delta" if delta.get("type") == "text_delta":
             so_far.say(delta.get("text"))
-        case "content_block_delta" if delta.get("type") == "input_json_delta" and event.get("index") in so_far._calls:
-            so_far.call(event.get("index"), arguments=text_of(delta.get("partial_json")))
+        case "content_block_delta" if delta.get("type") == "input_json_delta":
+            so_far.go_on(event.get("index"), delta.get("partial_json"))
 
 
 def _hear_chat(so_far: SoFar, event: JsonObject) -> None:
@@ -73,20 +83,18 @@ def _hear_chat(so_far: SoFar, event: JsonObject) -> None:
     for place, raw in enumerate(list_of(delta.get("tool_calls"))):
         call = object_of(raw)
         function = object_of(call.get("function"))
-        key = call.get("index", place)
-        if isinstance(key, int):
-            so_far.call(key, text_of(call.get("id")), text_of(function.get("name")), text_of(function.get("arguments")))
+        so_far.call(call.get("index", place), call.get("id"), function.get("name"), function.get("arguments"))
 
 
 def _hear_responses(so_far: SoFar, event: JsonObject) -> None:
-    item, key = object_of(event.get("item")), event.get("output_index")
+    item = object_of(event.get("item"))
     match event.get("type"):
         case "response.output_text.delta":
             so_far.say(event.get("delta"))
-        case "response.output_item.added" if item.get("type") == "function_call" and isinstance(key, int):
-            so_far.call(key, text_of(item.get("call_id")), text_of(item.get("name")))
-        case "response.function_call_arguments.delta" if isinstance(key, int) and key in so_far._calls:
-            so_far.call(key, arguments=text_of(event.get("delta")))
+        case "response.output_item.added" if item.get("type") == "function_call":
+            so_far.call(event.get("output_index"), item.get("call_id"), item.get("name"))
+        case "response.function_call_arguments.delta":
+            so_far.go_on(event.get("output_index"), event.get("delta"))
 
 
 def _hear_gemini(so_far: SoFar, event: JsonObject) -> None:
@@ -97,8 +105,8 @@ def _hear_gemini(so_far: SoFar, event: JsonObject) -> None:
             so_far.say(part.get("text"))
         if "functionCall" in part:
             call = object_of(part["functionCall"])
-            name = text_of(call.get("name"))
-            so_far.call(len(so_far._calls), text_of(call.get("id")) or name, name, dumps(call.get("args") or {}).decode())
+            name, arguments = call.get("name"), dumps(call.get("args") or {}).decode()
+            so_far.call(so_far.count, call.get("id") or name, name, arguments)
 
 
 _HEAR: Mapping[Dialect, Callable[[SoFar, JsonObject], None]] = {

@@ -4,6 +4,8 @@
 2. Nothing of a round reaches the client before its first content: until then another round may take its place.
 3. After the first content nothing is retried; an answer that breaks off ends in an error, never in an invented success.
 4. Keep-alives and early heads do not commit: retries go on under them.
+5. With a merger, what ends the answer is held back until it is decided whether another round follows. A later round that
+   fails before its first content ends the turn as the round before it ended.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from enum import Enum
 from functools import partial
 
 from routing.dialects import answers
+from routing.dialects.merging import Merger
 from routing.dialects.sse import ArrayItems, Event, Events
 from routing.errors import RouteCodexError
 from routing.turn.actions import (
@@ -21,9 +24,11 @@ from routing.turn.actions import (
     Abort,
     Action,
     Again,
+    Decide,
     Failed,
     Finish,
     Forward,
+    GaveUp,
     Head,
     Limits,
     OpenHead,
@@ -31,6 +36,7 @@ from routing.turn.actions import (
     Refusal,
     Refuse,
 )
+from routing.turn.said import Said
 from routing.turn.terminal import Passage
 from routing.values import Endpoint, Headers, ProviderError, Usage
 
@@ -54,6 +60,8 @@ class State(Enum):
     WAITING = "waiting"
     """Between two rounds."""
     FLOWING = "flowing"
+    DECIDING = "deciding"
+    """A round is complete; whether another one follows is being decided."""
     OVER = "over"
 
 
@@ -64,26 +72,33 @@ class Turn:
     planner: Planner
     limits: Limits
     started: float
+    merger: Merger | None = None
+    """Writes one answer out of several rounds; None where nobody can want a second one: bytes pass as they come."""
     state: State = State.ASKING
     actions: list[Action] = field(default_factory=list)
     """What to do now; whoever carries the turn takes them all."""
+    opened: bool = False
+    """The head has left."""
     early: bool = False
-    """The head has left before any content."""
+    """It left before any content."""
+    rounds: int = 0
+    """Rounds that have answered."""
     heard: float = 0.0
-    _keep_alive_at: float = 0.0
+    _quiet_since: float = 0.0
+    """When the client was last sent something."""
     _head: Head | None = None
     _raw_headers: Headers = field(default_factory=dict)
     _held: bytearray = field(default_factory=bytearray)
     _first: bytes = b""
     _edge: bytearray = field(default_factory=bytearray)
     _reader: Events | ArrayItems | None = None
+    _end: bytes | None = None
+    """What closes the answer, held back."""
     _passage: Passage | None = None
     """Of the round that answers a client which asked for a stream."""
 
     def __post_init__(self) -> None:
-        self.heard = self.started
-        early = self.limits.early_head_s
-        self._keep_alive_at = self.started + early if early is not None and self.stream else float("inf")
+        self.heard = self._quiet_since = self.started
 
     # What happened
 
@@ -107,12 +122,12 @@ class Turn:
         self.heard = now
         match self.state:
             case State.FLOWING:
-                self._forward(chunk)
+                self._forward(chunk, now)
             case State.PEEKING if self.stream:
                 self._peek(chunk, now)
             case State.PEEKING:
                 self._held += chunk
-                if len(self._held) > WHOLE_BYTES:
+                if self.merger is None and len(self._held) > WHOLE_BYTES:
                     self._commit(now)
             case State.FAILING if len(self._held) < ERROR_BYTES:
                 self._held += chunk
@@ -123,7 +138,7 @@ class Turn:
         """The round has ended as its framing says it should."""
         match self.state:
             case State.FLOWING:
-                self._complete("The provider's stream ended without its last event.")
+                self._complete(_CUT, now)
             case State.PEEKING:
                 self._end_unbegun(now)
             case State.FAILING:
@@ -136,11 +151,10 @@ class Turn:
     def broke(self, message: str, now: float) -> None:
         """The connection could not be made, or died."""
         match self.state:
-            case State.FLOWING if self._passage is None:
-                self.actions.append(Abort())
-                self.state = State.OVER
+            case State.FLOWING if self._passage is None and self.merger is None:
+                self._over(Abort())
             case State.FLOWING:
-                self._complete(f"The provider broke off in the middle of its answer: {message}")
+                self._complete(f"The provider broke off in the middle of its answer: {message}", now)
             case State.FAILING:
                 self._fail_with_body(now)
             case State.ASKING | State.PEEKING:
@@ -148,11 +162,36 @@ class Turn:
             case _:
                 pass
 
+    def proceed(self) -> None:
+        """Another round follows the one that is complete."""
+        if self.state is State.DECIDING:
+            self.state = State.WAITING
+            self.actions.append(Again())
+
+    def close(self) -> Said | None:
+        """No round follows: the whole answer as its client will hold it. Its end stays here until `conclude`."""
+        if self.state is not State.DECIDING or self.merger is None:
+            return None
+        self._end = self.merger.finish() if self._end is None else self._end
+        return self.merger.shown
+
+    def conclude(self, now: float) -> None:
+        """The end of the answer leaves."""
+        if self.close() is not None and self._end is not None:
+            self._open()
+            self._let_out(self._end, now)
+            self._over(Finish())
+
+    def refuse(self, message: str) -> None:
+        """Whoever decides on the next round has failed: the client is told, whatever it has received so far."""
+        if self.state in (State.DECIDING, State.WAITING):
+            self._end_in_error(message, 500)
+
     def gone(self) -> None:
         """The client has left: nothing more is done for it."""
         if self.state is not State.OVER:
-            self.state = State.OVER
-            self.actions[:] = [Abandon()]
+            self.actions.clear()
+            self._over(Abandon())
 
     def tick(self, now: float) -> None:
         """Time has passed."""
@@ -164,20 +203,20 @@ class Turn:
         elif self.state is State.FLOWING and now >= self.heard + self.limits.idle_s:
             self.actions.append(Abandon())
             self.broke(f"it fell silent for {round(self.limits.idle_s)} seconds", now)
-        if self.state in (State.ASKING, State.PEEKING, State.FAILING, State.WAITING) and now >= self._keep_alive_at:
-            self._keep_alive_at = now + self.limits.keep_alive_s
-            self._open_early()
-            self.actions.append(Forward(answers.KEEP_ALIVE[self.endpoint.dialect]))
+        if now >= self._silence_ends:
+            self._break_silence(now)
 
     @property
     def deadline(self) -> float:
         """When `tick` is due at the latest."""
-        if self.state is State.OVER:
-            return float("inf")
-        if self.state is State.FLOWING:
-            return self.heard + self.limits.idle_s
-        wait = float("inf") if self.state is State.WAITING else self.heard + self.limits.first_byte_s
-        return min(wait, self._keep_alive_at)
+        match self.state:
+            case State.OVER:
+                return float("inf")
+            case State.FLOWING:
+                return min(self.heard + self.limits.idle_s, self._silence_ends)
+            case State.WAITING | State.DECIDING:
+                return self._silence_ends
+        return min(self.heard + self.limits.first_byte_s, self._silence_ends)
 
     def usage(self) -> Usage | None:
         """What the answer cost, once it is complete."""
@@ -216,15 +255,15 @@ class Turn:
         if self._reader is not None:
             self._judge(self._reader.close, now)
             if self.state is State.FLOWING:
-                self._complete("The provider's stream ended without its last event.")
+                self._complete(_CUT, now)
             if self.state is not State.PEEKING:
                 return
         held, dialect = bytes(self._held), self.endpoint.dialect
         if (error := answers.error_in(dialect, held)) is not None:
             self._fail(Failed(error), now)
-        elif not self.stream or (answers.is_content(dialect, held) and not self.early):
+        elif not self.stream or (answers.is_content(dialect, held) and not self.opened and self.merger is None):
             self._commit(now, whole=True)
-            self._complete("")
+            self._complete("", now)
         else:
             self._fail(Failed(ProviderError(502, "The provider's stream ended before it began.", network=True)), now)
 
@@ -234,41 +273,58 @@ class Turn:
         self._first = held[:EDGE_BYTES]
         self.planner.answered(self._first, now)
         self.state = State.FLOWING
+        self.rounds += 1
         self._reader = None
         self._held.clear()
-        if not self.early:
-            assert self._head is not None
-            self.actions.append(OpenHead(self._head))
-        self._passage = Passage(self.endpoint) if self.stream and not whole else None
-        self._forward(held)
+        self._edge.clear()
+        if self.merger is not None:
+            self.merger.begin_round()
+        else:
+            self._passage = Passage(self.endpoint) if self.stream and not whole else None
+        if self.stream or self.merger is None:
+            self._open()
+        self._forward(held, now)
 
-    def _forward(self, chunk: bytes) -> None:
-        if self._passage is not None:
-            try:
+    def _forward(self, chunk: bytes, now: float) -> None:
+        self._keep_edge(chunk)
+        try:
+            if self.merger is not None:
+                chunk = self.merger.feed(chunk)
+            elif self._passage is not None:
                 chunk = self._passage.feed(chunk)
-            except RouteCodexError as error:
-                self.actions.append(Abandon())
-                self._end_in_error(error.message)
-                return
-        self._let_out(chunk)
-
-    def _let_out(self, chunk: bytes) -> None:
-        if not chunk:
+        except RouteCodexError as error:
+            self.actions.append(Abandon())
+            self._end_in_error(error.message)
             return
-        self.actions.append(Forward(chunk))
+        self._let_out(chunk, now)
+
+    def _keep_edge(self, chunk: bytes) -> None:
         self._edge += chunk
         if len(self._edge) > 2 * EDGE_BYTES:
             del self._edge[:-EDGE_BYTES]
 
-    def _complete(self, missing: str) -> None:
+    def _let_out(self, chunk: bytes, now: float) -> None:
+        if chunk:
+            self.actions.append(Forward(chunk))
+            self._quiet_since = now
+
+    def _complete(self, missing: str, now: float) -> None:
         """The answering round is over; `missing` is what to say where its last event has not come."""
+        if self.merger is not None:
+            said = self.merger.end_round()
+            if said.complete and said.error is None:
+                self.state = State.DECIDING
+                self.actions.append(Decide(said))
+            else:
+                told = said.error or ProviderError(502, missing or _CUT)
+                self._end_in_error(told.message or missing, told.status)
+            return
         if self._passage is not None:
-            self._let_out(self._passage.close())
+            self._let_out(self._passage.close(), now)
             if not self._passage.complete:
                 self._end_in_error(missing)
                 return
-        self.actions.append(Finish())
-        self.state = State.OVER
+        self._over(Finish())
 
     def _fail_with_body(self, now: float) -> None:
         assert self._head is not None
@@ -282,32 +338,84 @@ class Turn:
         if after is not None:
             self.state = State.WAITING
             self.actions.append(Again(after))
-            return
-        refusal = self.planner.refusal()
-        if self.early:
+        elif self.rounds:
+            self.state = State.DECIDING
+            self.actions.append(GaveUp(failed.error))
+        else:
+            self._refuse(self.planner.refusal())
+
+    def _refuse(self, refusal: Refusal) -> None:
+        if self.opened:
             told = self.planner.failure(refusal.head.status, {}, refusal.body)
             self._end_in_error(told.message or f"The provider answered {told.status}.", told.status)
         else:
-            self.actions += [Refuse(refusal), Finish()]
-            self.state = State.OVER
+            self.actions.append(Refuse(refusal))
+            self._over(Finish())
 
-    def _open_early(self) -> None:
-        if not self.early:
-            self.early = True
-            headers = answers.headers_for(True, self.endpoint.json_array)
+    # What the client gets meanwhile, and at last
+
+    def _open(self) -> None:
+        if not self.opened:
+            assert self._head is not None
+            self.opened = True
+            self.actions.append(OpenHead(self._head))
+
+    @property
+    def _silence_ends(self) -> float:
+        """When the client must be sent something, so that it does not give up."""
+        early = self.limits.early_head_s
+        if self.state is State.OVER or early is None or self._end is not None:
+            return float("inf")
+        if self.opened:
+            quiet = self.merger is None and self.state is State.FLOWING  # the provider's own silence
+            return float("inf") if quiet else self._quiet_since + self.limits.keep_alive_s
+        if self.stream:
+            return self.started + early
+        # White space may stand before JSON; but a head that has left can no longer say that everything failed.
+        return max(self.started + WHOLE_PATIENCE_S, self._quiet_since) if self.rounds else float("inf")
+
+    def _break_silence(self, now: float) -> None:
+        if not self.opened:
+            self.early = self.opened = True
+            headers = answers.headers_for(self.stream, self.endpoint.json_array)
             self.actions.append(OpenHead(Head(200, tuple(headers.items()))))
+        self._quiet_since = now
+        if not self.stream:
+            self.actions.append(Forward(b"\n"))
+        elif self.merger is not None:
+            self.actions.append(Forward(self.merger.keep_alive()))
+        else:
+            self.actions.append(Forward(answers.KEEP_ALIVE[self.endpoint.dialect]))
 
     def _end_in_error(self, message: str, status: int = 502) -> None:
         endpoint, code = self.endpoint, "UPSTREAM_ERROR"
-        if endpoint.json_array and self._passage is None:  # not a byte of the array has left
+        if not self.stream:
+            if self.opened:
+                self._over(Abort())
+                return
+            body = answers.write_error(endpoint.dialect, status, message, code)
+            self.actions.append(Refuse(Refusal(Head(status, tuple(answers.headers_for(False).items())), body)))
+            self._over(Finish())
+            return
+        if self.merger is not None:
+            error = self.merger.fail(status, message, code)
+        elif endpoint.json_array and self._passage is None:  # not a byte of the array has left
             error = answers.write_error(endpoint.dialect, status, message, code, json_array=True)
         else:
             error = answers.write_error_event(
                 endpoint.dialect, status, message, code, json_array=endpoint.json_array, envelope=endpoint.envelope
             )
-        self.actions += [Forward(error), Finish()]
+        self.actions.append(Forward(error))
+        self._over(Finish())
+
+    def _over(self, last: Action) -> None:
+        self.actions.append(last)
         self.state = State.OVER
 
+
+_CUT = "The provider's stream ended without its last event."
+WHOLE_PATIENCE_S = 45.0
+"""A client that waits for whole JSON hears something before its minute is over, once there is an answer to give."""
 
 __all__ = [
     "Abandon",

@@ -105,7 +105,8 @@ class House:
 
     @property
     def files(self) -> list[str]:
-        return sorted(path.name for path in (self.folder / "sessions").iterdir() if path.is_file())
+        """Of the sessions."""
+        return sorted(path.name for path in self.folder.glob("sessions/*.*") if path.is_file())
 
     def received(
         self,

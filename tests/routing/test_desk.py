@@ -29,6 +29,14 @@ BLIND = provider_text("blind", "k", "m", "vision: false")
 SMALL = provider_text("small", "k", "m", "maxContext: 1000")
 
 
+OWN = """
+    own:
+      protocol: anthropic-messages
+      baseURL: https://own.example
+      auth: {type: client}
+      models: {m: {}}"""
+
+
 @pytest.fixture
 def house(tmp_path: Path) -> House:
     return House(tmp_path)
@@ -462,7 +470,7 @@ def test_x01_no_tag_of_the_history_reaches_the_provider(house: House, dialect: D
     tool = Tool(house, dialect)
     tool.talk("<**glm**> one", "two <**!glm**>", "<**clear**> three <**123**> ```<**x**>```")
     handled = tool.say("four")
-    assert texts_of(dialect, handled.body) == ["one", "fine", "two", "fine", "three  ``````", "fine", "four"]
+    assert texts_of(dialect, handled.body) == ["one", "fine", "two", "fine", "three ``````", "fine", "four"]
 
 
 @DIALECTS
@@ -772,7 +780,7 @@ def test_a_provider_that_does_not_speak_the_tools_dialect_is_refused_with_what_t
 def test_a_target_that_speaks_the_dialect_is_preferred_to_one_that_does_not(build: Build) -> None:
     house = build("default: [{targets: [plain.m], priority: 2}, {targets: [glm.glm-4.7]}]", CONFIG_A + CHAT_ONLY)
     assert Tool(house).say("hi").target == "glm.key1.glm-4.7"
-    assert Tool(house, Dialect.CHAT).say("hi").target == "plain.none.m"
+    assert Tool(house, Dialect.CHAT).say("hi").target == "plain.local.m"
 
 
 @pytest.mark.parametrize(
@@ -804,8 +812,7 @@ def test_limits_keep_the_clients_own_patience_at_home(build: Build) -> None:
 def test_a_changed_configuration_keeps_what_was_learned(build: Build) -> None:
     house = build("default: [glm.glm-4.7, openai.gpt-4]")
     house.learned.health.failed(Target("glm", "key1", "glm-4.7"), ProviderError(401), house.clock.now, wall=0.0)
-    own = "\n    own:\n      protocol: anthropic-messages\n      baseURL: https://own.example\n      auth: {type: client}\n      models: {m: {}}"
-    house.config = config_text("default: [glm.glm-4.7, openai.gpt-4]", CONFIG_A + own, more="  health: {authTripMs: 1000}")
+    house.config = config_text("default: [glm.glm-4.7, openai.gpt-4]", CONFIG_A + OWN, more="  health: {authTripMs: 1000}")
     house.open()
     assert Tool(house).say("hi").plan.target.provider == "openai"
     assert house.learned.health.exempt == {"origin", "echo", "own"}

@@ -165,7 +165,7 @@ def test_31_mib_pass(tool: Tool) -> None:
 
 # ---- too slow ----
 
-_TIMES = "proxy:\n  timeouts: {firstByteMs: 400, idleMs: 600}\n"
+_TIMES = "proxy:\n  timeouts: {firstByteMs: 300, idleMs: 500}\n"
 HANGS = Behaviour(before="hang")
 SAID_ONE = {Dialect.MESSAGES: 4, Dialect.CHAT: 2, Dialect.RESPONSES: 5, Dialect.GEMINI: 1}
 """After so many events each dialect has said the first word."""
@@ -211,7 +211,7 @@ def test_a_provider_that_is_silent_before_its_content_is_replaced(quick: Tool, d
     assert answer.status == 200
     assert text_of(dialect, answer.body, True) == "m was asked: hello"
     assert len(quick.received) == 2
-    assert 0.35 < answer.head_s < 1.5
+    assert 0.25 < answer.head_s < 1.5
     quick.provider.wait_until(lambda: quick.received[0].left_early, 1)
 
 
@@ -226,7 +226,7 @@ def test_a_provider_that_falls_silent_in_its_answer_is_given_up(quick: Tool, dia
     assert "fell silent" in answer.text
     assert "one " in answer.text
     assert "two" not in answer.text
-    assert 0.5 < answer.took_s < 2
+    assert 0.4 < answer.took_s < 2
     assert len(quick.received) == 1
     quick.provider.wait_until(lambda: quick.received[0].left_early, 1)
 
@@ -253,7 +253,7 @@ def test_all_of_them_silent(quick: Tool) -> None:
 
 
 def test_a_slow_but_steady_answer_is_not_given_up(quick: Tool) -> None:
-    quick.provider.enqueue(Behaviour(reply=Reply(tuple(f"w{n} " for n in range(6))), delay_s=0.3))
+    quick.provider.enqueue(Behaviour(reply=Reply(tuple(f"w{n} " for n in range(4))), delay_s=0.2))
     answer = quick.ask("<**six.m**> hello", stream=True)
     assert answer.events[-1][0] == "message_stop"
-    assert answer.took_s > 2
+    assert answer.took_s > 1

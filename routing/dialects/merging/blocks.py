@@ -98,7 +98,7 @@ class Round:
 
 
 def is_own(block: JsonObject, own_tools: frozenset[str]) -> bool:
-    return block.get("type") == "tool_use" and block.get("name") in own_tools
+    return block.get("type") == "tool_use" and text_of(block.get("name")) in own_tools
 
 
 def arguments_in(block: JsonObject) -> str:

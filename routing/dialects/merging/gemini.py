@@ -93,7 +93,7 @@ class Merging:
         self._identity: JsonObject | None = None
         """The first chunk's id and model."""
         self._begun = False
-        """Something has left: an array is open."""
+        """A chunk has left: an array is open."""
         self._split = False
         """A held chunk has left without its reason."""
         self._glue = False
@@ -110,6 +110,8 @@ class Merging:
 
     def begin_round(self) -> None:
         self._release()
+        if not self._begun and not self._kept:
+            self._identity = None
         self._round = self._new_round()
         self._glue = self._round.later and self._spoke
 
@@ -295,16 +297,12 @@ class Merging:
         return {**{name: value for name, value in inner.items() if name not in _IDENTITY}, **(self._identity or {})}
 
     def _as_it_came(self, event: Event) -> bytes:
-        if not self._form.json_array:
-            return event.raw
         opens = b"[" in event.raw[: len(event.raw) - len(event.data)]
-        if opens == self._begun:
+        if self._form.json_array and opens == self._begun:
             return self._item(event.data)
         self._begun = True
         return event.raw
 
     def _item(self, data: bytes) -> bytes:
-        if not self._form.json_array:
-            return write_event(data)
         between, self._begun = b",\r\n" if self._begun else b"[", True
-        return between + data
+        return between + data if self._form.json_array else write_event(data)

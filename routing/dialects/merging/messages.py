@@ -37,6 +37,9 @@ class Merging:
         self._kept: list[Round] = []
         self._round = Round()
         self._begun = False
+        """Content has left."""
+        self._opening: list[bytes] = []
+        """The first round's message_start waits for content: until then another round may take its place."""
         self._next = 0
         """The client's next index."""
         self._open: set[int] = set()
@@ -66,6 +69,8 @@ class Merging:
 
     def begin_round(self) -> None:
         self._round = Round()
+        if not self._later and not self._begun:
+            self._opening.clear()
         if self._later:
             self._goes_on, self._glue = True, self._spoke
 
@@ -107,8 +112,9 @@ class Merging:
         out, self._pending = self._pending, []
         rounds = self._kept or [self._round]
         if self._is_as_it_came:
-            return b"".join((*out, self._stop, *self._behind, *rounds[0].end))
+            return b"".join((*out, *self._opening, self._stop, *self._behind, *rounds[0].end))
         last = rounds[-1]
+        out += self._opening
         out.append(self._closed(all_=True))
         out.append(_event(self._last_delta(last)))
         out.append(last.stop or _event({"type": "message_stop"}))
@@ -118,7 +124,7 @@ class Merging:
         out, self._pending = b"".join(self._pending), []
         told = self._round.error
         if told is not None and told.message == message and self._round.end and not self._later and not self._withheld:
-            return b"".join((out, self._stop, *self._behind, *self._round.end))
+            return b"".join((out, *self._opening, self._stop, *self._behind, *self._round.end))
         return out + answers.write_error_event(Dialect.MESSAGES, status, message, code)
 
     def keep_alive(self) -> bytes:
@@ -168,7 +174,14 @@ class Merging:
         if hear is None:
             return self._other(event)
         again = self._resumed() if kind in _CONTENT and self._round.end and not self._round.stop else b""
-        return again + hear(self, event, document)
+        return self._opened(again + hear(self, event, document))
+
+    def _opened(self, out: bytes) -> bytes:
+        if not out or self._begun:
+            return out
+        self._begun, opening = True, b"".join(self._opening)
+        self._opening.clear()
+        return opening + out
 
     def _hear_last(self, event: Event) -> None:
         """What the stream left without its blank line."""
@@ -184,10 +197,9 @@ class Merging:
         if self._round.message:
             return self._other(event)
         self._round.message = object_of(document.get("message")) or {"id": ""}
-        if self._begun:
-            return b""
-        self._begun = True
-        return event.raw
+        if not self._begun and not self._later:
+            self._opening.append(event.raw)
+        return b""
 
     def _block_start(self, event: Event, document: JsonObject) -> bytes:
         round_, index = self._round, _index(document)
@@ -203,7 +215,7 @@ class Merging:
         if self._later and block.kind in HIDDEN:
             round_.places[index] = None
             return b""
-        self._begun, self._grown = True, self._later
+        self._grown = self._later
         if block.kind == "text" and self._text is not None and self._goes_on:
             return self._go_on(index, block)
         return self._begin_block(event, document, block)
@@ -298,7 +310,7 @@ class Merging:
             return self._held(self._round.end, event.raw)
         if self._stop and not self._later:
             return self._held(self._behind, event.raw)
-        return event.raw.removeprefix(BOM) if self._begun else event.raw
+        return event.raw.removeprefix(BOM) if self._begun else self._held(self._opening, event.raw)
 
     def _held(self, where: list[bytes], raw: bytes) -> bytes:
         if sum(map(len, where)) + len(raw) > _HELD_BYTES:

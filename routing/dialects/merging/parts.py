@@ -23,12 +23,16 @@ def is_text(part: JsonObject) -> bool:
     return isinstance(part.get("text"), str) and part.get("thought") is not True
 
 
+def _is_plain_text(part: JsonObject) -> bool:
+    return is_text(part) and not part.keys() - _PLAIN
+
+
 def call_in(part: JsonObject) -> JsonObject:
     return next((object_of(part[name]) for name in _CALLS if name in part), {})
 
 
 def is_own(part: JsonObject, own_tools: frozenset[str]) -> bool:
-    return call_in(part).get("name") in own_tools
+    return text_of(call_in(part).get("name")) in own_tools
 
 
 def says(part: JsonObject) -> bool:
@@ -106,10 +110,11 @@ def merged_parts(rounds: Iterable[Sequence[JsonObject]], own_tools: frozenset[st
     shown: list[JsonObject] = []
     said = ""
     for number, parts in enumerate(rounds):
-        goes_on = number > 0
+        # what stood beside a call of ours is one text now
+        goes_on = number > 0 or any(is_own(part, own_tools) for part in parts)
         for part in shown_parts(parts, own_tools, later=number > 0, glue=bool(said) and number > 0):
-            if goes_on and is_text(part) and shown and is_text(shown[-1]):
-                shown[-1] = {**part, **shown[-1], "text": text_of(shown[-1]["text"]) + text_of(part["text"])}
+            if goes_on and shown and _is_plain_text(part) and _is_plain_text(shown[-1]):
+                shown[-1] = {**shown[-1], "text": text_of(shown[-1]["text"]) + text_of(part["text"])}
             else:
                 shown.append(part)
             said = said or (text_of(part.get("text")) if is_text(part) else "")

@@ -15,7 +15,15 @@ from routing.turn.said import Said
 from routing.values import Dialect, JsonObject, ProviderError, ToolCall
 
 HIDDEN = frozenset(
-    ("reasoning", "web_search_call", "file_search_call", "code_interpreter_call", "mcp_call", "mcp_list_tools", "tool_search_call")
+    (
+        "reasoning",
+        "web_search_call",
+        "file_search_call",
+        "code_interpreter_call",
+        "mcp_call",
+        "mcp_list_tools",
+        "tool_search_call",
+    )
 )
 """Items that tell how the model came to its answer. They cannot stand inside a text that goes on: of a later round only the
 history holds them."""

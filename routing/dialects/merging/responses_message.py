@@ -22,7 +22,6 @@ class Piece:
         self.before = before
         """The part as earlier rounds left it, where this one goes on in it."""
         self.text = GrowingText(text_of(part.get(_KEYS.get(self.kind, ""))))
-        self.spoke = False
         self.glue = ""
         self.annotations: list[object] = []
         self.done = False

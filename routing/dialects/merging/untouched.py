@@ -39,6 +39,8 @@ class Heard:
     """The bytes as they came; the event's own end in a blank line."""
     kind: Kind = "passes"
     is_error: bool = False
+    repeats: bool = False
+    """It says again what has left: as long as it may be, it is kept."""
 
 
 H = TypeVar("H", bound=Heard)
@@ -191,7 +193,7 @@ class Untouched(ABC, Generic[H]):
         if not self._as_it_came:
             return (self._let_go() if as_it_came else b"") + self._shown(heard)
         self._held.append(heard)
-        self._held_bytes += len(raw)
+        self._held_bytes += 0 if heard.repeats else len(raw)
         if last or not self._may_leave(heard):
             return self._let_go() if self._held_bytes > HELD_BYTES else b""
         self._started = True

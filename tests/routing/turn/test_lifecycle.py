@@ -44,6 +44,13 @@ def saying(text: str, **options: Any) -> Callable[..., Any]:
     return after
 
 
+async def whole(scene: Scene) -> None:
+    """A turn of one round, but for its clean-ups."""
+    await scene.begin()
+    await scene.life.after_request(tsaid())
+    await scene.life.end()
+
+
 # The order
 
 
@@ -339,6 +346,36 @@ def test_l06_a_plugin_that_looks_at_aborted_and_raises() -> None:
 
     run(turn())
     assert (scene.turn.status, scene.log[-1]) == ("aborted", "end A")
+
+
+def test_l06_an_abort_at_the_very_end_of_a_hook_leaves_no_wish() -> None:
+    async def after(turn: TurnInfo, after: AfterRequest) -> None:
+        after.append_and_request(UserText("now"))
+        after.append_message(UserText("waits"), is_async=True)
+        scene.life.abort()
+
+    scene = Scene([Actor("A", after=after)])
+
+    async def turn() -> None:
+        await scene.begin()
+        assert await scene.life.after_request(tsaid()) is None
+        await scene.life.end()
+
+    run(turn())
+    assert (scene.texts(), scene.turn.status, scene.log[-1]) == (["hello", "now"], "aborted", "end A")
+
+
+def test_an_abort_before_anything_began_runs_nothing() -> None:
+    scene = Scene([Actor("A")])
+
+    async def turn() -> None:
+        scene.life.abort()
+        await scene.begin()
+        await scene.life.end()
+        await scene.life.clean_up()
+
+    run(turn())
+    assert (scene.log, scene.turn.status) == ([], "aborted")
 
 
 def test_a_clean_up_that_was_returned_as_the_client_left_still_runs() -> None:
@@ -696,9 +733,7 @@ def test_a_hook_that_hangs_is_given_up(stage: str, hook: str, deaf: bool) -> Non
     async def turn() -> None:
         began = asyncio.get_running_loop().time()
         with pytest.raises(PluginFailed):
-            await scene.begin()
-            await scene.life.after_request(tsaid())
-            await scene.life.end()
+            await whole(scene)
         assert asyncio.get_running_loop().time() - began < 0.15
 
     run(turn())
@@ -745,9 +780,7 @@ def test_whatever_a_hook_raises_stays_in_its_turn_and_its_words_in_nobodys_log(e
 
     async def turn() -> None:
         with pytest.raises(PluginFailed) as raised:
-            await scene.begin()
-            await scene.life.after_request(tsaid())
-            await scene.life.end()
+            await whole(scene)
         assert CANARY not in raised.value.message
         assert raised.value.__suppress_context__
 

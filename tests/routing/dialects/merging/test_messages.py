@@ -170,7 +170,7 @@ def test_an_odd_first_round_goes_on(case: str) -> None:
     kinds = [one["type"] for one in documents if one["type"] != "ping"]
     assert (kinds[0], kinds[-2:]) == ("message_start", ["message_delta", "message_stop"])
     assert kinds.count("message_start") == kinds.count("message_stop") == 1
-    texts = [one["delta"]["text"] for one in documents if one["type"] == "content_block_delta"]
+    texts = [one["delta"]["text"] for one in documents if one["type"] == "content_block_delta" and "text" in one["delta"]]
     assert "".join(texts) == TEXT[1] + "\n\ntwo"
 
 
@@ -237,6 +237,13 @@ def test_d18_a_broken_later_round_counts_for_nothing(way: str) -> None:
     assert (message["usage"]["output_tokens"], message["usage"]["input_tokens"]) == (8, 9)
     ended, _ = rounds.drive(_merger(), raws[:3], rounds.WAYS[way])
     assert rounds.accumulated(rounds.sse_documents(ended)) == rounds.accumulated(rounds.sse_documents(raws[0]))
+
+
+def test_d18_a_first_round_that_broke_before_its_content_leaves_nothing() -> None:
+    merger = _merger()
+    raws = _raws([spoken(ending="cut"), spoken(TEXT)])
+    assert rounds.drive(merger, raws)[0] == raws[1]
+    assert merger.shown.id == "msg_2"
 
 
 @pytest.mark.parametrize("ending", ["cut", "error"])
@@ -329,7 +336,6 @@ def test_white_space_alone_is_no_history() -> None:
 
 def test_noise_behind_a_held_stop_is_bounded() -> None:
     merger = _merger()
-    rounds.feed_round(merger, b"")
     merger.begin_round()
     raw = rounds.messages_stream(spoken(TEXT), 1)
     merger.feed(raw[: raw.index(b"event: message_delta")])

@@ -1,0 +1,182 @@
+"""OpenAI Responses: several rounds in one answer.
+
+1. One response id, and numbers without a gap: sequence numbers, output indexes, content indexes.
+2. The message that was opened last stays open: what closes it is held, and a later text goes on in it. Closed, it is written anew
+   with its whole text, and so is the response object at the end.
+3. A later round's reasoning, and what else tells how an answer came about, is kept for the history and not shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from routing.dialects import answers
+from routing.dialects.fields import count_of, list_of, read_object, text_of
+from routing.dialects.finish import read_response_finish
+from routing.dialects.merging.common import BLANK_LINE, Collected, Form, client_calls, shown_as_one
+from routing.dialects.merging.responses_items import as_history, ended, merged_items, said_of
+from routing.dialects.merging.responses_reading import Reading
+from routing.dialects.merging.responses_round import Round, Step
+from routing.dialects.merging.untouched import Untouched
+from routing.dialects.sse import Event, write_event
+from routing.jsonbytes import dumps
+from routing.turn.said import Said
+from routing.values import Dialect, JsonObject
+
+
+class Merging(Untouched[Step]):
+    """One stream of all rounds."""
+
+    dialect = Dialect.RESPONSES
+
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
+        self._kept: list[Round] = []
+        """The rounds that count."""
+        self._reading = Reading(self._own)
+        self._named = True
+        """Events carry their name outside the JSON as well."""
+        self._number: int | None = None
+        """The next sequence number; None: the provider gives none."""
+
+    # The rounds
+
+    def _forget(self) -> None:
+        self._reading = Reading(self._own)
+
+    def _begin(self) -> None:
+        spoke = any(said.text for said in self._rounds)
+        round_ = Round(BLANK_LINE if spoke else "", opens=not self._started and not self._later)
+        self._reading.begin(round_, later=self._later)
+
+    def _end(self) -> Said:
+        round_, told = self._reading.round, self._reading.end()
+        if told and self._as_it_came and self._held:
+            self._held[-1].told += told
+        elif told and not self._as_it_came:
+            self._pending.append(self._written(told))
+        said = said_of(
+            round_.items,
+            round_.response,
+            id=text_of(round_.response.get("id")),
+            own_tools=self._own,
+            complete=round_.ending is not None and self._told is None,
+            error=self._told,
+        )
+        if said.complete:
+            self._kept.append(round_)
+        return said
+
+    @property
+    def shown(self) -> Said:
+        responses = [round_.response for round_ in self._kept]
+        return _shown(self._rounds, responses, merged_items([round_.items for round_ in self._kept], self._own))
+
+    # The events
+
+    def _read(self, event: Event) -> Step:
+        reading = self._reading
+        document = read_object(event.data) if event.data else None
+        if document is None:
+            bare = not event.data or not self._later
+            return Step(event, event.raw, "rests" if reading.is_over else "passes", bare=bare)
+        step = Step(event, event.raw, "rests", document=document)
+        if reading.is_over or self._told is not None:
+            return step
+        self._named = bool(event.name)
+        step.kind, step.told = reading.hear(document, event.name)
+        step.is_error, step.repeats = reading.error is not None, step.kind == "rests"
+        self._told = reading.error
+        self._as_it_came = self._as_it_came and not reading.withheld
+        return step
+
+    def _left(self, heard: Step) -> None:
+        if heard.document is None:
+            return
+        number = heard.document.get("sequence_number")
+        if isinstance(number, int):
+            self._number = number + 1
+        self._reading.left(heard.document)
+
+    def _show(self, heard: Step) -> bytes:
+        return heard.event.raw if heard.bare else self._written(heard.told, heard)
+
+    def _written(self, documents: Sequence[JsonObject], heard: Step | None = None) -> bytes:
+        out: list[bytes] = []
+        for document in documents:
+            numbered = self._numbered(document)
+            if heard is not None and numbered == heard.document:
+                out.append(heard.event.raw)
+            else:
+                out.append(write_event(dumps(numbered), text_of(numbered.get("type")) if self._named else ""))
+        return b"".join(out)
+
+    def _numbered(self, document: JsonObject) -> JsonObject:
+        given = document.get("sequence_number")
+        if self._number is None and isinstance(given, int):
+            self._number = given
+        if self._number is None:
+            return document
+        number, self._number = self._number, self._number + 1
+        return document if given == number else {**document, "sequence_number": number}
+
+    def _closing(self) -> bytes:
+        documents = self._reading.closed()
+        items = [item for _, item in sorted(self._reading.items.items())]
+        responses = [round_.response for round_ in self._kept]
+        response = ended(responses, self._reading.first or responses[0], items)
+        documents.append({**(self._kept[-1].ending or {}), "response": response})
+        return self._written(documents)
+
+    def _error_event(self, status: int, message: str, code: str) -> bytes:
+        id, model, created = self._about
+        sequence = self._number or 0
+        return answers.write_error_event(
+            self.dialect, status, message, code, id=id, model=model, created=created, sequence=sequence
+        )
+
+    def _alive(self) -> bytes:
+        """Codex resets its timer for events alone; before the first of them nothing but a comment is allowed."""
+        id, model, created = self._about
+        if not self._started or not id:
+            return answers.KEEP_ALIVE[self.dialect]
+        out = self._let_go() if self._as_it_came else b""
+        sequence = self._number or 0
+        if self._number is not None:
+            self._number += 1
+        return out + answers.write_keep_alive(self.dialect, id=id, model=model, created=created, sequence=sequence)
+
+    @property
+    def _about(self) -> tuple[str, str, int]:
+        first = self._reading.first
+        return text_of(first.get("id")), text_of(first.get("model")), count_of(first.get("created_at"))
+
+
+def _shown(rounds: Sequence[Said], responses: Sequence[JsonObject], items: list[JsonObject]) -> Said:
+    stored = all(response.get("store") is not False for response in responses)
+    word = read_response_finish(responses[-1]) if responses else None
+    return shown_as_one(Dialect.RESPONSES, rounds, client_calls(rounds), as_history(items, stored=stored), word)
+
+
+class Whole(Collected):
+    """All rounds as one JSON answer."""
+
+    dialect = Dialect.RESPONSES
+
+    def _read(self, document: JsonObject) -> Said:
+        return said_of(_output(document), document, id=text_of(document.get("id")), own_tools=self.form.own_tools)
+
+    def _merged(self) -> JsonObject:
+        return ended(self.documents, self.documents[0], self._items)
+
+    @property
+    def shown(self) -> Said:
+        return _shown(self.said, self.documents, self._items)
+
+    @property
+    def _items(self) -> list[JsonObject]:
+        return merged_items([_output(document) for document in self.documents], self.form.own_tools)
+
+
+def _output(response: JsonObject) -> list[JsonObject]:
+    return [item for item in list_of(response.get("output")) if isinstance(item, dict)]

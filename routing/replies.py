@@ -1,0 +1,69 @@
+"""Answers of our own, in the client's dialect and form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from routing.dialects import answers
+from routing.errors import RouteCodexError
+from routing.redact import Redactor
+from routing.values import Answer, Call, Dialect, Endpoint
+
+JSON = ("content-type", "application/json")
+FINAL = ("x-should-retry", "false")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer of our own."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    comment: str
+    delay_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Replies:
+    hide: Redactor
+    wall: Callable[[], float]
+
+    def answer(self, call: Call, answer: Answer, comment: str, *, id: str) -> Reply:
+        endpoint = call.endpoint
+        created = int(self.wall())
+        headers = tuple(answers.headers_for(call.stream, endpoint.json_array).items())
+        if not call.stream:
+            body = answers.write_answer(
+                endpoint.dialect, answer, id=id, model=call.model, created=created, envelope=endpoint.envelope
+            )
+            return Reply(200, headers, body, comment)
+        pieces = answers.write_stream(
+            endpoint.dialect,
+            answer,
+            id=id,
+            model=call.model,
+            created=created,
+            include_usage=_wants_usage(call),
+            json_array=endpoint.json_array,
+            envelope=endpoint.envelope,
+        )
+        return Reply(200, headers, b"".join(pieces), comment)
+
+    def error(
+        self, endpoint: Endpoint, status: int, message: str, code: str, details: Mapping[str, object], comment: str
+    ) -> Reply:
+        told = self.hide.text(message)
+        body = answers.write_error(endpoint.dialect, status, told, code, details, json_array=endpoint.json_array)
+        return Reply(status, (JSON, FINAL), body, self.hide.text(comment))
+
+    def refuse(self, endpoint: Endpoint | None, error: RouteCodexError) -> Reply:
+        """Our own no."""
+        shape = endpoint or Endpoint(Dialect.CHAT)
+        return self.error(shape, error.status, error.message, error.code, error.details, f"refused: {error.message}")
+
+
+def _wants_usage(call: Call) -> bool:
+    options = call.body.get("stream_options")
+    return isinstance(options, dict) and options.get("include_usage") is True

@@ -1,0 +1,97 @@
+"""Who takes part in a turn besides the client and the provider: its plugins, and the memory of what stays hidden.
+
+1. What the next call of the client needs is remembered before the end of the answer leaves (`settle`).
+2. A round's call is the client's, with everything appended since; what a plugin edits in one round holds for that round alone.
+3. Whatever happens, `leave` is called once, and the plugins' clean-ups run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from routing.dialects.calls import growing
+from routing.dialects.merging import Merger, merger_for
+from routing.errors import RouteCodexError
+from routing.sessions.store import SessionKey
+from routing.turn.hidden import Hidden, Store, hidden_in, remember
+from routing.turn.lifecycle import Lifecycle
+from routing.turn.said import Said
+from routing.values import Call
+
+InThread = Callable[[Callable[[], None]], Awaitable[None]]
+"""Runs what waits for a disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextCall:
+    """The call of the round that follows, and the suffix of its request id."""
+
+    call: Call
+    suffix: str
+    plugin: str
+
+
+class Company:
+    def __init__(self, life: Lifecycle, call: Call, store: Store, key: SessionKey, in_thread: InThread) -> None:
+        self.life = life
+        self.call = call
+        """The history as it goes up: the client's call, and what was appended since."""
+        self._client_call = call
+        self._store = store
+        self._key = key
+        self._in_thread = in_thread
+        self._ids: list[str] = []
+        self._own: frozenset[str] = frozenset()
+        self._is_over = False
+
+    async def begin(self) -> Call:
+        """The first round's call."""
+        await self.life.start()
+        return await self.life.before_request(self.call)
+
+    def offer(self, call: Call, *, able: bool) -> Call:
+        """Our tools join once the target is known; the answer's merger keeps their calls from the client."""
+        offered = self.life.offer(call, able=able)
+        self._own = offered.names
+        return offered.call
+
+    def merger(self, call: Call) -> Merger:
+        options = call.body.get("stream_options")
+        asked = isinstance(options, dict) and options.get("include_usage") is True
+        return merger_for(call.endpoint, stream=call.stream, own_tools=self._own, include_usage=asked)
+
+    async def next(self, said: Said, *, able: bool) -> NextCall | None:
+        """Whether another round follows this answer."""
+        self._ids.append(said.id)
+        wish = await self.life.after_request(said)
+        if wish is None:
+            return None
+        self.call = growing.with_messages(self.call, wish.items)
+        call = await self.life.before_request(self.call, id=self.life.turn.id + wish.suffix)
+        return NextCall(self.offer(call, able=able), wish.suffix, wish.plugin)
+
+    async def settle(self, shown: Said) -> None:
+        """The answer is complete, and its end has not left yet."""
+        entry = self._hidden(shown)
+        if entry is not None:
+            await self._in_thread(lambda: remember(self._store, self._key, entry))
+        await self.life.end()
+
+    def _hidden(self, shown: Said) -> Hidden | None:
+        record = self.life.record()
+        if self.life.turn.rounds < 2 and not record.results:
+            return None
+        return hidden_in(self._client_call, shown, record.items, results=record.results, ids=self._ids)
+
+    async def leave(self, *, aborted: bool, error: str = "") -> None:
+        """The turn is over, however it ended."""
+        if self._is_over:
+            return
+        self._is_over = True
+        if aborted:
+            self.life.abort()
+            await self.life.end()
+        elif error:
+            self.life.fail(RouteCodexError(error))
+        await self.life.clean_up()

@@ -1,0 +1,29 @@
+"""A turn with the built-in provider `echo`: its rounds need no network, so the whole answer is there at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from routing.replies import Reply
+from routing.turn.company import Company
+from routing.values import Call
+
+
+async def converse(company: Company, call: Call, answer: Callable[[Call], Reply]) -> Reply:
+    """The answer to `call`, merged from as many rounds as those who take part ask for."""
+    merger = company.merger(call)
+    first = reply = answer(call)
+    body = b""
+    while reply.status == 200:
+        merger.begin_round()
+        body += merger.feed(reply.body)
+        following = await company.next(merger.end_round(), able=True)
+        if following is None:
+            break
+        reply = answer(following.call)
+    if first.status != 200:
+        return first
+    body += merger.finish()
+    await company.settle(merger.shown)
+    return replace(first, body=body)

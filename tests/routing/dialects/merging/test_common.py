@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from routing.dialects.endpoints import endpoint_of
+from routing.dialects.merging import merger_for
+from routing.dialects.merging.common import GrowingText, client_calls, joined, summed
+from routing.turn.said import Said
+from routing.values import ToolCall, Usage
+from tests.routing.dialects.merging import rounds
+from tests.routing.dialects.merging.rounds import spoken
+
+
+def _said(*calls: ToolCall, own: tuple[ToolCall, ...] = ()) -> Said:
+    return Said("", calls, own, "stop", Usage(), "", ())
+
+
+@pytest.mark.parametrize(
+    "texts, whole",
+    [([], ""), (["a"], "a"), (["a", "b"], "a\n\nb"), (["", "a", "", "b", ""], "a\n\nb"), (["a\n", " b"], "a\n\n\n b")],
+)
+def test_joined(texts: list[str], whole: str) -> None:
+    assert joined(texts) == whole
+
+
+@pytest.mark.parametrize(
+    "usages, whole",
+    [([], Usage()), ([Usage(5, 1)], Usage(5, 1)), ([Usage(5, 1), Usage(9, 2), Usage(7, 3)], Usage(7, 6))],
+)
+def test_m35_summed(usages: list[Usage], whole: Usage) -> None:
+    assert summed(usages) == whole
+
+
+def test_client_calls() -> None:
+    ours, theirs, last = ToolCall("1", "clock", "{}"), ToolCall("2", "Bash", "{}"), ToolCall("3", "Bash", "{}")
+    assert client_calls([_said(ours, theirs, own=(ours,)), _said(last)]) == (theirs, last)
+
+
+@pytest.mark.parametrize("text", ["", "abc", "世界😀", "\ud83d", "\ud83d\ude00 two halves", "\x00"])
+def test_growing_text_gives_back_what_came(text: str) -> None:
+    grown = GrowingText()
+    for piece in text:
+        grown.add(piece)
+    assert str(grown) == text
+
+
+def test_growing_text_takes_little_more_than_its_bytes() -> None:
+    grown = GrowingText()
+    for _ in range(100_000):
+        grown.add("abcd")
+    assert grown._bytes.__sizeof__() < 500_000
+
+
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1beta/models/m:streamGenerateContent?alt=sse"])
+def test_halves_of_a_character_in_two_events(path: str) -> None:
+    """Some providers cut between the two escapes of one character; the output can be read, and the history be written."""
+    endpoint = endpoint_of("POST", path)
+    assert endpoint is not None
+    write: Any = rounds.messages_stream if path == "/v1/messages" else rounds.gemini_stream
+    raws = []
+    for number, word in ((1, "one"), (2, "ab")):
+        raw = write(spoken(("text", word + "#" * 8)), number)
+        place = raw.index(b'##"')
+        raws.append(raw[:place] + b'\\ud83d"' + raw[place + 3 :])
+    merger = merger_for(endpoint, stream=True)
+    out, said = rounds.drive(merger, raws)
+    assert said[0].text.count("\ud83d") == 1
+    assert b"\\ud83d" in out
+    assert rounds.sse_documents(out)
+    assert merger.shown.text == "\n\n".join(one.text for one in said)
+
+
+@pytest.mark.parametrize(
+    "path, write",
+    [("/v1/messages", rounds.messages_json), ("/v1beta/models/m:generateContent", rounds.gemini_json)],
+)
+def test_whole_answers_leave_at_the_end_alone(path: str, write: Any) -> None:
+    endpoint = endpoint_of("POST", path)
+    assert endpoint is not None
+    merger = merger_for(endpoint, stream=False, own_tools=rounds.OWN)
+    for number in (1, 2, 3):
+        out, said = rounds.feed_round(merger, write(spoken(("text", str(number))), number), rounds.bytewise)
+        assert (out, said.complete) == (b"", True)
+    waited = merger.keep_alive() * 3
+    whole = json.loads(waited + merger.finish())
+    assert merger.shown.text == "1\n\n2\n\n3"
+    assert json.dumps("1\n\n2\n\n3") in json.dumps(whole)
+
+
+def test_without_a_round_that_counts_the_bytes_are_the_providers() -> None:
+    endpoint = endpoint_of("POST", "/v1/messages")
+    assert endpoint is not None
+    merger = merger_for(endpoint, stream=False)
+    out, said = rounds.drive(merger, [b"not JSON"])
+    assert out == b"not JSON"
+    assert said[0].error is not None
+    assert merger.shown.native == ()

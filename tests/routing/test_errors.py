@@ -1,0 +1,112 @@
+"""Every no has a sentence, a code and a status; and what is not found says what is nearest."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from routing import errors
+from routing.errors import (
+    BadAnswer,
+    BadCall,
+    ConfigError,
+    NoTarget,
+    RouteCodexError,
+    StoreError,
+    TooLarge,
+    disabled,
+    nearest,
+    not_found,
+    unhealthy,
+)
+
+KINDS: dict[type[RouteCodexError], tuple[str, int]] = {
+    RouteCodexError: ("ROUTECODEX_ERROR", 400),
+    BadCall: ("BAD_REQUEST", 400),
+    TooLarge: ("REQUEST_TOO_LARGE", 413),
+    BadAnswer: ("BAD_ANSWER", 502),
+    NoTarget: ("PROVIDER_NOT_AVAILABLE", 400),
+    ConfigError: ("CONFIG_ERROR", 400),
+    StoreError: ("STORE_ERROR", 500),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_code_and_status(kind: type[RouteCodexError]) -> None:
+    error = kind("a sentence", details={"a": 1})
+    assert (error.code, error.status) == KINDS[kind]
+    assert error.message == str(error) == "a sentence"
+    assert error.details == {"a": 1}
+    assert kind("x").details == {}
+
+
+def test_every_kind_is_in_the_table() -> None:
+    found = {kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, RouteCodexError)}
+    assert found == set(KINDS)
+
+
+def test_details_are_the_errors_own() -> None:
+    given_details: dict[str, object] = {"a": 1}
+    error = NoTarget("x", details=given_details)
+    error.details["b"] = 2
+    assert given_details == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "error, message, details",
+    [
+        (
+            not_found("nope.x"),
+            "Requested provider nope.x not found in provider registry",
+            {"provider": "nope.x"},
+        ),
+        (
+            not_found("glm.x", known=("glm.y", "glm.z")),
+            "Requested provider glm.x not found in provider registry (nearest known: glm.y, glm.z)",
+            {"provider": "glm.x"},
+        ),
+        (disabled("glm"), "Requested provider glm is disabled", {"provider": "glm", "reason": "disabled"}),
+        (
+            unhealthy("glm"),
+            "Requested provider glm is not available (health check failed)",
+            {"provider": "glm", "reason": "unhealthy"},
+        ),
+    ],
+)
+def test_r10_r11_r12_the_published_sentences(error: NoTarget, message: str, details: dict[str, object]) -> None:
+    assert (error.message, error.details, error.code) == (message, details, "PROVIDER_NOT_AVAILABLE")
+
+
+KNOWN = ("glm", "openai", "anthropic", "origin", "echo")
+
+
+@pytest.mark.parametrize(
+    "name, first",
+    [("glm4", "glm"), ("GLM", "glm"), ("open-ai", "openai"), ("Antropic", "anthropic"), ("ekko", "echo"), ("orgin", "origin")],
+)
+def test_p27_what_is_nearest(name: str, first: str) -> None:
+    found = nearest(name, KNOWN)
+    assert found[0] == first
+    assert len(found) == 3
+
+
+def test_nearest_of_few_of_none_and_of_the_same() -> None:
+    assert nearest("x", []) == ()
+    assert nearest("x", ["a", "a"]) == ("a",)
+    assert nearest("a", ["A", "a"]) == ("A", "a"), "case does not count in what is near"
+
+
+@given(st.text(max_size=600), st.lists(st.text(max_size=20), max_size=8))
+def test_nearest_takes_anything(name: str, known: list[str]) -> None:
+    found = nearest(name, known)
+    assert set(found) <= set(known)
+    assert len(found) == len(set(found)) == min(3, len(set(known)))
+
+
+def test_nearest_is_quick_for_a_hostile_name() -> None:
+    began = time.perf_counter()
+    nearest("a" * 1_000_000, ["a" * 100_000] * 3 + [f"model-{number}" for number in range(300)])
+    assert time.perf_counter() - began < 0.5

@@ -1,0 +1,119 @@
+"""JSON in and out, and no value changes on the way."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from routing.errors import BadCall
+from routing.jsonbytes import dumps, loads
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(VALUES)
+def test_there_and_back(value: object) -> None:
+    assert loads(dumps(value)) == value
+    assert json.loads(dumps(value)) == value
+
+
+@given(VALUES, st.sampled_from([None, 1, "\t"]), st.booleans())
+def test_whatever_somebody_else_wrote_is_read_as_the_standard_library_reads_it(
+    value: object, indent: int | str | None, ascii_only: bool
+) -> None:
+    raw = json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+    assert loads(raw) == json.loads(raw.decode("utf-8", "surrogatepass"))
+
+
+@given(st.integers(-(10**40), 10**40), st.integers(0, 20), st.integers(0, 20))
+def test_integers_of_any_length_stay_exact_wherever_they_stand(number: int, before: int, after: int) -> None:
+    found = loads(b" " * before + b'{"a":"' + b"x" * after + b'","b":%d}' % number)
+    assert isinstance(found, dict)
+    assert found["b"] == number
+    assert type(found["b"]) is int
+
+
+@pytest.mark.parametrize(
+    "raw, value",
+    [
+        pytest.param(b"18446744073709551615", 2**64 - 1, id="the largest of 64 bits"),
+        pytest.param(b"18446744073709551616", 2**64, id="one more"),
+        pytest.param(b"-9223372036854775809", -(2**63) - 1, id="negative"),
+        pytest.param(b'"\\ud800"', "\ud800", id="a lone surrogate"),
+        pytest.param(b'"\\ud83d\\ude00"', "😀", id="a pair"),
+        pytest.param(b'{"a":1,"a":2}', {"a": 2}, id="the last of two"),
+        pytest.param(b" [1 , 2] \n", [1, 2], id="white space"),
+        pytest.param(b"1e2", 100.0, id="exponent"),
+        pytest.param(b'"00000000000000000000"', "0" * 20, id="digits in a text"),
+        pytest.param(b"0.12345678901234567890123", 0.12345678901234568, id="a long fraction"),
+    ],
+)
+def test_values(raw: bytes, value: object) -> None:
+    found = loads(raw)
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b" ",
+        b"{",
+        b"[1,]",
+        b"{'a':1}",
+        b"nul",
+        b"NaN",
+        b"-Infinity",
+        b"[Infinity]",
+        b"1e999",
+        b"[-1e999]",
+        b"\xff",
+        b'"\xff"',
+        b"1 2",
+        b"\x00",
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b'"a\nb"',
+        b"01",
+        b"9" * 30 + b"x",
+    ],
+)
+def test_what_is_no_json_is_a_bad_call(raw: bytes) -> None:
+    with pytest.raises(BadCall) as refused:
+        loads(raw)
+    assert refused.value.status == 400
+    assert len(refused.value.message) < 300
+
+
+@pytest.mark.parametrize(
+    "value, raw",
+    [
+        ({"b": 1, "a": [None, True]}, b'{"b":1,"a":[null,true]}'),
+        ("中文 ü", '"中文 ü"'.encode()),
+        ("\ud800", b'"\\ud800"'),
+        (2**70, b"1180591620717411303424"),
+        ({"a": 2**70, "b": "ü"}, b'{"a":1180591620717411303424,"b":"\\u00fc"}'),
+    ],
+)
+def test_what_is_written(value: object, raw: bytes) -> None:
+    assert dumps(value) == raw
+    assert loads(raw) == value
+
+
+def test_a_large_body_takes_no_time() -> None:
+    """Also one that must be read the slow way."""
+    body = {"messages": [{"role": "user", "content": "word " * 20_000} for _ in range(40)]}
+    for extra in ({}, {"id": 10**30}):
+        raw = json.dumps({**body, **extra}).encode()
+        began = time.perf_counter()
+        loads(raw)
+        assert time.perf_counter() - began < 0.5

@@ -1,0 +1,65 @@
+"""Credentials never stand in what is shown, logged or passed on."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from routing.redact import MASK, SHORTEST, Redactor
+
+HIDE = Redactor(["plain-secret", "plain-secret-and-more", "short", "ünï-secret", "a+b(c)[d]", ""])
+
+
+@pytest.mark.parametrize(
+    "text, shown",
+    [
+        pytest.param("bad key plain-secret!", "bad key ***!", id="a known one"),
+        pytest.param("plain-secret-and-more", "***", id="the longer one first"),
+        pytest.param("plain-secretplain-secret", "******", id="twice"),
+        pytest.param("xplain-secretx", "x***x", id="within a word"),
+        pytest.param("in short", "in short", id="too short to be told from words"),
+        pytest.param("the ünï-secret", "the ***", id="beyond ASCII"),
+        pytest.param("a+b(c)[d] aab(c)[d]", "*** aab(c)[d]", id="signs of patterns are plain signs"),
+        pytest.param("Plain-Secret", "Plain-Secret", id="case counts"),
+        pytest.param("sk-ant-api03-AbCdEfGhIjKlMnOp", "***", id="shape: Anthropic, OpenAI"),
+        pytest.param("AIza" + "S" * 35, "***", id="shape: Google"),
+        pytest.param("Bearer gsk_" + "a1" * 15, "Bearer ***", id="shape: Groq"),
+        pytest.param("xai-" + "a1" * 15, "***", id="shape: xAI"),
+        pytest.param("ya29." + "a0_-." * 6, "***", id="shape: Google OAuth"),
+        pytest.param("eyJhbGciOiJIUzI1.eyJzdWIiOiIx.c2lnbmF0", "***", id="shape: JWT"),
+        pytest.param("task-force and risk-averse people", "task-force and risk-averse people", id="no shape"),
+        pytest.param("a lone surrogate \ud800 plain-secret", "a lone surrogate \ud800 ***", id="a lone surrogate"),
+        pytest.param("", "", id="nothing"),
+    ],
+)
+def test_what_is_hidden(text: str, shown: str) -> None:
+    assert HIDE.text(text) == shown
+    raw = text.encode("utf-8", "surrogatepass")
+    assert HIDE.bytes(raw) == shown.encode("utf-8", "surrogatepass")
+
+
+def test_bytes_that_are_no_text_stay() -> None:
+    assert HIDE.bytes(b"\xff\xfe plain-secret \x00") == b"\xff\xfe *** \x00"
+
+
+def test_without_secrets_the_shapes_are_still_seen() -> None:
+    assert Redactor([]).text("plain-secret sk-" + "x" * 20) == "plain-secret ***"
+
+
+@given(st.lists(st.text(min_size=SHORTEST, max_size=20), min_size=1, max_size=4), st.lists(st.text(max_size=10), min_size=1))
+def test_no_secret_is_left_wherever_it_stands(secrets: list[str], between: list[str]) -> None:
+    hide = Redactor(secrets)
+    text = secrets[0].join([*between, ""])
+    shown = hide.text(text)
+    assert not any(secret in shown for secret in secrets if MASK not in secret and not set(secret) <= set(MASK))
+    assert hide.text("*") == "*"
+
+
+def test_a_large_text_takes_no_time() -> None:
+    text = b"sk-" * 100_000 + b"AIza" * 100_000 + b"eyJ" * 100_000 + b"a" * 1_000_000
+    began = time.perf_counter()
+    HIDE.bytes(text)
+    assert time.perf_counter() - began < 1.0

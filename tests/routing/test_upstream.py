@@ -1,0 +1,240 @@
+"""A call's request as it goes to one target: address, path, headers, body, and who may have the caller's credential."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from routing.dialects.calls import read_call
+from routing.errors import ConfigError
+from routing.headers import MASK
+from routing.router.registry import ORIGIN, Key, Model, Provider, Url
+from routing.upstream import NoCommonDialect, Received, Request, goes_home, speaks, write
+from routing.values import Dialect, Target
+from tests.routing.house import HOSTS, House
+
+CHAT = Dialect.CHAT
+HOME = Provider(ORIGIN, None, {}, (Key("client", 1),), {}, auth="client")
+
+
+def provider(*dialects: Dialect, host: str = "glm.example", port: int = 443, path: str = "/v1", **changes: object) -> Provider:
+    return Provider(
+        id="glm",
+        dialect=dialects[0] if dialects else CHAT,
+        endpoints={dialect: Url("https", host, port, path) for dialect in dialects},
+        keys=(Key("key1", 1, "sk-glm-key1-secret"), Key("none", 2, "")),
+        models={"m": Model("m")},
+        **changes,  # type: ignore[arg-type]
+    )
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
+
+
+BODIES: dict[Dialect, tuple[str, dict[str, object]]] = {
+    Dialect.MESSAGES: ("/v1/messages", {"model": "c", "messages": [{"role": "user", "content": "hi"}]}),
+    Dialect.CHAT: ("/v1/chat/completions", {"model": "c", "messages": [{"role": "user", "content": "hi"}]}),
+    Dialect.RESPONSES: ("/v1/responses", {"model": "c", "input": "hi"}),
+    Dialect.GEMINI: ("/v1beta/models/c:generateContent", {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}),
+}
+DIALECTS = pytest.mark.parametrize("dialect", list(Dialect))
+
+
+def received(house: House, dialect: Dialect, path: str = "", host: str = "", **headers: str) -> Received:
+    usual, body = BODIES[dialect]
+    fields = tuple((name.replace("_", "-"), value) for name, value in headers.items())
+    return house.received(path or usual, body, host=host or HOSTS[dialect], headers=fields)
+
+
+def asked(found: Received, at: Provider, key: str = "key1", model: str = "m") -> Request:
+    return write(found, read_call(found.body, found.endpoint), at, Target(at.id, key, model))
+
+
+# --- addresses and paths ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "dialect, base, path",
+    [
+        (Dialect.MESSAGES, "", "/v1/messages"),
+        (Dialect.MESSAGES, "/api/anthropic", "/api/anthropic/v1/messages"),
+        (Dialect.CHAT, "/api/paas/v4", "/api/paas/v4/chat/completions"),
+        (Dialect.RESPONSES, "/v1", "/v1/responses"),
+        (Dialect.GEMINI, "", "/v1beta/models/m:generateContent"),
+    ],
+)
+def test_the_providers_own_path(house: House, dialect: Dialect, base: str, path: str) -> None:
+    request = asked(received(house, dialect), provider(dialect, port=8443, path=base))
+    assert (request.scheme, request.host, request.port, request.path) == ("https", "glm.example", 8443, path)
+    if dialect is not Dialect.GEMINI:
+        assert json.loads(request.body)["model"] == "m"
+
+
+def test_of_the_query_only_beta_goes_on(house: House) -> None:
+    found = received(house, Dialect.MESSAGES, "/v1/messages?beta=true&key=***&x=1")
+    assert asked(found, provider(Dialect.MESSAGES)).path == "/v1/messages?beta=true"
+
+
+@DIALECTS
+def test_at_home_path_and_query_stay_as_they_are(house: House, dialect: Dialect) -> None:
+    path = f"{BODIES[dialect][0]}?x=%20a&key=***"
+    found = received(house, dialect, path)
+    request = asked(found, HOME, "client", "c")
+    assert (request.scheme, request.host, request.port, request.path) == ("https", HOSTS[dialect], 443, path)
+    assert request.body is found.wire_body
+
+
+def test_another_model_at_home_keeps_the_credential_in_the_query(house: House) -> None:
+    """Google's clients may put their key there: it joins again on the wire where the mask stands."""
+    found = received(house, Dialect.GEMINI, "/v1beta/models/c:streamGenerateContent?alt=sse&key=***&x=1")
+    request = asked(found, HOME, "client", "gemini/2.5 pro")
+    assert request.path == "/v1beta/models/gemini%2F2.5%20pro:streamGenerateContent?alt=sse&key=***&x=1"
+    assert request.client_credential
+
+
+def test_another_model_at_home_in_the_body(house: House) -> None:
+    request = asked(received(house, Dialect.CHAT, content_encoding="zstd"), HOME, "client", "other")
+    assert json.loads(request.body)["model"] == "other"
+    assert request.path == "/v1/chat/completions"
+    assert "content-encoding" not in dict(request.headers.shown)
+
+
+def test_codes_are_kept_with_the_bytes_they_belong_to(house: House) -> None:
+    found = received(house, Dialect.CHAT, content_encoding="zstd")
+    assert dict(asked(found, HOME, "client", "").headers.shown)["content-encoding"] == "zstd"
+    assert "content-encoding" not in dict(asked(found, provider(CHAT)).headers.shown)
+
+
+# --- who speaks what ---------------------------------------------------------------------------------------------------------
+
+
+@DIALECTS
+def test_origin_speaks_everything_and_others_what_they_declare(house: House, dialect: Dialect) -> None:
+    found = received(house, dialect)
+    assert speaks(HOME, found)
+    assert speaks(provider(dialect), found)
+    assert not speaks(provider(*(other for other in Dialect if other is not dialect)), found)
+
+
+ENVELOPE = "/v1internal:generateContent"
+
+
+@pytest.mark.parametrize(
+    "path, base, spoken",
+    [
+        (ENVELOPE, "/v1internal", True),
+        (ENVELOPE, "/v1internal/", True),
+        (ENVELOPE, "", False),
+        ("", "/v1internal", False),
+        ("", "", True),
+    ],
+)
+def test_code_assist_is_a_form_of_its_own(house: House, path: str, base: str, spoken: bool) -> None:
+    body = {"model": "c", "request": BODIES[Dialect.GEMINI][1]}
+    found = house.received(path, body, host="cloudcode-pa.googleapis.com") if path else received(house, Dialect.GEMINI)
+    at = provider(Dialect.GEMINI, path=base)
+    assert speaks(at, found) is spoken
+    if not spoken and path:
+        with pytest.raises(NoCommonDialect, match="gemini-chat in its Code Assist form"):
+            asked(found, at)
+
+
+@DIALECTS
+def test_no_common_dialect_says_what_to_do(house: House, dialect: Dialect) -> None:
+    spoken = [other for other in Dialect if other is not dialect][:2]
+    with pytest.raises(NoCommonDialect) as refused:
+        asked(received(house, dialect), provider(*spoken))
+    error = refused.value
+    assert (error.code, error.status) == ("DIALECT_NOT_SUPPORTED", 400)
+    assert error.message == (
+        f"Provider glm speaks {spoken[0]}, {spoken[1]}, but this tool speaks {dialect}. If the provider offers that too, add its "
+        f"address as virtualrouter.providers.glm.endpoints.{dialect}; else choose a provider that speaks {dialect}."
+    )
+    assert error.details == {"provider": "glm", "dialect": str(dialect)}
+
+
+def test_a_provider_that_speaks_nothing(house: House) -> None:
+    with pytest.raises(NoCommonDialect, match="speaks nothing that is configured"):
+        asked(received(house, CHAT), provider())
+
+
+# --- whose credential -----------------------------------------------------------------------------------------------------------
+
+
+@DIALECTS
+def test_our_key_stands_only_on_the_wire(house: House, dialect: Dialect) -> None:
+    found = received(house, dialect, authorization=MASK, x_api_key=MASK, cookie=MASK)
+    request = asked(found, provider(dialect, headers={"x-extra": "sk-extra-secret"}))
+    assert not request.client_credential
+    assert "secret" not in repr(request.headers.shown) + request.path
+    assert MASK not in repr(request.headers)
+    assert [value.removeprefix("Bearer ") for _, value in request.headers.secret] == ["sk-glm-key1-secret", "sk-extra-secret"]
+
+
+@pytest.mark.parametrize("key", ["none", "", "gone"])
+def test_a_provider_without_a_credential_gets_none(house: House, key: str) -> None:
+    assert asked(received(house, CHAT), provider(CHAT), key).headers.secret == ()
+
+
+@pytest.mark.parametrize(
+    "host, port, home",
+    [("api.openai.com", 443, True), ("API.OpenAI.com", 443, True), ("api.openai.com", 8443, False), ("openai.com", 443, False)],
+)
+def test_home_is_where_the_client_was_going(house: House, host: str, port: int, home: bool) -> None:
+    """Another port is another server: on this machine nearly always."""
+    found = received(house, CHAT, host=host)
+    at = provider(CHAT, host="api.openai.com", port=port)
+    assert goes_home(at, found) is home
+    assert goes_home(HOME, found)
+
+
+def test_home_is_not_reached_in_the_clear(house: House) -> None:
+    found = received(house, CHAT)
+    at = provider(CHAT)
+    plain = Provider("p", CHAT, {CHAT: Url("http", HOSTS[CHAT], 443)}, (), {}, auth="client")
+    assert not goes_home(plain, found)
+    assert not goes_home(at, found)
+
+
+@DIALECTS
+def test_auth_client_forwards_the_callers_own_to_its_own_host_alone(house: House, dialect: Dialect) -> None:
+    found = received(house, dialect, authorization=MASK, x_own="1", x_routecodex_session="s")
+    own = provider(dialect, host=HOSTS[dialect], auth="client")
+    request = asked(found, own)
+    assert request.client_credential
+    assert request.headers.secret == ()
+    shown = dict(request.headers.shown)
+    assert shown["authorization"] == MASK
+    assert shown["x-own"] == "1"
+    assert "x-routecodex-session" not in shown
+    with pytest.raises(ConfigError) as refused:
+        asked(found, provider(dialect, host="elsewhere.example", auth="client"))
+    assert "serves only calls to elsewhere.example" in refused.value.message
+    assert "virtualrouter.providers.glm.auth" in refused.value.message
+
+
+def test_what_identifies_the_caller_stays_behind_abroad(house: House) -> None:
+    body = {
+        "model": "c",
+        "metadata": {"user_id": "user_1_session_2"},
+        "messages": [{"role": "user", "content": "hi"}],
+    }
+    found = house.received("/v1/messages", body, host="api.anthropic.com")
+    abroad = asked(found, provider(Dialect.MESSAGES))
+    assert b"user_1_session_2" not in abroad.body
+    at_home = asked(found, provider(Dialect.MESSAGES, host="api.anthropic.com"))
+    assert b"user_1_session_2" in at_home.body
+
+
+def test_ids_that_the_target_made_itself_go_back_to_it(house: House) -> None:
+    body = {"model": "c", "input": "hi", "previous_response_id": "resp_1"}
+    found = house.received("/v1/responses", body, host="api.openai.com")
+    call = read_call(found.body, found.endpoint)
+    at = provider(Dialect.RESPONSES)
+    target = Target("glm", "key1", "m")
+    assert b"resp_1" not in write(found, call, at, target).body
+    assert b"resp_1" in write(found, call, at, target, own=("resp_1",)).body

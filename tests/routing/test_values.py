@@ -1,0 +1,51 @@
+"""The values everybody passes around."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from routing import values
+from routing.values import Call, Dialect, Endpoint, Kind, Media, Message, Target, Text, ToolResult
+
+
+@pytest.mark.parametrize(
+    "target, text, group",
+    [
+        (Target("glm", "key1", "glm-4.7"), "glm.key1.glm-4.7", ("glm", "glm-4.7")),
+        (Target("origin", "client", ""), "origin.client", ("origin", "")),
+        (Target("local", "", "m"), "local.m", ("local", "m")),
+    ],
+)
+def test_a_target_says_where(target: Target, text: str, group: tuple[str, str]) -> None:
+    assert str(target) == text
+    assert target.group == group
+
+
+def test_a_messages_text_is_its_text_parts() -> None:
+    message = Message("user", [Text("a", 0), Media("image", 1), ToolResult("id", "result", 2), Text("b", 3)], 0)
+    assert message.text == "a\nb"
+    assert Message("user", [], 0).text == ""
+
+
+def test_words_of_the_wire_are_words() -> None:
+    """They stand in error texts, file names and JSON as they are."""
+    assert f"{Dialect.CHAT} {Kind.MAIN}" == "openai-chat main"
+    assert json.dumps({Dialect.GEMINI: Kind.SIDE}) == '{"gemini-chat": "side"}'
+    assert [str(dialect) for dialect in Dialect] == ["anthropic-messages", "openai-chat", "openai-responses", "gemini-chat"]
+
+
+def test_a_call_that_nobody_changed_says_so() -> None:
+    call = Call(Endpoint(Dialect.CHAT), b"{}", {}, "m", False, [])
+    assert call.changed is False
+    assert (call.tools, call.structured, call.previous_id) == ((), False, None)
+
+
+def test_what_is_passed_around_has_slots_and_what_is_shared_is_frozen() -> None:
+    kinds = [kind for kind in vars(values).values() if dataclasses.is_dataclass(kind)]
+    assert len(kinds) > 10
+    changeable = {kind.__name__ for kind in kinds if not kind.__dataclass_params__.frozen}  # type: ignore[union-attr]
+    assert changeable == {"Text", "Media", "Thinking", "ToolCall", "ToolResult", "Other", "Message", "Call"}
+    assert all("__slots__" in vars(kind) for kind in kinds)
