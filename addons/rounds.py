@@ -15,7 +15,7 @@ from mitmproxy.addons import clientplayback
 from mitmproxy.addons.clientplayback import ReplayHandler
 from mitmproxy.options import Options
 from mitmproxy.proxy import commands
-from relay import Relay, Wire
+from relay import SHOWN_BYTES, Relay, Wire
 
 
 class Listener(Protocol):
@@ -39,17 +39,24 @@ class Round(ReplayHandler):
         self.listener = listener
         self.drained = drained
         self.cancelled = False
+        self.shown = bytearray()
 
     def hear(self, response: http.Response) -> Callable[[bytes], list[bytes]]:
-        """The head has come; the filter for what follows. It keeps nothing for the flow itself."""
+        """The head has come; the filter for what follows."""
         self.listener.head(response)
 
         def listen(chunk: bytes) -> list[bytes]:
             if chunk:
+                self.shown += chunk[: max(0, SHOWN_BYTES - len(self.shown))]
                 self.listener.data(chunk)
             return []  # never b"": mitmproxy would write that as the last chunk
 
         return listen
+
+    def end(self, response: http.Response | None) -> None:
+        if response is not None:
+            response.data.content = bytes(self.shown)  # for mitmweb; nobody else reads it
+        self.listener.end()
 
     def cancel(self) -> None:
         """Stop at once: nothing more is sent, nothing more is heard."""

@@ -220,7 +220,7 @@ class RouteCodex:
     @guarded
     def response(self, flow: http.HTTPFlow) -> None:
         if (later := self.relay.rounds.get(flow.id)) is not None:
-            later.listener.end()
+            later.end(flow.response)
 
     @guarded
     def error(self, flow: http.HTTPFlow) -> None:

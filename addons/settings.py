@@ -23,7 +23,7 @@ from routing.stop_message.plugin import StopMessagePlugin
 from routing.turn.hidden_store import HiddenStore
 from routing.turn.loading import load_plugins
 from routing.turn.plan import Clocks
-from routing.turn.plugins import Plugin
+from routing.turn.plugins import Plugin, TurnInfo
 
 logger = logging.getLogger("routecodex")
 
@@ -125,7 +125,12 @@ class Settings:
 
     def _new_desk(self, store: FileStore, hidden: HiddenStore | None) -> Desk:
         note = self.journal.note
-        stop = StopMessagePlugin(store, self.config.stop, self.probe, lambda turn, line: note(f"{turn.id[:8]}: {line}"))
+
+        def tell(turn: TurnInfo, line: str) -> None:
+            turn.notes.append(line)
+            note(f"{turn.id[:8]}: {line}")
+
+        stop = StopMessagePlugin(store, self.config.stop, self.probe, tell)
         return Desk(
             self.config,
             store,

@@ -261,7 +261,7 @@ class CarriedTurn:
             await self.relay.poke(self.flow)
             return
         flow = new_flow(self.flow, request)
-        flows.mark(flow, f"{self.round_name} of {self.plan.received.id[:8]} · {self.plan.comment}", self.plan.target)
+        flows.mark(flow, f"{self.round_name} of {self.plan.received.id[:8]} · {self._comment}", self.plan.target)
         self.plan.note(f"{self.round_name} -> {self.plan.comment}")
         self.decode = None
         later = LaterRound(self)
@@ -277,6 +277,12 @@ class CarriedTurn:
             if self.turn.state in (State.ASKING, State.PEEKING, State.FAILING, State.FLOWING):
                 self.hear_broke(later, "the round ended without a word")
             await self.relay.poke(self.flow)
+
+    @property
+    def _comment(self) -> str:
+        """The decision, and what plugins want people to read."""
+        notes = self.company.life.turn.notes if self.company is not None else []
+        return " · ".join([self.plan.comment, *notes[-1:]])
 
     async def _drained(self) -> None:
         await self.relay.poke(self.flow)
@@ -322,6 +328,8 @@ class CarriedTurn:
     def _close(self) -> None:
         if not self.closed:
             self.closed = True
+            if self.company is not None:
+                self.flow.comment = f"{self.turn.rounds} rounds · {self._comment}"
             if self.timer is not None:
                 self.timer.cancel()
             self.plan.over()

@@ -17,6 +17,7 @@ from itertools import groupby
 from typing import NamedTuple, Protocol
 
 from routing.dialects.calls import read_call
+from routing.dialects.calls.growing import with_messages
 from routing.dialects.calls.replacing import Swap, raw_items, replace_items, view_of
 from routing.dialects.calls.restoring import as_client_sends, join_results
 from routing.dialects.calls.same import canonical
@@ -25,7 +26,7 @@ from routing.sessions.typed import Typed, typed_messages
 from routing.tags.scan import strip
 from routing.tags.typed_tags import is_bare
 from routing.turn.said import Said
-from routing.values import Call, Dialect, JsonObject, Message, Text, ToolCall
+from routing.values import Call, Dialect, JsonObject, Message, Text, ToolCall, ToolResult
 
 
 class Key(NamedTuple):
@@ -74,19 +75,24 @@ def hidden_in(
     What comes behind the model's last word (a message that it did not answer) is left out.
     """
     dialect = call.endpoint.dialect
-    rounds = list(items)
-    while rounds and view_of(dialect, 0, rounds[-1]).role != "assistant":
-        rounds.pop()
-    if not rounds or (rounds == list(shown.native) and not results):
-        return None
-    answer = _answer(dialect, (view_of(dialect, place, item) for place, item in enumerate(shown.native)))
-    if not answer:
-        return None
     sent = read_call(call.raw, call.endpoint)
     typed = typed_messages(sent)
+    answer = _answer(dialect, (view_of(dialect, place, item) for place, item in enumerate(shown.native)))
     key = Key(answer, _typed(typed[-1]) if typed else "")
     ordinal = sum(1 for _ in _places(sent, typed, (key,)))
+    rounds = _as_sent(sent, items)
+    while rounds and view_of(dialect, 0, rounds[-1]).role != "assistant":
+        rounds.pop()
+    if not answer or not rounds or (rounds == _as_sent(sent, shown.native) and not results):
+        return None
     return Hidden(dialect, key, ordinal, tuple(rounds), tuple(results), tuple(id for id in ids if id))
+
+
+def _as_sent(call: Call, items: Sequence[JsonObject]) -> list[JsonObject]:
+    """The items in the form in which a call that grows by them is sent. (The call itself gives up its history for it.)"""
+    replace_items(call, [Swap(0, len(call.messages), ())])
+    call.body.pop("conversation", None)
+    return raw_items(with_messages(call, items))
 
 
 def put_back(call: Call, entries: Sequence[Hidden], typed: Sequence[Typed] | None = None) -> int:
@@ -175,14 +181,30 @@ def _swaps(call: Call, entry: Hidden, raw: Sequence[JsonObject], place: _Place) 
 
 
 def _follow_last_round(call: Call, entries: Sequence[Hidden], swaps: list[Swap]) -> int:
-    """Responses: the client follows the answer it knows; the provider's own history goes on behind the last round."""
-    entry = next((entry for entry in reversed(entries) if call.previous_id and call.previous_id in entry.ids), None)
+    """Responses: where the provider keeps the history, the call goes on behind the last round and brings our results as well."""
+    if call.previous_id is None and "conversation" not in call.body:
+        return 0
+    entry = next((entry for entry in reversed(entries) if call.previous_id in entry.ids or _is_answered(call, entry)), None)
     if entry is None:
         return 0
-    if call.previous_id != entry.ids[-1]:
+    if call.previous_id in entry.ids[:-1]:
         call.previous_id = entry.ids[-1]
         call.body["previous_response_id"] = call.previous_id
         call.changed = True
+    elif not entry.results:
+        return 0
     if entry.results:
         swaps.append(Swap(0, 0, entry.results))
     return 1
+
+
+def _is_answered(call: Call, entry: Hidden) -> bool:
+    """The call brings results of the client's calls that stood beside ours, and not the calls themselves."""
+    views = (view_of(entry.dialect, place, item) for place, item in enumerate(entry.items))
+    open_calls = _call_ids(views) - _call_ids(call.messages)
+    brought = (part.id for message in call.messages for part in message.parts if isinstance(part, ToolResult))
+    return bool(entry.results) and any(id in open_calls for id in brought)
+
+
+def _call_ids(views: Iterable[Message]) -> set[str]:
+    return {part.id for view in views for part in view.parts if isinstance(part, ToolCall)}

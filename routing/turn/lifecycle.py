@@ -87,12 +87,7 @@ class Lifecycle:
     async def start(self) -> None:
         with self._stage():
             for plugin in self._hooked["on_turn_start"]:
-                clean_up = await self._run(plugin, "on_turn_start", partial(plugin.on_turn_start, self.turn))
-                if clean_up is None:
-                    continue
-                if not callable(clean_up):
-                    raise self._fault(plugin, "on_turn_start", TypeError("a clean-up is called"))
-                self._clean_ups.append((plugin, clean_up))
+                await self._run(plugin, "on_turn_start", partial(self._begin, plugin))
             self._started = True
 
     async def before_request(self, call: Call, *, id: str = "") -> Call:
@@ -225,7 +220,7 @@ class Lifecycle:
                 suffix=suffix,
             )
 
-        chunk = self._listening.last_choice_chunk() if self._listening is not None else None
+        chunk = self._listening.last_choice_chunk if self._listening is not None else lambda: None
         after = AfterRequest(gathering.said, chunk, take, earlier)
         await self._run(plugin, "on_after_request", partial(plugin.on_after_request, self.turn, after))
 
@@ -283,9 +278,21 @@ class Lifecycle:
             task.cancel()
         return task
 
+    async def _begin(self, plugin: Plugin) -> None:
+        """Nobody may be waiting any more when the clean-up comes; it counts all the same."""
+        clean_up = await plugin.on_turn_start(self.turn)
+        if clean_up is None:
+            return
+        if not callable(clean_up):
+            raise TypeError("a clean-up is called")
+        self._clean_ups.append((plugin, clean_up))
+        if self._cleaned:
+            await self._clean()
+
     async def _clean(self) -> list[Exception]:
         errors: list[Exception] = []
-        for plugin, clean_up in reversed(self._clean_ups):
+        while self._clean_ups:
+            plugin, clean_up = self._clean_ups.pop()
             try:
                 await self._run(plugin, "a clean-up", partial(_called, clean_up), to_the_end=True)
             except Exception as error:

@@ -15,6 +15,8 @@ from routing.values import Dialect, JsonObject
 
 _RECENT = 8
 """So many of the last events are kept: usage and `[DONE]` stand behind the last choice."""
+_TAIL_BYTES = 128 << 10
+"""So much of a stream is kept where nobody listens: its last events are read when somebody asks."""
 
 
 class Listening:
@@ -26,26 +28,31 @@ class Listening:
         self._turn = turn
         self._listeners = list(listeners)
         self._blame = blame
-        self._events = events_for(turn.call.endpoint.json_array)
+        json_array = turn.call.endpoint.json_array
+        self._events = events_for(json_array) if listeners or json_array else None
+        self._tail = bytearray()
         self._recent: deque[bytes] = deque(maxlen=_RECENT)
         self._so_far = SoFar(turn.dialect)
 
     def feed(self, chunk: bytes) -> None:
-        try:
-            events = self._events.feed(chunk)
-        except BadAnswer:  # whoever writes the client's answer hears of it, too
+        if self._events is not None:
+            self._hear(_read(self._events.feed, chunk))
             return
-        self._hear(events)
+        self._tail += chunk
+        if len(self._tail) > 2 * _TAIL_BYTES:
+            del self._tail[:-_TAIL_BYTES]
 
     def close(self) -> None:
         """A provider may leave away the blank line behind its last event."""
-        try:
-            events = self._events.close()
-        except BadAnswer:
-            return
-        self._hear(events)
+        if self._events is not None:
+            self._hear(_read(self._events.close))
 
     def last_choice_chunk(self) -> JsonObject | None:
+        if self._tail:
+            events = events_for()
+            # what was cut off in front has no `data:` any more
+            self._hear([*_read(events.feed, bytes(self._tail)), *_read(events.close)])
+            self._tail.clear()
         for data in reversed(self._recent):
             chunk = read_object(data)
             if chunk is not None and (self._turn.dialect is not Dialect.CHAT or list_of(chunk.get("choices"))):
@@ -68,3 +75,10 @@ class Listening:
             except (Exception, SystemExit) as error:
                 self._blame(plugin, "on_stream_data", error)
                 self._listeners.remove(plugin)
+
+
+def _read(read: Callable[..., list[Event]], *chunk: bytes) -> list[Event]:
+    try:
+        return read(*chunk)
+    except BadAnswer:  # whoever writes the client's answer hears of it, too
+        return []

@@ -84,6 +84,8 @@ class TurnInfo:
     """Everything the turn brought forth, `prevent_default` or not."""
     history: list[list[Appended]] = field(default_factory=list)
     """For each round: its answer, and what goes along behind it."""
+    notes: list[str] = field(default_factory=list)
+    """What plugins want people to read: the newest stands in the comment of the turn's flows."""
     began: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -148,19 +150,23 @@ class AfterRequest:
     def __init__(
         self,
         said: Said,
-        last_choice_chunk: JsonObject | None,
+        last_choice_chunk: Callable[[], JsonObject | None],
         take: Callable[[Sequence[Appendable], bool, int, bool, str | None], None],
         earlier: Callable[[], Awaitable[bool]],
     ) -> None:
         self.said = said
-        self.last_choice_chunk = last_choice_chunk
-        """The last event that carried a part of the answer; None where the answer was not streamed."""
+        self._last_choice_chunk = last_choice_chunk
         self._take = take
         self._earlier = earlier
 
     @property
     def current_message(self) -> Said:
         return self.said
+
+    @property
+    def last_choice_chunk(self) -> JsonObject | None:
+        """The last event that carried a part of the answer; None where the answer was not streamed."""
+        return self._last_choice_chunk()
 
     def append_message(
         self,

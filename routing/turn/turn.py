@@ -10,14 +10,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
 
 from routing.dialects import answers
 from routing.dialects.merging import Merger
-from routing.dialects.sse import ArrayItems, Event, Events
 from routing.errors import RouteCodexError
 from routing.turn.actions import (
     Abandon,
@@ -36,14 +33,11 @@ from routing.turn.actions import (
     Refusal,
     Refuse,
 )
+from routing.turn.peek import Begun, Peek, Verdict
 from routing.turn.said import Said
 from routing.turn.terminal import Passage
 from routing.values import Endpoint, Headers, ProviderError, Usage
 
-HELD_BYTES = 1 << 20
-"""A stream that has said this much without content is content all the same."""
-WHOLE_BYTES = 64 << 10
-"""A whole JSON answer larger than this is no error envelope."""
 ERROR_BYTES = 256 << 10
 """How much of a provider's error is read."""
 EDGE_BYTES = 8 << 10
@@ -91,7 +85,7 @@ class Turn:
     _held: bytearray = field(default_factory=bytearray)
     _first: bytes = b""
     _edge: bytearray = field(default_factory=bytearray)
-    _reader: Events | ArrayItems | None = None
+    _peek: Peek | None = None
     _end: bytes | None = None
     """What closes the answer, held back."""
     _passage: Passage | None = None
@@ -108,7 +102,6 @@ class Turn:
             return
         self.state, self.heard = State.ASKING, now
         self._held.clear()
-        self._reader = None
 
     def head(self, status: int, headers: Headers, now: float) -> None:
         if self.state is not State.ASKING:
@@ -116,6 +109,7 @@ class Turn:
         self.heard = now
         self._raw_headers = headers
         self.state = State.PEEKING if 200 <= status < 300 else State.FAILING
+        self._peek = Peek(self.endpoint, stream=self.stream, merged=self.merger is not None)
         self._head = self.planner.head(status, headers)
 
     def data(self, chunk: bytes, now: float) -> None:
@@ -123,12 +117,8 @@ class Turn:
         match self.state:
             case State.FLOWING:
                 self._forward(chunk, now)
-            case State.PEEKING if self.stream:
-                self._peek(chunk, now)
-            case State.PEEKING:
-                self._held += chunk
-                if self.merger is None and len(self._held) > WHOLE_BYTES:
-                    self._commit(now)
+            case State.PEEKING if self._peek is not None:
+                self._judge(self._peek.feed(chunk), now)
             case State.FAILING if len(self._held) < ERROR_BYTES:
                 self._held += chunk
             case _:
@@ -139,8 +129,8 @@ class Turn:
         match self.state:
             case State.FLOWING:
                 self._complete(_CUT, now)
-            case State.PEEKING:
-                self._end_unbegun(now)
+            case State.PEEKING if self._peek is not None:
+                self._judge(self._peek.end(), now)
             case State.FAILING:
                 self._fail_with_body(now)
             case State.ASKING:
@@ -224,66 +214,34 @@ class Turn:
 
     # What follows from it
 
-    def _peek(self, chunk: bytes, now: float) -> None:
-        if self._reader is None:
-            self._reader = answers.events_for(self.endpoint.json_array)
-        self._held += chunk
-        self._judge(partial(self._reader.feed, chunk), now)
-        if self.state is State.PEEKING and len(self._held) > HELD_BYTES:
-            self._commit(now)
+    def _judge(self, verdict: Verdict, now: float) -> None:
+        match verdict:
+            case ProviderError():
+                self._fail(Failed(verdict), now)
+            case Begun():
+                self._commit(verdict, now)
+                if verdict.ended and self.state is State.FLOWING:
+                    self._complete(_CUT, now)
 
-    def _judge(self, read: Callable[[], list[Event]], now: float) -> None:
-        """An error may still be replaced; content may not."""
-        dialect = self.endpoint.dialect
-        try:
-            found = read()
-        except RouteCodexError as error:
-            self._fail(Failed(ProviderError(502, error.message, network=True)), now)
-            return
-        for event in found:
-            if not event.data:
-                continue
-            if (error_event := answers.error_in(dialect, event.data)) is not None:
-                self._fail(Failed(error_event), now)
-                return
-            if answers.is_content(dialect, event.data):
-                self._commit(now)
-                return
-
-    def _end_unbegun(self, now: float) -> None:
-        """The round is over and nothing of it has left."""
-        if self._reader is not None:
-            self._judge(self._reader.close, now)
-            if self.state is State.FLOWING:
-                self._complete(_CUT, now)
-            if self.state is not State.PEEKING:
-                return
-        held, dialect = bytes(self._held), self.endpoint.dialect
-        if (error := answers.error_in(dialect, held)) is not None:
-            self._fail(Failed(error), now)
-        elif not self.stream or (answers.is_content(dialect, held) and not self.opened and self.merger is None):
-            self._commit(now, whole=True)
-            self._complete("", now)
-        else:
-            self._fail(Failed(ProviderError(502, "The provider's stream ended before it began.", network=True)), now)
-
-    def _commit(self, now: float, *, whole: bool = False) -> None:
-        """The first content: from here on this round is the answer. `whole`: it is one JSON document, complete."""
-        held = bytes(self._held)
-        self._first = held[:EDGE_BYTES]
+    def _commit(self, begun: Begun, now: float) -> None:
+        """The first content: from here on this round is the answer, or goes on with it."""
+        self._first = begun.held[:EDGE_BYTES]
         self.planner.answered(self._first, now)
         self.state = State.FLOWING
         self.rounds += 1
-        self._reader = None
-        self._held.clear()
+        self._peek = None
         self._edge.clear()
+        if begun.converted and self._head is not None:
+            kept = (pair for pair in self._head.headers if pair[0].lower() != "content-type")
+            form = answers.headers_for(self.stream, self.endpoint.json_array)
+            self._head = Head(self._head.status, (*kept, *form.items()))
         if self.merger is not None:
             self.merger.begin_round()
         else:
-            self._passage = Passage(self.endpoint) if self.stream and not whole else None
+            self._passage = Passage(self.endpoint) if self.stream else None
         if self.stream or self.merger is None:
             self._open()
-        self._forward(held, now)
+        self._forward(begun.held, now)
 
     def _forward(self, chunk: bytes, now: float) -> None:
         self._keep_edge(chunk)

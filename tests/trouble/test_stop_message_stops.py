@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -167,9 +168,12 @@ def test_s5_killed_anywhere_the_total_stays_within_n(tmp_path: Path) -> None:
 
 
 def test_s5_processes_and_threads_share_one_count(tmp_path: Path) -> None:
-    most = 30
+    most = 200
     FileStore(tmp_path / "s").update(KEY, lambda state: state.with_(stop=StopMessage("go", most), obeyed="0:x"))
     processes = [start(tmp_path) for _ in range(2)]
+    deadline = time.monotonic() + 30
+    while not sent_in(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.001)
     store, sent = FileStore(tmp_path / "s"), []
     threads = [threading.Thread(target=lambda: sent.append(take_turn(store))) for _ in range(3)]
     for thread in threads:
@@ -177,5 +181,7 @@ def test_s5_processes_and_threads_share_one_count(tmp_path: Path) -> None:
     for thread in threads:
         thread.join(60)
     assert [process.wait(60) for process in processes] == [0, 0]
+    assert sent_in(tmp_path) > 0
+    assert sum(sent) > 0
     assert sent_in(tmp_path) + sum(sent) == most
     assert FileStore(tmp_path / "s").load(KEY).stop is None

@@ -1,8 +1,8 @@
 """OpenAI's Responses: a call that grows.
 
 1. An input that is one text becomes a list.
-2. `previous_response_id` stays: the input then holds what followed that answer, and goes on with our rounds. So it does not matter
-   whether a provider stored them, and every call of a turn follows the same answer.
+2. `previous_response_id` stays: the input then holds what followed that answer, and goes on with our rounds. So it does not
+   matter whether a provider stored them, and every call of a turn follows the same answer.
 3. A `conversation` is kept by the provider, which adds each call's input and output by itself: a call that goes on in one brings
    only what comes behind the model's last words.
 """
@@ -29,7 +29,8 @@ def write_results(results: Sequence[tuple[ToolCall, str, bool]]) -> tuple[JsonOb
 
 
 def with_messages(call: Call, items: Sequence[JsonObject]) -> Call:
-    old, views = _items(call), list(call.messages)
+    old = raw_items(call) if call.body.get("input") is not None else []
+    views = list(call.messages)
     new = [item for item in items if not _is_empty(item)]
     if call.body.get("conversation") is not None:
         said = [place for place, item in enumerate(new) if view_of(Dialect.RESPONSES, place, item).role == "assistant"]
@@ -44,12 +45,6 @@ def with_tool(call: Call, name: str, description: str, schema: JsonObject, *, st
     tool: JsonObject = {"type": "function", "name": name, "description": description, "parameters": schema, "strict": strict}
     body = _with_carried(call, tool) or {**call.body, "tools": [*list_in(call.body, "tools"), tool]}
     return replace(call, body=body, tools=(*call.tools, name), changed=True)
-
-
-def _items(call: Call) -> list[JsonObject]:
-    if isinstance(text := call.body.get("input"), str):
-        return [write_user(text)]
-    return raw_items(call) if call.body.get("input") is not None else []
 
 
 def _with_carried(call: Call, tool: JsonObject) -> JsonObject | None:

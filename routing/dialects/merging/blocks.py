@@ -80,7 +80,7 @@ class Round:
     """From its message_start."""
     ending: JsonObject = field(default_factory=dict)
     """Its message_delta."""
-    end: list[bytes] = field(default_factory=list)
+    end: bytearray = field(default_factory=bytearray)
     """The bytes of what ends it, and of everything behind."""
     stop: bytes = b""
     """The bytes of its message_stop."""

@@ -234,7 +234,8 @@ def as_history(message: JsonObject) -> tuple[JsonObject, ...]:
         return ()
     if isinstance(audio := kept.get("audio"), dict):
         kept["audio"] = {"id": audio.get("id")}
-    return ({**kept, "role": "assistant", "content": message.get("content")},)
+    content = message.get("content")
+    return ({**kept, "role": "assistant", "content": content if isinstance(content, str | list) else None},)
 
 
 # --- several rounds -------------------------------------------------------------------------------------------------------

@@ -18,6 +18,8 @@ from routing.values import Dialect, JsonObject, ProviderError, ToolCall, Usage
 BLANK_LINE = "\n\n"
 """Stands in front of the first visible text of a later round."""
 BOM = b"\xef\xbb\xbf"
+WHOLE_BYTES = 64 << 20
+"""A whole JSON answer larger than this is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +121,13 @@ class Collected(ABC):
         self._raw.clear()
 
     def feed(self, chunk: bytes) -> bytes:
-        self._raw += chunk
+        if len(self._raw) <= WHOLE_BYTES:
+            self._raw += chunk
         return b""
 
     def end_round(self) -> Said:
+        if len(self._raw) > WHOLE_BYTES:
+            return unreadable(f"The provider's answer is longer than {WHOLE_BYTES} bytes")
         raw = bytes(self._raw)
         document = read_object(raw)
         error = answers.error_in(self.dialect, raw)

@@ -45,6 +45,8 @@ _IDENTITY = ("responseId", "modelVersion")
 _FINISH = ("finishReason", "finishMessage")
 _METADATA = ("groundingMetadata", "citationMetadata", "urlContextMetadata")
 """What is worth a chunk of its own."""
+_HELD_BYTES = 1 << 20
+"""What is held behind the chunk that ends a round; what is more and says nothing is left out."""
 
 
 class _Held(NamedTuple):
@@ -63,6 +65,7 @@ class _Round:
     """The parts, once the round is over."""
     held: list[_Held] = field(default_factory=list)
     """From the chunk that ends it on."""
+    held_bytes: int = 0
     released: bool = False
     """What it held has left, but for the reason."""
     id: str = ""
@@ -81,6 +84,11 @@ class _Round:
         word = text_of(candidate.get("finishReason")) or blocked(inner)
         self.word = word or self.word
         return bool(word)
+
+    def hold(self, event: Event, document: JsonObject | None = None) -> None:
+        if not self.held or self.held_bytes + len(event.raw) <= _HELD_BYTES:
+            self.held.append(_Held(event, document))
+            self.held_bytes += len(event.raw)
 
 
 class Merging:
@@ -234,9 +242,9 @@ class Merging:
             # some providers give a reason with every chunk
             out = b"" if round_.released else b"".join(self._show(*held) for held in round_.held)
             round_.held.clear()
-            round_.released = False
+            round_.held_bytes, round_.released = 0, False
         if ends or round_.held:
-            round_.held.append(_Held(event, document))
+            round_.hold(event, document)
             return out
         return out + self._show(event, document)
 
@@ -255,13 +263,13 @@ class Merging:
     def _error(self, event: Event, document: JsonObject) -> bytes:
         told = failure_inside(inner_of(document)) or failure_inside(document)
         self._round.error = self._round.error or told or ProviderError(502, "The provider's stream ended with an error")
-        self._round.held.append(_Held(event, None))
+        self._round.hold(event)
         return b""
 
     def _other(self, event: Event) -> bytes:
         """White space, comments, the end of an array, and what is not JSON."""
         if self._round.held or (self._form.json_array and not event.data):
-            self._round.held.append(_Held(event, None))
+            self._round.hold(event)
             return b""
         return event.raw if not self._round.later or event.raw.isspace() else b""
 

@@ -38,7 +38,7 @@ class Merging:
         self._round = Round()
         self._begun = False
         """Content has left."""
-        self._opening: list[bytes] = []
+        self._opening = bytearray()
         """The first round's message_start waits for content: until then another round may take its place."""
         self._next = 0
         """The client's next index."""
@@ -48,7 +48,7 @@ class Merging:
         """The text block that a later text may go on in: nothing stands behind it."""
         self._stop: bytes = b""
         """Its stop, held back."""
-        self._behind: list[bytes] = []
+        self._behind = bytearray()
         """Pings and comments that came behind that stop."""
         self._goes_on = False
         """The next text goes on in the open block instead of beginning its own."""
@@ -109,13 +109,13 @@ class Merging:
         return said
 
     def finish(self) -> bytes:
-        out, self._pending = self._pending, []
+        out: list[bytes | bytearray] = [*self._pending]
+        self._pending = []
         rounds = self._kept or [self._round]
         if self._is_as_it_came:
-            return b"".join((*out, *self._opening, self._stop, *self._behind, *rounds[0].end))
+            return b"".join((*out, self._opening, self._stop, self._behind, rounds[0].end))
         last = rounds[-1]
-        out += self._opening
-        out.append(self._closed(all_=True))
+        out += [self._opening, self._closed(all_=True)]
         out.append(_event(self._last_delta(last)))
         out.append(last.stop or _event({"type": "message_stop"}))
         return b"".join(out)
@@ -124,7 +124,7 @@ class Merging:
         out, self._pending = b"".join(self._pending), []
         told = self._round.error
         if told is not None and told.message == message and self._round.end and not self._later and not self._withheld:
-            return b"".join((out, *self._opening, self._stop, *self._behind, *self._round.end))
+            return b"".join((out, self._opening, self._stop, self._behind, self._round.end))
         return out + answers.write_error_event(Dialect.MESSAGES, status, message, code)
 
     def keep_alive(self) -> bytes:
@@ -179,7 +179,7 @@ class Merging:
     def _opened(self, out: bytes) -> bytes:
         if not out or self._begun:
             return out
-        self._begun, opening = True, b"".join(self._opening)
+        self._begun, opening = True, bytes(self._opening)
         self._opening.clear()
         return opening + out
 
@@ -198,7 +198,7 @@ class Merging:
             return self._other(event)
         self._round.message = object_of(document.get("message")) or {"id": ""}
         if not self._begun and not self._later:
-            self._opening.append(event.raw)
+            self._opening += event.raw
         return b""
 
     def _block_start(self, event: Event, document: JsonObject) -> bytes:
@@ -225,13 +225,15 @@ class Merging:
         place = self._text
         assert place is not None
         self._round.places[index] = place
-        out, self._stop, self._behind = b"".join(self._behind), b"", []
+        out, self._stop, self._behind = bytes(self._behind), b"", bytearray()
         return out + self._text_delta(place, text_of(block.start.get("text")))
 
     def _begin_block(self, event: Event, document: JsonObject, block: Block) -> bytes:
         out = self._closed(all_=self._later)
-        place, self._next = self._next, self._next + 1
-        self._round.places[_index(document)] = place
+        index = _index(document)
+        place = self._next if self._later or self._withheld else index
+        self._next = max(self._next, place + 1)
+        self._round.places[index] = place
         self._open.add(place)
         self._goes_on = self._later
         if block.kind != "text":
@@ -262,7 +264,8 @@ class Merging:
 
     def _implied_start(self, index: int, delta: JsonObject) -> bytes:
         """A block that some provider forgot to start: in a first round the client gets what the provider sent."""
-        start: JsonObject = {"type": text_of(delta.get("type")).removesuffix("_delta"), "text": ""}
+        kind = text_of(delta.get("type")).removesuffix("_delta")
+        start: JsonObject = {"type": kind, "text": ""} if kind == "text" else {"type": kind}
         document: JsonObject = {"type": "content_block_start", "index": index, "content_block": start}
         written = self._block_start(Event("content_block_start", b"", _event(document)), document)
         return written if self._later else b""
@@ -290,18 +293,18 @@ class Merging:
                 name: {**early, **{key: value for key, value in late if value is not None or key not in early}},
             }
         self._round.ending = {**ending, **document}
-        self._round.end.append(event.raw)
+        self._round.end += event.raw
         return b""
 
     def _message_stop(self, event: Event, document: JsonObject) -> bytes:
         self._round.stop = self._round.stop or event.raw
-        self._round.end.append(event.raw)
+        self._round.end += event.raw
         return b""
 
     def _error(self, event: Event, document: JsonObject) -> bytes:
         told = failure_inside(document) or ProviderError(502, "The provider's stream ended with an error", "UPSTREAM_ERROR")
         self._round.error = self._round.error or told
-        self._round.end.append(event.raw)
+        self._round.end += event.raw
         return b""
 
     def _other(self, event: Event) -> bytes:
@@ -312,16 +315,16 @@ class Merging:
             return self._held(self._behind, event.raw)
         return event.raw.removeprefix(BOM) if self._begun else self._held(self._opening, event.raw)
 
-    def _held(self, where: list[bytes], raw: bytes) -> bytes:
-        if sum(map(len, where)) + len(raw) > _HELD_BYTES:
+    def _held(self, where: bytearray, raw: bytes) -> bytes:
+        if len(where) + len(raw) > _HELD_BYTES:
             return raw if not self._later else b""
-        where.append(raw)
+        where += raw
         return b""
 
     def _resumed(self) -> bytes:
         """What seemed to be the end was not: some providers tell a reason and go on."""
         closed = self._closed(all_=False) if self._stop else b""
-        end = b"".join(self._round.end)
+        end = bytes(self._round.end)
         self._round.end.clear()
         return closed if self._later else closed + end
 
@@ -329,10 +332,10 @@ class Merging:
 
     def _closed(self, *, all_: bool) -> bytes:
         """The stop of the text block that was held open; with `all_` of every block that is still open."""
-        out = [self._stop, *self._behind]
+        out = [self._stop, bytes(self._behind)]
         if self._stop and self._text is not None:
             self._open.discard(self._text)
-        self._text, self._stop, self._behind = None, b"", []
+        self._text, self._stop, self._behind = None, b"", bytearray()
         if all_:
             out += [_event({"type": "content_block_stop", "index": place}) for place in sorted(self._open)]
             self._open.clear()

@@ -12,7 +12,7 @@ from routing.dialects.merging.common import BLANK_LINE, usage_in
 from routing.dialects.merging.counts import summed_counts
 from routing.errors import RouteCodexError
 from routing.turn.said import Said
-from routing.values import Dialect, JsonObject, ProviderError, ToolCall
+from routing.values import Dialect, JsonObject, Message, ProviderError, ToolCall
 
 HIDDEN = frozenset(
     (
@@ -51,7 +51,7 @@ def said_of(
     error: ProviderError | None = None,
 ) -> Said:
     """What a round said. A refusal is no plain stop, though its status says so."""
-    calls = [(call, is_own(item, own_tools)) for item in items if (call := _call_in(item)) is not None]
+    calls = [(call, is_own(item, own_tools)) for item in items for call in _calls_in(item)]
     finish = decide_finish(
         read_response_finish(response), Dialect.RESPONSES, calls=bool(calls), error=error is not None or not complete
     ).reason
@@ -81,13 +81,17 @@ def text_in(item: JsonObject) -> str:
     return "".join(text_of(part.get("text")) for part in parts_of(item) if part.get("type") == TEXT)
 
 
-def _call_in(item: JsonObject) -> ToolCall | None:
-    """As a history is read."""
+def _view(item: JsonObject) -> Message | None:
+    """The item as a history is read; None for one that no history may hold."""
     try:
-        parts = view_of(Dialect.RESPONSES, 0, item).parts
+        return view_of(Dialect.RESPONSES, 0, item)
     except RouteCodexError:
         return None
-    return next((replace(part, slot=-1) for part in parts if isinstance(part, ToolCall)), None)
+
+
+def _calls_in(item: JsonObject) -> list[ToolCall]:
+    view = _view(item)
+    return [replace(part, slot=-1) for part in view.parts if isinstance(part, ToolCall)] if view is not None else []
 
 
 def as_history(items: Sequence[JsonObject], *, stored: bool) -> tuple[JsonObject, ...]:
@@ -108,6 +112,8 @@ def as_history(items: Sequence[JsonObject], *, stored: bool) -> tuple[JsonObject
 
 def _says_something(item: JsonObject) -> bool:
     """An empty message is refused as input."""
+    if _view(item) is None:
+        return False
     return item.get("type") != "message" or any(part.get("text") or part.get("type") != TEXT for part in parts_of(item))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from routing.dialects.calls import read_call
+from routing.dialects.calls import growing, read_call
 from routing.turn.said import Said
 from routing.values import Call, Dialect, Endpoint, Usage
 
@@ -93,6 +93,10 @@ class Talk:
 
     def answer(self, text: str = "", *tools: Tool, thinking: str = "") -> list[Item]:
         return self.write(text, thinking, tools)
+
+    def follow(self, text: str) -> Item:
+        """A follow-up in the person's name."""
+        return growing.write_user(self.dialect, text)
 
     def call(self, *items: Item, **fields: Any) -> Call:
         model = "m" if self.dialect is Dialect.GEMINI else None

@@ -37,7 +37,7 @@ def followed(talk: Talk, *, thinking: str = "why") -> tuple[list[Item], list[Ite
     """Two rounds with a follow-up between them; and what the client is shown."""
     items = [
         *talk.answer("one is here", thinking=thinking),
-        talk.user("go on"),
+        talk.follow("go on"),
         *talk.answer("two", thinking=f"{thinking}2" if thinking else ""),
     ]
     return items, talk.answer("one is here\n\ntwo", thinking=thinking)
@@ -183,7 +183,7 @@ def test_a_reminder_of_claude_code_between_answer_and_results() -> None:
 @by_dialect
 @pytest.mark.parametrize("what", ["text", "typed", "tool", "id", "gone", "dialect", "moved-up"])
 def test_what_does_not_match_is_left_alone(talk: Talk, what: str) -> None:
-    native, merged = [*talk.answer("a"), talk.user("go"), *talk.answer("b", BASH)], talk.answer("a\n\nb", BASH)
+    native, merged = [*talk.answer("a"), talk.follow("go"), *talk.answer("b", BASH)], talk.answer("a\n\nb", BASH)
     entry = remembered(talk, talk.call(talk.user("q")), native, merged)
     later = {
         "text": [talk.user("q"), *talk.answer("a\n\nB", BASH)],
@@ -222,15 +222,15 @@ def test_nothing_is_remembered_where_nothing_is_hidden_or_shown(talk: Talk) -> N
     answer = talk.answer("all", BASH, thinking="t")
     assert hidden_in(call, talk.shown(*answer), answer) is None
     assert hidden_in(call, talk.shown(*answer), [*answer, talk.user("a follow-up that failed")]) is None
-    assert hidden_in(call, talk.shown(), [*answer, talk.user("go"), *talk.answer("x")]) is None
-    assert hidden_in(call, talk.shown(*talk.answer(" \n")), [*answer, talk.user("go"), *talk.answer("x")]) is None
+    assert hidden_in(call, talk.shown(), [*answer, talk.follow("go"), *talk.answer("x")]) is None
+    assert hidden_in(call, talk.shown(*talk.answer(" \n")), [*answer, talk.follow("go"), *talk.answer("x")]) is None
     assert hidden_in(call, talk.shown(*answer), []) is None
 
 
 @by_dialect
 def test_m17_m18_what_was_not_answered_does_not_come_back(talk: Talk) -> None:
     items, merged = followed(talk)
-    entry = remembered(talk, talk.call(talk.user("q")), [*items, talk.user("go on"), talk.user("go on")], merged)
+    entry = remembered(talk, talk.call(talk.user("q")), [*items, talk.follow("go on"), talk.follow("go on")], merged)
     assert list(entry.items) == items
 
 
@@ -304,6 +304,20 @@ def test_s08_results_of_our_tools_come_before_the_clients() -> None:
     assert talk.history(text) == [*ours, {"type": "message", "role": "user", "content": "hi"}]
 
 
+def test_s08_a_conversation_that_the_provider_keeps() -> None:
+    """Nothing of it is in the client's calls; only our results are missing there."""
+    talk = TALKS[2]
+    native, merged = talk.answer("", CLOCK, BASH), talk.answer("", BASH)
+    ours, theirs = talk.results([(CLOCK, "none")]), talk.results([(BASH, "file")])
+    entry = remembered(talk, talk.call(talk.user("q"), conversation="conv_1"), native, merged, results=ours)
+    later = talk.call(*theirs, conversation="conv_1")
+    assert put_back(later, [entry]) == 1
+    assert talk.history(later) == [*ours, *theirs]
+    next_one = talk.call(talk.user("next"), conversation="conv_1")
+    assert put_back(next_one, [entry]) == 0
+    assert talk.history(next_one) == [talk.user("next")]
+
+
 # Recorded clients
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -340,7 +354,7 @@ def test_recorded_clients(name: str) -> None:
     first = copy.deepcopy(later)
     talk.history(first)[start:] = []
     first = read_call(dumps(first.body), first.endpoint)
-    items = [*talk.answer("one", thinking="t"), talk.user("go on"), *history[start:end]]
+    items = [*talk.answer("one", thinking="t"), talk.follow("go on"), *history[start:end]]
     entry = remembered(talk, first, items, history[start:end])
     expected = [*history[:start], *items, *history[end:]]
     clean(later, typed_messages(later))
@@ -370,7 +384,7 @@ def test_the_provider_always_gets_the_true_history(talk: Talk, turns: list[tuple
         tools = ((f"id{number}", "Bash", {"n": number}),) if calls else ()
         call = talk.call(*held)
         *early, last = texts
-        items = [item for text in early for item in (*talk.answer(text), talk.user("go on"))] + talk.answer(last, *tools)
+        items = [item for text in early for item in (*talk.answer(text), talk.follow("go on"))] + talk.answer(last, *tools)
         merged = talk.answer("\n\n".join(texts), *tools)
         entry = hidden_in(call, talk.shown(*merged), items)
         assert (entry is not None) is bool(early)
@@ -404,7 +418,7 @@ def test_a_long_history_is_read_quickly() -> None:
 def test_said_of_a_merger_is_known_by_its_history_alone() -> None:
     talk = TALKS[1]
     said = Said("other words", (), (), "stop", Usage(), "x", tuple(talk.answer("one\n\ntwo")))
-    items = [*talk.answer("one"), talk.user("go"), *talk.answer("two")]
+    items = [*talk.answer("one"), talk.follow("go"), *talk.answer("two")]
     entry = hidden_in(talk.call(talk.user("q")), said, items)
     assert entry is not None
     assert put_back(talk.call(talk.user("q"), *talk.answer("one two")), [entry]) == 1

@@ -396,6 +396,33 @@ def test_a_clean_up_that_was_returned_as_the_client_left_still_runs() -> None:
     assert (log, scene.log) == (["clean"], ["start A"])
 
 
+@pytest.mark.parametrize("cause", ["abort", "limit", "cancelled"])
+def test_a_clean_up_that_comes_when_nobody_waits_any_more_runs_too(cause: str) -> None:
+    log: list[str] = []
+
+    async def start(turn: TurnInfo) -> CleanUp:
+        await hanging(deaf=True)()
+        return partial(log.append, "clean")
+
+    scene = Scene([Actor("A", start=start)], limit_s=0.05 if cause == "limit" else 5)
+
+    async def turn() -> None:
+        driver = asyncio.ensure_future(scene.life.start())
+        await asyncio.sleep(0.02)
+        if cause == "abort":
+            scene.life.abort()
+        elif cause == "cancelled":
+            driver.cancel()
+        await asyncio.wait([driver])
+        assert cause != "limit" or isinstance(driver.exception(), PluginFailed)
+        await scene.life.clean_up()
+        assert log == []
+        await asyncio.sleep(0.7)
+
+    run(turn())
+    assert log == ["clean"]
+
+
 def test_a_client_that_leaves_while_the_turn_ends_stops_nothing() -> None:
     done: list[str] = []
 
@@ -943,22 +970,36 @@ def test_the_kind_of_the_call(kind: Kind) -> None:
         (Dialect.RESPONSES, b"", None),
     ],
 )
-def test_last_choice_chunk(dialect: Dialect, stream: bytes, last: object) -> None:
+@pytest.mark.parametrize("listens", [True, False])
+def test_last_choice_chunk(dialect: Dialect, stream: bytes, last: object, listens: bool) -> None:
+    assert chunk_behind(stream, dialect, listens) == last
+
+
+@pytest.mark.parametrize("listens", [True, False])
+@pytest.mark.parametrize("size", [1000, 65_536])
+def test_last_choice_chunk_of_a_long_stream(listens: bool, size: int) -> None:
+    long = b"".join(b'data: {"n": %d, "text": "data: {}%s"}\n\n' % (n, b"x" * 500) for n in range(1500))
+    assert chunk_behind(long + b'data: {"n": "last"}\n\n', Dialect.MESSAGES, listens, size) == {"n": "last"}
+
+
+def chunk_behind(stream: bytes, dialect: Dialect, listens: bool, size: int = 7) -> object:
     found: list[object] = []
 
-    async def after(turn: TurnInfo, after: AfterRequest) -> None:
-        found.append(after.last_choice_chunk)
+    class Quiet(Plugin):
+        async def on_after_request(self, turn: TurnInfo, after: AfterRequest) -> None:
+            found.append(after.last_choice_chunk)
+            assert after.last_choice_chunk == found[0]
 
-    scene = Scene([Actor("A", after=after)], turn=tturn(tcall(dialect)))
+    scene = Scene([Quiet(), *([Actor("A")] if listens else [])], turn=tturn(tcall(dialect)))
 
     async def turn() -> None:
         await scene.begin()
-        for place in range(0, len(stream), 7):
-            scene.life.stream_data(stream[place : place + 7])
+        for place in range(0, len(stream), size):
+            scene.life.stream_data(stream[place : place + size])
         await scene.life.after_request(tsaid())
 
     run(turn())
-    assert found == [last]
+    return found[0]
 
 
 def test_an_answer_in_one_json_document_is_no_stream() -> None:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from routing.dialects import answers
 from routing.dialects.failures import read_failure
 from routing.dialects.sse import ArrayItems, Events
+from routing.turn.peek import HELD_BYTES, WHOLE_BYTES
+from routing.turn.terminal import TERMINAL
 from routing.turn.turn import (
     ERROR_BYTES,
-    HELD_BYTES,
-    WHOLE_BYTES,
     Abandon,
     Action,
     Again,
@@ -258,14 +258,32 @@ def test_a_stream_that_says_much_without_content_is_not_held_for_ever() -> None:
 
 
 @EVERY
-def test_a_provider_that_answers_json_where_a_stream_was_asked_is_passed_as_it_is(name: str) -> None:
+def test_a_provider_that_answers_json_where_a_stream_was_asked_still_gives_a_stream(name: str) -> None:
     if ENDPOINTS[name].json_array:
         return
     bench = Bench(name)
     bench.head(200, {"content-type": "application/json"})
     bench.data(WHOLE[name])
     bench.end()
-    assert (bench.body, bench.kinds) == (WHOLE[name], ["OpenHead", "Forward", "Finish"])
+    assert bench.kinds == ["OpenHead", "Forward", "Finish"]
+    assert TERMINAL[ENDPOINTS[name].dialect].search(bench.body)
+    assert b"hello" in bench.body
+    opened = next(action for action in bench.said if isinstance(action, OpenHead))
+    assert dict(opened.head.headers)["content-type"].startswith("text/event-stream")
+
+
+@EVERY
+def test_a_provider_that_streams_where_json_was_asked_still_gives_json(name: str) -> None:
+    if ENDPOINTS[name].json_array:
+        return
+    bench = Bench(name, stream=False)
+    bench.head(200, SSE)
+    bench.data(STREAM[name])
+    bench.end()
+    assert bench.kinds == ["OpenHead", "Forward", "Finish"]
+    assert "Việt" in json.dumps(json.loads(bench.body), ensure_ascii=False)
+    opened = next(action for action in bench.said if isinstance(action, OpenHead))
+    assert dict(opened.head.headers)["content-type"] == "application/json"
 
 
 @EVERY
@@ -375,6 +393,25 @@ def test_keep_alives_do_not_commit(name: str) -> None:
     assert bench.kinds.count("OpenHead") == 1
     documents(ENDPOINTS[name], bench.body)
     assert errors(ENDPOINTS[name], bench.body) == []
+
+
+@EVERY
+@pytest.mark.parametrize("before", [b"", b": ok\n\n"])
+@pytest.mark.parametrize("opened", [False, True])
+def test_f08_a_provider_that_dies_before_its_first_event_is_an_error_and_no_end(name: str, before: bytes, opened: bool) -> None:
+    for dies in (Bench.end, Bench.broke):
+        bench = Bench(name)
+        if opened:
+            bench.tick(30.0)
+        bench.head()
+        bench.data(before if not ENDPOINTS[name].json_array else b"")
+        dies(bench)
+        if opened:
+            assert errors(ENDPOINTS[name], bench.body) == ["the first provider's words"]
+            assert b"message_stop" not in bench.body
+            assert b"[DONE]" not in bench.body
+        else:
+            assert bench.said[-2:] == [Refuse(bench.script.refusal()), Finish()]
 
 
 def test_the_first_error_of_a_bad_head_is_read_with_its_headers_and_a_bounded_body() -> None:
@@ -582,7 +619,7 @@ def test_a_round_that_waits_to_be_sent_has_no_deadline_of_its_own() -> None:
     assert bench.turn.deadline == min(111.0, 103.0), "each round has its own time"
 
 
-def test_d22_keep_alives_come_every_keep_alive_s_and_stop_with_content() -> None:
+def test_decision_22_keep_alives_come_every_keep_alive_s_and_stop_with_content() -> None:
     bench = Bench("anthropic-messages", limits=Limits(1000.0, 1000.0))
     at = 0.0
     times = []

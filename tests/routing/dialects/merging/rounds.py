@@ -317,7 +317,7 @@ def gemini_accumulated(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The parts of all chunks; pieces of one text as one, empty ones left out."""
     parts: list[dict[str, Any]] = []
     for document in documents:
-        for part in document.get("response", document)["candidates"][0]["content"]["parts"]:
+        for part in document.get("response", document)["candidates"][0].get("content", {}).get("parts", []):
             joins = parts and part.keys() == parts[-1].keys() and part.keys() <= {"text", "thought"}
             if joins:
                 parts[-1] = {**part, "text": parts[-1]["text"] + part["text"]}

@@ -98,3 +98,15 @@ def test_without_a_round_that_counts_the_bytes_are_the_providers() -> None:
     assert out == b"not JSON"
     assert said[0].error is not None
     assert merger.shown.native == ()
+
+
+def test_a_whole_answer_without_end_is_none() -> None:
+    endpoint = endpoint_of("POST", "/v1/messages")
+    assert endpoint is not None
+    merger = merger_for(endpoint, stream=False)
+    merger.begin_round()
+    for _ in range(100):
+        merger.feed(b" " * (1 << 20))
+    said = merger.end_round()
+    assert said.error is not None
+    assert not said.complete

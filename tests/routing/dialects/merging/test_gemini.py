@@ -409,6 +409,48 @@ def test_m34_any_rounds(given_: list[Spoken], form: str, seed: int) -> None:
         assert raw == raws[0]
 
 
+_CHUNKS = rounds.gemini_documents(spoken(THOUGHT, TEXT, OWN_CALL, TOOL, ("server", "q"), ("text", "end")), 1)
+_CHUNKS += [
+    {"error": {"code": 500, "message": "no"}},
+    {},
+    {"candidates": []},
+    {"promptFeedback": {"blockReason": "SAFETY"}},
+    {"candidates": [{"finishReason": "STOP"}]},
+]
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(_CHUNKS), max_size=15), min_size=1, max_size=3),
+    st.sampled_from(["sse", "array"]),
+    st.integers(0, 9),
+)
+@settings(max_examples=200, deadline=None)
+def test_any_chunks_in_any_order(given_: list[list[dict[str, Any]]], form: str, seed: int) -> None:
+    """A provider may send what it likes: nothing raises, the cuts do not matter, and the end is the end."""
+    raws = [
+        rounds.dump(chunks) if form == "array" else b"".join(b"data: " + rounds.dump(chunk) + b"\n\n" for chunk in chunks)
+        for chunks in given_
+    ]
+    merger = _merger(form)
+    raw, said = rounds.drive(merger, raws, rounds.randomly(seed))
+    assert raw == rounds.drive(_merger(form), raws)[0]
+    assert merger.shown.text == "\n\n".join(one.text for one in said if one.complete and one.text)
+    if all(one.complete for one in said):
+        documents = _documents(raw, form)
+        assert len(raws) == 1 or documents[-1]["candidates"][0]["finishReason"]
+        assert _text(rounds.gemini_accumulated([one for one in documents if one.get("candidates")])) == merger.shown.text
+
+
+def test_noise_behind_the_end_is_bounded() -> None:
+    merger = _merger()
+    merger.begin_round()
+    merger.feed(_raw(spoken(TEXT), 1))
+    for _ in range(40):
+        merger.feed((b": wait\n\n" + USAGE) * 1000)
+    assert merger.end_round().complete
+    assert len(merger.finish()) < 2 << 20
+
+
 def _kind(part: dict[str, Any]) -> str:
     return "thought" if part.get("thought") else next(name for name in part if name != "thoughtSignature")
 

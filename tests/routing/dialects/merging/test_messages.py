@@ -147,6 +147,7 @@ ODD: dict[str, bytes] = {
     "reason in the middle": rounds.messages_stream(spoken(TEXT, TOOL), 1).replace(b"event: content_block_start\ndata: {\"type\": \"content_block_start\", \"index\": 1", b"event: message_delta\ndata: {\"type\": \"message_delta\", \"delta\": {\"stop_reason\": \"tool_use\"}, \"usage\": {}}\n\nevent: content_block_start\ndata: {\"type\": \"content_block_start\", \"index\": 1"),
     "no block starts and stops": b"".join(block + b"\n\n" for block in rounds.messages_stream(spoken(TEXT), 1).split(b"\n\n")[:-1] if b"content_block_st" not in block),
     "stop behind the delta": rounds.messages_stream(spoken(TEXT), 1).replace(b"event: content_block_stop\ndata: {\"type\": \"content_block_stop\", \"index\": 0}\n\n", b"").replace(b"event: message_stop", b"event: content_block_stop\ndata: {\"type\": \"content_block_stop\", \"index\": 0}\n\nevent: message_stop"),
+    "indexes from 3": rounds.messages_stream(spoken(TEXT), 1).replace(b'"index": 0', b'"index": 3'),
     "not JSON": rounds.messages_stream(spoken(TEXT), 1).replace(b'data: {"type": "ping"}', b"data: ping"),
 }  # fmt: skip
 
@@ -386,6 +387,31 @@ def test_m34_any_rounds(given_: list[Spoken], seed: int) -> None:
     assert merger.shown.text == whole.shown.text == _text(message)
     if len(given_) == 1 and not said[0].own:
         assert raw == raws[0]
+
+
+_EVENTS = rounds.sse_documents(rounds.messages_stream(spoken(THOUGHT, TEXT, OWN_CALL, TOOL, ("server", "q"), ("found", "t")), 1))
+_EVENTS += [
+    {"type": "error", "error": {"message": "no"}},
+    {"type": "vendor"},
+    {},
+    {"type": "content_block_delta", "index": 9, "delta": {"type": "text_delta", "text": "x"}},
+]
+
+
+@given(st.lists(st.lists(st.sampled_from(_EVENTS), max_size=25), min_size=1, max_size=3), st.integers(0, 9))
+@settings(max_examples=200, deadline=None)
+def test_any_events_in_any_order(given_: list[list[dict[str, Any]]], seed: int) -> None:
+    """A provider may send what it likes: nothing raises, the cuts do not matter, and there is one end and no second start."""
+    raws = [b"".join(b"data: " + rounds.dump(event) + b"\n\n" for event in events) for events in given_]
+    merger = _merger()
+    raw, said = rounds.drive(merger, raws, rounds.randomly(seed))
+    assert raw == rounds.drive(_merger(), raws)[0]
+    assert merger.shown.text == "\n\n".join(one.text for one in said if one.complete and one.text)
+    if len(raws) > 1 and all(one.complete for one in said):
+        kinds = [one.get("type") for one in rounds.sse_documents(raw)]
+        assert kinds[-1] == "message_stop"
+        assert kinds.count("message_stop") == 1
+        assert kinds.count("message_start") <= sum(event.get("type") == "message_start" for event in given_[0])
 
 
 def _text(message: dict[str, Any]) -> str:

@@ -1,0 +1,240 @@
+"""The house keeps its order: who may know whom, how large a room may be, and that what is written down exists."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LINES = 400
+MODULES = sorted(path.relative_to(ROOT) for room in ("routing", "addons") for path in (ROOT / room).rglob("*.py"))
+ROUTING = [path for path in MODULES if path.parts[0] == "routing"]
+ADDONS = {path.stem for path in MODULES if path.parts[0] == "addons"}
+
+OUTSIDE = frozenset({"mitmproxy", "asyncio", "socket", "ssl", "select", "selectors", "httpx", "http", "ntplib", "tornado", "h11"})
+"""What the product's mind does not know."""
+MAY_WAIT = {"routing/turn/lifecycle.py", "routing/*/plugin.py"}
+"""Hooks run in parallel, and plugins wait for their stores: these may know asyncio, and nothing else of the above."""
+DIALECTS = frozenset({"messages", "chat", "responses", "gemini"})
+BY_NAME = {
+    "routing.dialects.calls.growing": "routing.dialects.calls.grow_*",
+    "routing.dialects.merging": "routing.dialects.merging.*",
+}
+"""Modules that load others by name."""
+TESTED_FROM = {"addons": ("tests/addons", "tests/system")}
+"""Rooms whose tests do not stand in the mirrored folder alone."""
+STARTED_BY_SYSTEM_TESTS = "routecodex"
+
+
+def name_of(path: Path) -> str:
+    """As it is imported; the modules of `addons` are found without their folder's name."""
+    parts = path.with_suffix("").parts
+    parts = parts[1:] if parts[0] == "addons" else parts
+    return ".".join(parts).removesuffix(".__init__")
+
+
+NAMES = {name_of(path): path for path in MODULES}
+
+
+@functools.cache
+def imports_of(path: Path) -> frozenset[str]:
+    """Every module that a file imports, wherever in the file; of `from a import b` both `a` and `a.b`."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module)
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            pytest.fail(f"{path}: a relative import")
+    return frozenset(found)
+
+
+def known_in(path: Path) -> set[str]:
+    """The modules of the house that a file leads to directly."""
+    found = {name for name in imports_of(path) if name in NAMES}
+    return found | {name for pattern in (BY_NAME.get(name_of(path)),) if pattern for name in NAMES if fnmatch(name, pattern)}
+
+
+# --- who may know whom ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ROUTING, ids=str)
+def test_the_mind_knows_neither_mitmproxy_nor_the_network(path: Path) -> None:
+    known = {name.partition(".")[0] for name in imports_of(path)}
+    if any(fnmatch(path.as_posix(), pattern) for pattern in MAY_WAIT):
+        known.discard("asyncio")
+    assert not known & OUTSIDE
+    assert not known & ADDONS, "the mind does not know who carries"
+    assert "tests" not in known
+
+
+def test_nobody_may_wait_who_need_not() -> None:
+    waiting = [path for path in ROUTING if "asyncio" in imports_of(path)]
+    for pattern in MAY_WAIT:
+        assert any(fnmatch(path.as_posix(), pattern) for path in waiting), f"{pattern} does not need to be allowed"
+
+
+@pytest.mark.parametrize("path", [path for path in ROUTING if "dialects" in path.parts], ids=str)
+def test_dialect_modules_never_import_each_other(path: Path) -> None:
+    own = DIALECTS & set(path.stem.split("_"))
+    if not own:
+        return
+    for name in imports_of(path):
+        if name in NAMES and "dialects" in NAMES[name].parts:
+            assert DIALECTS & set(NAMES[name].stem.split("_")) <= own, f"{path} imports {name}"
+
+
+def test_no_circle_of_imports() -> None:
+    """Rooms may know each other both ways, modules may not (but for what is only needed to say types)."""
+    done: set[str] = set()
+
+    def walk(name: str, way: tuple[str, ...]) -> None:
+        assert name not in way, f"a circle: {' -> '.join((*way, name))}"
+        if name in done:
+            return
+        for other in sorted(_needed_at_import(NAMES[name])):
+            walk(other, (*way, name))
+        done.add(name)
+
+    for name in NAMES:
+        walk(name, ())
+
+
+def _needed_at_import(path: Path) -> set[str]:
+    """What a module imports when it is loaded itself."""
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    found: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            modules = {name for name in inner if name in NAMES}
+            found |= modules if len(modules) == len(inner) else modules | {node.module}
+    return {name for name in found if name in NAMES and name != name_of(path)}
+
+
+# --- how large a room may be -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", MODULES, ids=str)
+def test_no_module_is_too_long(path: Path) -> None:
+    with (ROOT / path).open(encoding="utf-8") as file:
+        assert sum(1 for _ in file) <= LINES
+
+
+@pytest.mark.parametrize("path", MODULES, ids=str)
+def test_every_module_says_what_it_is_for(path: Path) -> None:
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    assert not tree.body or ast.get_docstring(tree)
+
+
+# --- tests mirror the tree ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if (ROOT / path).stat().st_size > 200], ids=str)
+def test_every_module_has_its_test(path: Path) -> None:
+    """A test file of its own name; or a test of its room reaches it through that room's modules."""
+    own = ROOT / "tests" / path.parent / f"test_{path.name}"
+    assert own.is_file() or name_of(path) in _reached(path.parent), f"no test under tests/{path.parent} reaches {path}"
+
+
+@functools.cache
+def _reached(room: Path) -> frozenset[str]:
+    """The modules of a room, and of the rooms within, that its tests lead to."""
+    folders = [ROOT / folder for folder in TESTED_FROM.get(room.as_posix(), (f"tests/{room.as_posix()}",))]
+    files = [path.relative_to(ROOT) for folder in folders for path in folder.rglob("*.py")]
+    waiting = {name for path in files for name in imports_of(path) if name in NAMES}
+    if any("system" in path.parts for path in files):
+        waiting.add(STARTED_BY_SYSTEM_TESTS)
+    reached: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in reached and NAMES[name].is_relative_to(room):
+            reached.add(name)
+            waiting |= known_in(NAMES[name])
+    return frozenset(reached)
+
+
+# --- clean by the tools --------------------------------------------------------------------------------------------------
+
+TOOLS = {
+    "ruff check": ("ruff", "check", "--no-cache"),
+    "ruff format": ("ruff", "format", "--check", "--no-cache"),
+    "mypy": ("mypy",),
+}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_clean(tool: str) -> None:
+    found = subprocess.run(
+        [sys.executable, "-m", *TOOLS[tool]], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+# --- what is written down exists -------------------------------------------------------------------------------------------
+
+SHELL = {"export", "source", "cd", "curl", "git", "uv", "python3", "claude", "codex", "gemini", "opencode", "aider"}
+"""What a reader has, or is told to get."""
+OURS = re.compile(r"(?:addons|routing|tests|\.ci)/[\w./-]+|mitm-config\.yaml|requirements[\w-]*\.lock|pyproject\.toml")
+
+
+def _commands() -> Iterator[str]:
+    """Each command of the README's shell blocks, and of the lines that start with a tool."""
+    readme = ROOT / "README.md"
+    text = readme.read_text(encoding="utf-8") if readme.exists() else ""
+    for block in re.findall(r"```(?:sh|bash|shell|console)\n(.*?)```", text, re.DOTALL):
+        for line in block.splitlines():
+            yield from (piece.strip() for piece in line.split("&&") if piece.strip() and not piece.strip().startswith("#"))
+    for inline in re.findall(r"`((?:uv|mitmdump|mitmweb|python3?|routecodex|\.venv/\S+) [^`]+)`", text):
+        yield from (piece.strip() for piece in inline.split("&&"))
+
+
+@pytest.mark.parametrize("command", sorted(set(_commands())))
+def test_the_readmes_commands_exist(command: str) -> None:
+    words = shlex.split(command, comments=True)
+    program = words[0].removeprefix(".venv/bin/")
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"].get("scripts", {})
+    here = Path(sys.executable).parent / program
+    assert program in SHELL or program in scripts or here.exists(), f"{program} is not installed with the requirements"
+    for word in words[1:]:
+        for named in OURS.findall(word) if not word.startswith(("~", "http")) and "=" not in word else []:
+            assert (ROOT / named).exists(), f"{named} does not exist"
+    for option in re.findall(r"--set (\w+)=", command):
+        assert f'"{option}"' in (ROOT / "addons/routecodex.py").read_text(encoding="utf-8"), f"there is no option {option}"
+
+
+@pytest.mark.parametrize(
+    "named", sorted(set(OURS.findall((ROOT / "README.md").read_text(encoding="utf-8")))) if (ROOT / "README.md").exists() else []
+)
+def test_the_readmes_files_exist(named: str) -> None:
+    assert (ROOT / named.rstrip(".")).exists() or any(ROOT.glob(f"*/{named}"))
+
+
+PLACES = re.compile("/" + r"(?:root(?!/tester)|work|Users/[a-z]+|home/(?!dev/|user/|you/)[a-z]+)/", re.IGNORECASE)
+"""Folders of one machine; `/home/dev` and the like are examples."""
+
+
+def test_no_path_of_one_machine_is_written_down() -> None:
+    found = []
+    for path in sorted(ROOT.rglob("*")):
+        inside = path.relative_to(ROOT).parts
+        hidden = any((part.startswith(".") and part != ".ci") or part in ("__pycache__", "build", "dist") for part in inside)
+        if hidden or not path.is_file() or path.stat().st_size > 4 << 20:
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        found += [f"{path.relative_to(ROOT)}: {place}" for place in PLACES.findall(text)]
+    assert found == []
