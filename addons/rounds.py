@@ -31,13 +31,20 @@ class Round(ReplayHandler):
     """One request to a provider, sent as a flow of its own."""
 
     def __init__(
-        self, flow: http.HTTPFlow, wire: Wire, listener: Listener, relay: Relay, drained: Callable[[], Awaitable[None]]
+        self,
+        flow: http.HTTPFlow,
+        wire: Wire,
+        listener: Listener,
+        relay: Relay,
+        drained: Callable[[], Awaitable[None]],
+        hide: Callable[[bytes], bytes],
     ) -> None:
         super().__init__(flow, ctx.options)
         relay.adopt(self.layer)
         self.wire = wire
         self.listener = listener
         self.drained = drained
+        self.hide = hide
         self.cancelled = False
         self.shown = bytearray()
 
@@ -55,7 +62,7 @@ class Round(ReplayHandler):
 
     def end(self, response: http.Response | None) -> None:
         if response is not None:
-            response.data.content = bytes(self.shown)  # for mitmweb; nobody else reads it
+            response.data.content = self.hide(bytes(self.shown))  # for mitmweb; nobody else reads it
         self.listener.end()
 
     def cancel(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 
 import codings
@@ -21,6 +22,8 @@ from routing.turn.said import Said
 from routing.turn.turn import State, Turn
 
 logger = logging.getLogger("routecodex")
+
+_ERROR = re.compile(rb'"error"\s{0,4}:\s{0,4}[{"]|"type"\s{0,4}:\s{0,4}"error"')
 
 
 class FirstRound:
@@ -120,6 +123,8 @@ class CarriedTurn:
                 self.hear_broke(source, "The answer is not packed as its content-encoding says.")
                 return
         if chunk:
+            if _ERROR.search(chunk):  # an error may quote the key that was sent
+                chunk = self.plan.hide.known(chunk)
             if self.company is not None and self.turn.stream:
                 self.company.life.stream_data(chunk)
             self.turn.data(chunk, time.monotonic())
@@ -265,7 +270,7 @@ class CarriedTurn:
         self.plan.note(f"{self.round_name} -> {self.plan.comment}")
         self.decode = None
         later = LaterRound(self)
-        later.round = Round(flow, wire, later, self.relay, self._drained)
+        later.round = Round(flow, wire, later, self.relay, self._drained, self.plan.hide.known)
         self.current = later
         self.relay.rounds[flow.id] = later.round
         self.turn.begin(time.monotonic())

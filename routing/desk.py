@@ -320,7 +320,7 @@ class Desk:
         )
 
     def _remember(self, reading: Reading, target: Target, id: str | None) -> None:
-        if reading.obeys and reading.mark:
+        if reading.mark:
             self.learned.pins.put((reading.key, reading.mark), target)
         if id is not None and reading.call.endpoint.dialect is Dialect.RESPONSES:
             self.learned.chains.put(id, (reading.key, target))

@@ -24,10 +24,12 @@ class Redactor:
         pattern = b"|".join(re.escape(secret.encode("utf-8", "surrogatepass")) for secret in known)
         self._known = re.compile(pattern) if pattern else None
 
+    def known(self, text: bytes) -> bytes:
+        """Only the configured secrets: what else looks like one may be the answer's own text."""
+        return self._known.sub(MASK.encode(), text) if self._known is not None else text
+
     def bytes(self, text: bytes) -> bytes:
-        if self._known is not None:
-            text = self._known.sub(MASK.encode(), text)
-        return _SHAPES.sub(MASK.encode(), text)
+        return _SHAPES.sub(MASK.encode(), self.known(text))
 
     def text(self, text: str) -> str:
         return self.bytes(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")

@@ -91,6 +91,7 @@ def write(received: Received, call: Call, provider: Provider, target: Target, *,
                 f"this one was meant for {received.host}. Give it keys: virtualrouter.providers.{provider.id}.auth",
                 details={"provider": provider.id},
             )
+        path = _with_credentials(path, received.path)
         return Request(
             url.scheme, url.host, url.port, path, Outgoing(headers.same_host(received.fields, coded=False)), body, True
         )
@@ -130,6 +131,12 @@ def _other_model(path: str, model: str) -> str:
     base, verb = bare.rpartition("/models/")[0], bare.rpartition(":")[2]
     name = quote(model.removeprefix("models/"), safe="", errors="replace")
     return f"{base}/models/{name}:{verb}{mark}{query}"
+
+
+def _with_credentials(path: str, came: str) -> str:
+    """Google's clients may carry theirs in the query: masked here, and filled in on the wire."""
+    kept = [found[0] for found in headers.SECRET_QUERY.finditer(came)] if "?" in came else []
+    return path + ("&" if "?" in path else "?") + "&".join(kept) if kept else path
 
 
 def _no_common_dialect(provider: Provider, received: Received) -> NoCommonDialect:

@@ -71,11 +71,7 @@ class Gathering:
                 raise self._blame(plugin, "on_message_append", error) from None
         message = appending.message
         self._turn.current_turn.append(message)
-        if appending.prevented:
-            return
-        if isinstance(message, ToolResults):
-            self._messages.insert(self._behind_answer(), message)
-        else:
+        if not appending.prevented:
             self._messages.append(message)
 
     def take(
@@ -128,7 +124,7 @@ class Gathering:
 
     def next_round(self) -> NextRound | None:
         """Only with new messages and the wish to ask."""
-        self._fill()
+        self._settle_results()
         new = [message for message in self._messages if not isinstance(message, Said)]
         if not self._wishes or not new or self.waits_for_client:
             return None
@@ -136,20 +132,19 @@ class Gathering:
         dialect = self._turn.dialect
         return NextRound(write(dialect, self._messages), write(dialect, new), suffix, plugin)
 
-    def _fill(self) -> None:
-        """No provider takes a call of ours that stays without its result."""
-        answer = next((message for message in self._messages if isinstance(message, Said)), None)
-        if answer is None or not answer.own:
-            return
+    def _settle_results(self) -> None:
+        """Results stand directly behind the answer, whoever appended first; no call of ours stays without one."""
+        place, answer = next(
+            ((place, message) for place, message in enumerate(self._messages) if isinstance(message, Said)), (0, None)
+        )
         outcomes = self._outcomes()
+        if answer is None or not (answer.own or outcomes):
+            return
         answered = [outcome.call for outcome in outcomes]
         calls = [call for call in answer.calls if call in answer.own or call in answered]
-        self._messages[:] = [message for message in self._messages if not isinstance(message, ToolResults)]
-        self._messages.insert(self._behind_answer(), ToolResults(filled(calls, outcomes)))
+        before = [message for message in self._messages[: place + 1] if not isinstance(message, ToolResults)]
+        behind = [message for message in self._messages[place + 1 :] if not isinstance(message, ToolResults)]
+        self._messages[:] = [*before, ToolResults(filled(calls, outcomes)), *behind]
 
     def _outcomes(self) -> list[ToolOutcome]:
         return [outcome for message in self._messages if isinstance(message, ToolResults) for outcome in message.outcomes]
-
-    def _behind_answer(self) -> int:
-        places = [place for place, message in enumerate(self._messages) if isinstance(message, Said | ToolResults)]
-        return places[-1] + 1 if places else 0

@@ -81,6 +81,9 @@ class Turn:
     _quiet_since: float = 0.0
     """When the client was last sent something."""
     _head: Head | None = None
+    """Of the round that is being heard."""
+    _answering: Head | None = None
+    """Of the last round that answered: what the client is sent."""
     _raw_headers: Headers = field(default_factory=dict)
     _held: bytearray = field(default_factory=bytearray)
     _first: bytes = b""
@@ -156,6 +159,8 @@ class Turn:
         """Another round follows the one that is complete."""
         if self.state is State.DECIDING:
             self.state = State.WAITING
+            if self.merger is not None and (held := self.merger.feed(b"")):
+                self.actions.append(Forward(held))
             self.actions.append(Again())
 
     def close(self) -> Said | None:
@@ -235,6 +240,7 @@ class Turn:
             kept = (pair for pair in self._head.headers if pair[0].lower() != "content-type")
             form = answers.headers_for(self.stream, self.endpoint.json_array)
             self._head = Head(self._head.status, (*kept, *form.items()))
+        self._answering = self._head
         if self.merger is not None:
             self.merger.begin_round()
         else:
@@ -314,9 +320,9 @@ class Turn:
 
     def _open(self) -> None:
         if not self.opened:
-            assert self._head is not None
+            assert self._answering is not None
             self.opened = True
-            self.actions.append(OpenHead(self._head))
+            self.actions.append(OpenHead(self._answering))
 
     @property
     def _silence_ends(self) -> float:

@@ -218,8 +218,6 @@ def test_side_calls_obey_nothing_but_are_cleaned_and_routed_by_the_standing_stat
         (placeholder,) = texts_of(Dialect.MESSAGES, handled.body)
         assert placeholder.strip()
         assert house.desk.store.load(ONE) == standing
-        handled.answered()
-        assert house.learned.pins.get((ONE, handled.reading.mark)) is None
 
 
 STRUCTURED: dict[Dialect, dict[str, Any]] = {

@@ -197,6 +197,40 @@ def test_a_tool_hop_goes_by_its_tool(
     assert talk.say("thanks").target.startswith("think.example/")
 
 
+# --- whose turn it is ----------------------------------------------------------------------------------------------------
+
+
+def test_7_a_subagents_hops_keep_their_key_too(by_kind: Pair) -> None:
+    """Claude Code's subagents speak in the session of the conversation that called them."""
+    by_kind[0].forget()
+    talk = Talk(*by_kind, Dialect.MESSAGES)
+    talk.tell("<**!glm.glm-4.7**>")
+    subagent = Talk(*by_kind, Dialect.MESSAGES, session=talk.session, headers=(("x-claude-code-request-class", "subagent"),))
+    first = talk.say("use a subagent").key
+    other = subagent.say("find the bug").key
+    assert [subagent.hop().key for _ in range(3)] == [other] * 3
+    assert talk.hop().key == first
+
+
+def test_7_a_side_call_before_each_message_takes_no_turn_of_its_own(by_kind: Pair) -> None:
+    """Gemini CLI asks its router about every message first: both go to one key, and the next message to the next."""
+    by_kind[0].forget()
+    talk = Talk(*by_kind, Dialect.GEMINI)
+    talk.tell("<**!glm.glm-4.7**>")
+    keys = []
+    for number in range(4):
+        text = f"message {number}"
+        router = (*talk.typed, ("user", text))
+        path, body = request(talk.dialect, "gemini-3.5-flash-lite", list(router), False)
+        body |= {"generationConfig": {"responseMimeType": "application/json"}}
+        call(HOSTS[talk.dialect], path, body, proxy=talk.proxy, headers=(("x-session-id", str(talk.session)),))
+        asked = talk.provider.requests[-1].key
+        keys.append(talk.say(text).key)
+        assert keys[-1] == asked
+    assert keys[0] != keys[1]
+    assert keys == keys[:2] * 2
+
+
 # --- what the caller's host says (29b) -------------------------------------------------------------------------------------
 
 

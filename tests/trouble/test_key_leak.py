@@ -90,6 +90,8 @@ class Case:
     """A host that the client calls instead of its usual one."""
     headers: tuple[tuple[str, str], ...] = ()
     count: bool = False
+    rounds: int = 1
+    """At least so many requests."""
     streams: tuple[bool, ...] = (True, False)
 
 
@@ -102,6 +104,8 @@ CASES: dict[str, Case] = {
         headers=(("x-routecodex-route", "mixed"),),
         goes_to=("foreign.example", "other.example"),
     ),
+    "with a later round": Case('<**foreign.m**> <**stopMessage:"go on",1**>', goes_to=("foreign.example",), rounds=2),
+    "with a later round, at home": Case('<**stopMessage:"go on",1**>', goes_to=(HOME,), rounds=2),
     "the key is missing": Case("<**keyless.m**>", status=400),
     "the key is refused": Case("<**foreign.m**>", quoting(401), status=400, goes_to=("foreign.example",)),
     "the key is forbidden": Case("<**other.m**>", quoting(403), status=400, goes_to=("other.example",)),
@@ -116,7 +120,7 @@ CASES: dict[str, Case] = {
     "at home, the client's own passed on": Case("<**passing.m**>", goes_to=(HOME,)),
     "the client's own, meant for somebody else": Case("<**passing.m**>", status=400, called="llm.example"),
     "an unknown host of its own": Case(goes_to=(HOME,), called="llm.example"),
-    "counted abroad": Case("<**foreign.m**>", count=True, streams=(False,)),
+    "counted for a foreign provider": Case(headers=(("x-routecodex-route", "mixed"),), count=True, streams=(False,)),
     "counted at home": Case(count=True, goes_to=(HOME,), streams=(False,)),
     "answered by ourselves": Case("<**echo**>"),
     "a tag that names nothing": Case("<**nobody.m**>", status=400),
@@ -168,14 +172,11 @@ def test_who_gets_what(leaks: Leaks, dialect: Dialect, name: str, stream: bool) 
     assert answer.status == case.status, answer.text
     expected = {host if place == HOME else place for place in case.goes_to}
     assert {received.host for received in provider.requests} == expected
+    assert len(provider.requests) >= (case.rounds if expected else 0)
     for received in provider.requests:
         _check(received, planted.canaries, ours=case.tag.startswith("<**home"), host=host)
     found = {one.carrier for one in scan({"answer": answer.body + _head(answer)}, planted.canaries | KEYS)}
-    assert found <= ({"request-id"} if received_echo(case) else set())
-
-
-def received_echo(case: Case) -> bool:
-    return False
+    assert found == set()
 
 
 def _send(
@@ -188,7 +189,7 @@ def _send(
     dialect: Dialect,
 ) -> Answer:
     written = json.dumps(body).replace('"three"', json.dumps(f"{case.tag} three".strip()))
-    assert case.tag in written
+    assert json.dumps(case.tag)[1:-1] in written
     if case.count:
         path = path.replace(*COUNTING[dialect])
     return call(url, path, written.encode(), headers=headers, proxy=leaks.proxy)

@@ -7,10 +7,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from importlib import import_module
-from typing import Protocol, cast
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
+from routing.dialects.calls import grow_chat, grow_gemini, grow_messages, grow_responses
 from routing.values import Call, Dialect, JsonObject, ToolCall
 
 
@@ -23,28 +23,29 @@ class _Growing(Protocol):
     def with_tool(self, call: Call, name: str, description: str, schema: JsonObject, *, strict: bool) -> Call: ...
 
 
-_NAMES = {Dialect.MESSAGES: "messages", Dialect.CHAT: "chat", Dialect.RESPONSES: "responses", Dialect.GEMINI: "gemini"}
-
-
-def _module(dialect: Dialect) -> _Growing:
-    return cast(_Growing, import_module(f"{__package__}.grow_{_NAMES[dialect]}"))
+_DIALECTS: Mapping[Dialect, _Growing] = {
+    Dialect.MESSAGES: grow_messages,
+    Dialect.CHAT: grow_chat,
+    Dialect.RESPONSES: grow_responses,
+    Dialect.GEMINI: grow_gemini,
+}
 
 
 def write_user(dialect: Dialect, text: str) -> JsonObject:
     """A message of the user, as it stands in the dialect's history."""
-    return _module(dialect).write_user(text)
+    return _DIALECTS[dialect].write_user(text)
 
 
 def write_results(dialect: Dialect, results: Sequence[tuple[ToolCall, str, bool]]) -> tuple[JsonObject, ...]:
     """What tools answered, in the order of their calls: (call, text, whether it is an error)."""
-    return _module(dialect).write_results(results)
+    return _DIALECTS[dialect].write_results(results)
 
 
 def with_messages(call: Call, items: Sequence[JsonObject]) -> Call:
     """A new call whose history goes on with these (`Said.native`, `write_results`, `write_user`)."""
-    return _module(call.endpoint.dialect).with_messages(call, items)
+    return _DIALECTS[call.endpoint.dialect].with_messages(call, items)
 
 
 def with_tool(call: Call, name: str, description: str, schema: JsonObject, *, strict: bool) -> Call:
     """A new call that offers one more tool, behind the client's own. `strict` where the dialect knows it."""
-    return _module(call.endpoint.dialect).with_tool(call, name, description, schema, strict=strict)
+    return _DIALECTS[call.endpoint.dialect].with_tool(call, name, description, schema, strict=strict)

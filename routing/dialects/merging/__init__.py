@@ -8,9 +8,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Protocol, cast
+from collections.abc import Mapping
+from typing import Protocol
 
+from routing.dialects.merging import chat, gemini, messages, responses
 from routing.dialects.merging.common import BLANK_LINE, Form
 from routing.turn.said import Said
 from routing.values import Dialect, Endpoint
@@ -22,19 +23,22 @@ class Merger(Protocol):
     """One per turn. Each round is begin_round, any number of feeds, end_round; then another round, or `finish`, or `fail`."""
 
     def begin_round(self) -> None:
-        """A round begins. `feed(b"")` right behind it gives what the round before held back and may leave now.
-
-        A round that was not complete and sent nothing that is visible counts as if it had never been.
-        """
+        """A round begins. One that was not complete and showed nothing counts as if it had never been."""
 
     def feed(self, chunk: bytes) -> bytes:
-        """The provider's bytes; for the client as many as may leave."""
+        """The provider's bytes; for the client as many as may leave.
+
+        `feed(b"")` between two rounds: another round follows, so what the one before held back may leave (Gemini's last text).
+        """
 
     def end_round(self) -> Said:
         """The round's bytes are over."""
 
     def finish(self) -> bytes:
-        """The one end of the answer: everything closed, usage summed (output of all rounds, input of the last)."""
+        """The one end of the answer: everything closed, usage summed (output of all rounds, input of the last).
+
+        Where the last round broke off after it had shown something, it is an error: no clean end is invented.
+        """
 
     def fail(self, status: int, message: str, code: str) -> bytes:
         """Instead of `finish`: the error that ends a stream which has begun. In JSON: the whole error answer."""
@@ -54,7 +58,12 @@ class _Module(Protocol):
     def Whole(self, form: Form) -> Merger: ...
 
 
-_NAMES = {Dialect.MESSAGES: "messages", Dialect.CHAT: "chat", Dialect.RESPONSES: "responses", Dialect.GEMINI: "gemini"}
+_MODULES: Mapping[Dialect, _Module] = {
+    Dialect.MESSAGES: messages,
+    Dialect.CHAT: chat,
+    Dialect.RESPONSES: responses,
+    Dialect.GEMINI: gemini,
+}
 
 
 def merger_for(
@@ -62,5 +71,5 @@ def merger_for(
 ) -> Merger:
     """The merger of one turn. `include_usage`: a Chat client asked for the usage of its stream."""
     form = Form(own_tools, include_usage, stream and endpoint.json_array, endpoint.envelope)
-    module = cast(_Module, import_module(f"{__name__}.{_NAMES[endpoint.dialect]}"))
+    module = _MODULES[endpoint.dialect]
     return module.Merging(form) if stream else module.Whole(form)

@@ -85,6 +85,8 @@ class Round:
     stop: bytes = b""
     """The bytes of its message_stop."""
     error: ProviderError | None = None
+    visible: bool = False
+    """The client was shown something of it."""
     said: Said | None = None
 
     @property

@@ -273,13 +273,15 @@ class Merging(Untouched[_Chunk]):
         last = self._kept[-1]
         usage = summed_counts([round_.usage for round_ in self._kept], "prompt_tokens", "completion_tokens")
         word = decide_finish(last.word, self.dialect, calls=bool(client_calls(self._rounds))).word
-        out = self._last_chunk(last, word, usage)
         counts = next((round_.counts for round_ in reversed(self._kept) if round_.counts is not None), None)
-        if counts is not None and self._form.include_usage:
+        counts = counts if self._form.include_usage else None
+        out = self._last_chunk(last, word, usage if counts is None else None)
+        if counts is not None:
             out += write_event(dumps({**counts, **self._head, "usage": usage}))
         return out + next((round_.done for round_ in reversed(self._kept) if round_.done), b"")
 
-    def _last_chunk(self, last: _Round, word: str, usage: JsonObject) -> bytes:
+    def _last_chunk(self, last: _Round, word: str, usage: JsonObject | None) -> bytes:
+        """The chunk that ended the last round. `usage`: None where a chunk of its own tells it."""
         document = last.ending.document if last.ending is not None else None
         if last.ending is None or document is None:
             return self._written({}, word)

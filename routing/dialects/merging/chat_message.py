@@ -96,7 +96,8 @@ class GrowingMessage:
         return calls
 
     def _add_call(self, entry: JsonObject) -> GrowingCall:
-        index, id = entry.get("index"), text_of(entry.get("id"))
+        index = entry.get("index") if isinstance(entry.get("index"), int) else None
+        id = text_of(entry.get("id"))
         name = next((text_of(object_of(entry.get(kind)).get("name")) for kind in _BODIES if kind in entry), "")
         known = self._at.get(index)
         # some providers give every call the same index, or none; then a new id and a name begin a call
@@ -228,14 +229,18 @@ def calls_in(message: JsonObject) -> tuple[ToolCall, ...]:
 
 
 def as_history(message: JsonObject) -> tuple[JsonObject, ...]:
-    """The message as a history takes it; none where it holds nothing but thinking."""
+    """The message as a history takes it; none where it holds nothing but thinking and white space."""
     kept = {name: value for name, value in message.items() if value not in (None, [])}
-    if not any(value and name != "role" and not is_thinking(name) for name, value in kept.items()):
+    if not any(_says_something(value) and name != "role" and not is_thinking(name) for name, value in kept.items()):
         return ()
     if isinstance(audio := kept.get("audio"), dict):
         kept["audio"] = {"id": audio.get("id")}
     content = message.get("content")
     return ({**kept, "role": "assistant", "content": content if isinstance(content, str | list) else None},)
+
+
+def _says_something(value: object) -> bool:
+    return bool(value.strip()) if isinstance(value, str) else bool(value)
 
 
 # --- several rounds -------------------------------------------------------------------------------------------------------

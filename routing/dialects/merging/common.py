@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from routing.dialects import answers
-from routing.dialects.fields import read_object
+from routing.dialects.fields import read_json, read_object
 from routing.dialects.finish import decide_finish
+from routing.dialects.sse import Event
 from routing.errors import BadAnswer
 from routing.jsonbytes import dumps
 from routing.turn.said import Said
@@ -18,6 +19,7 @@ from routing.values import Dialect, JsonObject, ProviderError, ToolCall, Usage
 BLANK_LINE = "\n\n"
 """Stands in front of the first visible text of a later round."""
 BOM = b"\xef\xbb\xbf"
+CUT_OFF = "The provider's stream ended without its last event."
 WHOLE_BYTES = 64 << 20
 """A whole JSON answer larger than this is none."""
 
@@ -74,6 +76,11 @@ def unreadable(message: str) -> Said:
 
 def too_long(error: BadAnswer) -> ProviderError:
     return ProviderError(error.status, error.message, error.code)
+
+
+def is_cut_off(event: Event) -> bool:
+    """Of the bytes that a stream left without a blank line: not the whole of an event."""
+    return event.data not in (b"", b"[DONE]") and read_json(event.data) is None
 
 
 def shown_as_one(

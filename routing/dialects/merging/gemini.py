@@ -14,7 +14,7 @@ from routing.dialects import answers
 from routing.dialects.failures import failure_inside
 from routing.dialects.fields import object_of, read_object, text_of
 from routing.dialects.finish import decide_finish
-from routing.dialects.merging.common import Form, client_calls, shown_as_one, too_long
+from routing.dialects.merging.common import CUT_OFF, Form, client_calls, is_cut_off, shown_as_one, too_long
 from routing.dialects.merging.parts import (
     EMPTY,
     GrowingParts,
@@ -73,6 +73,8 @@ class _Round:
     word: str = ""
     """Why it ended."""
     error: ProviderError | None = None
+    visible: bool = False
+    """The client was shown something of it."""
     said: Said | None = None
 
     def read(self, inner: JsonObject, candidate: JsonObject) -> bool:
@@ -124,6 +126,8 @@ class Merging:
         self._glue = self._round.later and self._spoke
 
     def feed(self, chunk: bytes) -> bytes:
+        if not chunk and self._round.said is not None:
+            self._release()
         out, self._pending = self._pending, []
         try:
             for event in self._round.reader.feed(chunk):
@@ -155,11 +159,15 @@ class Merging:
         return round_.said
 
     def finish(self) -> bytes:
-        out, self._pending = self._pending, []
+        complete = self._round.said is not None and self._round.said.complete
+        if not complete and (self._round.visible or not self._kept):
+            return self.fail(502, CUT_OFF, "UPSTREAM_ERROR")
         if self._is_as_it_came:
-            return b"".join((*out, *(held.event.raw for held in self._kept[0].held), self._array_end()))
-        out.append(self._item(self._last_chunk(self._kept[-1] if self._kept else self._round)))
-        return b"".join((*out, b"]" if self._form.json_array else b""))
+            return b"".join((*self._pending, *(held.event.raw for held in self._kept[0].held), self._array_end()))
+        begun = self._begun
+        last = self._item(self._last_chunk(self._kept[-1]))
+        self._begun = begun  # what is given here may never leave: then `fail` is the end
+        return b"".join((*self._pending, last, b"]" if self._form.json_array else b""))
 
     def fail(self, status: int, message: str, code: str) -> bytes:
         out, self._pending = b"".join(self._pending), []
@@ -213,7 +221,7 @@ class Merging:
     def _last_chunk(self, last: _Round) -> bytes:
         """The chunk that ended the last round, with the reason and the counts of the whole answer."""
         document = next((held.document for held in last.held if held.document is not None), {})
-        inner, counts = inner_of(document), [round_.usage for round_ in self._kept] or [last.usage]
+        inner, counts = inner_of(document), [round_.usage for round_ in self._kept]
         candidate = main_candidate(inner)
         parts = [] if last.released else self._shown(parts_of(candidate), later=last.later)
         word = decide_finish(last.word, Dialect.GEMINI, calls=bool(client_calls(self._said))).word
@@ -251,7 +259,7 @@ class Merging:
     def _hear_last(self, event: Event) -> None:
         """What the stream left without its blank line."""
         document = read_object(event.data) if event.data else None
-        if document is None and not self._round.held:
+        if is_cut_off(event) or (document is None and not self._round.held):
             return
         whole = event if self._form.json_array else event._replace(raw=event.raw + b"\n\n")
         out = self._hear(whole)
@@ -308,9 +316,10 @@ class Merging:
         opens = b"[" in event.raw[: len(event.raw) - len(event.data)]
         if self._form.json_array and opens == self._begun:
             return self._item(event.data)
-        self._begun = True
+        self._begun = self._round.visible = True
         return event.raw
 
     def _item(self, data: bytes) -> bytes:
         between, self._begun = b",\r\n" if self._begun else b"[", True
+        self._round.visible = True
         return between + data if self._form.json_array else write_event(data)

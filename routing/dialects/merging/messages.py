@@ -14,7 +14,7 @@ from routing.dialects.failures import failure_inside
 from routing.dialects.fields import object_of, read_object, text_of
 from routing.dialects.finish import decide_finish
 from routing.dialects.merging.blocks import HIDDEN, Block, Round, Whole, as_history, is_own, merged_blocks, said_of
-from routing.dialects.merging.common import BLANK_LINE, BOM, Form, client_calls, shown_as_one, too_long
+from routing.dialects.merging.common import BLANK_LINE, BOM, CUT_OFF, Form, client_calls, is_cut_off, shown_as_one, too_long
 from routing.dialects.sse import Event, write_event
 from routing.errors import BadAnswer
 from routing.jsonbytes import dumps
@@ -109,16 +109,13 @@ class Merging:
         return said
 
     def finish(self) -> bytes:
-        out: list[bytes | bytearray] = [*self._pending]
-        self._pending = []
-        rounds = self._kept or [self._round]
+        if self._breaks_off:
+            return self.fail(502, CUT_OFF, "UPSTREAM_ERROR")
         if self._is_as_it_came:
-            return b"".join((*out, self._opening, self._stop, self._behind, rounds[0].end))
-        last = rounds[-1]
-        out += [self._opening, self._closed(all_=True)]
-        out.append(_event(self._last_delta(last)))
-        out.append(last.stop or _event({"type": "message_stop"}))
-        return b"".join(out)
+            return b"".join((*self._pending, self._opening, self._stop, self._behind, self._kept[0].end))
+        last = self._kept[-1]
+        end = (_event(self._last_delta(last)), last.stop or _event({"type": "message_stop"}))
+        return b"".join((*self._pending, self._opening, self._closed(all_=True), *end))
 
     def fail(self, status: int, message: str, code: str) -> bytes:
         out, self._pending = b"".join(self._pending), []
@@ -143,6 +140,12 @@ class Merging:
     @property
     def _said(self) -> list[Said]:
         return [round_.said for round_ in self._kept if round_.said is not None]
+
+    @property
+    def _breaks_off(self) -> bool:
+        """There is no good end: the last round has shown something, and was not complete."""
+        complete = self._round.said is not None and self._round.said.complete
+        return not complete and (self._round.visible or not self._kept)
 
     @property
     def _is_as_it_came(self) -> bool:
@@ -177,6 +180,7 @@ class Merging:
         return self._opened(again + hear(self, event, document))
 
     def _opened(self, out: bytes) -> bytes:
+        self._round.visible = self._round.visible or bool(out)
         if not out or self._begun:
             return out
         self._begun, opening = True, bytes(self._opening)
@@ -185,6 +189,8 @@ class Merging:
 
     def _hear_last(self, event: Event) -> None:
         """What the stream left without its blank line."""
+        if is_cut_off(event):
+            return
         document = read_object(event.data) if event.data else None
         if self._round.end or (document is not None and document.get("type") in _ENDING):
             self._hear(event)

@@ -52,7 +52,7 @@ class Merging(Untouched[Step]):
     def _end(self) -> Said:
         round_, told = self._reading.round, self._reading.end()
         if told and self._as_it_came and self._held:
-            self._held[-1].told += told
+            self._held[-1].told = [*self._held[-1].told, *told]
         elif told and not self._as_it_came:
             self._pending.append(self._written(told))
         said = said_of(
@@ -104,7 +104,9 @@ class Merging(Untouched[Step]):
     def _written(self, documents: Sequence[JsonObject], heard: Step | None = None) -> bytes:
         out: list[bytes] = []
         for document in documents:
-            numbered = self._numbered(document)
+            is_same = heard is not None and document is heard.document
+            # what is none of the interface's own events has no number
+            numbered = document if is_same and "sequence_number" not in document else self._numbered(document)
             if heard is not None and numbered == heard.document:
                 out.append(heard.event.raw)
             else:
@@ -113,10 +115,10 @@ class Merging(Untouched[Step]):
 
     def _numbered(self, document: JsonObject) -> JsonObject:
         given = document.get("sequence_number")
-        if self._number is None and isinstance(given, int):
+        if self._number is None and isinstance(given, int) and not self._started:
             self._number = given
         if self._number is None:
-            return document
+            return {name: value for name, value in document.items() if name != "sequence_number"}
         number, self._number = self._number, self._number + 1
         return document if given == number else {**document, "sequence_number": number}
 

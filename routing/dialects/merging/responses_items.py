@@ -33,6 +33,8 @@ TEXT = "output_text"
 _FIRST_ROUNDS = ("id", "created_at", "model", "previous_response_id")
 """What the whole answer has from the first round; the rest is the last one's."""
 _PLAIN_NAMESPACES = (None, "", "functions")
+_NOT_OVER = ("queued", "in_progress", "requires_action")
+"""A response in the background, or one that waits for its client, has not come to its end: nothing may be said behind it yet."""
 _WITHOUT_ID = frozenset(("message", "reasoning", "function_call", "custom_tool_call", "local_shell_call", "web_search_call"))
 """Items that a provider takes without an id. With one, and nothing stored, it looks for the item in vain and refuses the call."""
 
@@ -57,6 +59,8 @@ def said_of(
     ).reason
     if finish == "stop" and any(part.get("type") == "refusal" for item in items for part in parts_of(item)):
         finish = "content_filter"
+    if finish == "stop" and response.get("status") in _NOT_OVER:
+        finish = "error"
     return Said(
         text="".join(text_in(item) for item in items),
         calls=tuple(call for call, _ in calls),
@@ -111,10 +115,12 @@ def as_history(items: Sequence[JsonObject], *, stored: bool) -> tuple[JsonObject
 
 
 def _says_something(item: JsonObject) -> bool:
-    """An empty message is refused as input."""
+    """An empty message is refused as input, and so may be one of nothing but white space."""
     if _view(item) is None:
         return False
-    return item.get("type") != "message" or any(part.get("text") or part.get("type") != TEXT for part in parts_of(item))
+    return item.get("type") != "message" or any(
+        part.get("type") != TEXT or text_of(part.get("text")).strip() for part in parts_of(item)
+    )
 
 
 # --- several rounds -------------------------------------------------------------------------------------------------------

@@ -6,20 +6,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from routing.dialects.failures import failure_inside
 from routing.dialects.fields import count_of, list_of, object_of, text_of
 from routing.dialects.merging.responses_items import CALLS, HIDDEN, TEXT, emptied, is_own, moved_annotation
 from routing.dialects.merging.responses_message import OpenMessage, Piece
-from routing.dialects.merging.responses_round import Place, Round
+from routing.dialects.merging.responses_round import Place, Round, number_in
 from routing.dialects.merging.untouched import Kind
 from routing.values import JsonObject, ProviderError
 
-Answer = tuple[Kind, list[JsonObject]]
+Answer = tuple[Kind, Sequence[JsonObject]]
 """How an event may wait, and what the client is told of it."""
-_NOTHING: Answer = ("rests", [])
+_NOTHING: Answer = ("rests", ())
 _PART_DONE, _ITEM_DONE = "response.content_part.done", "response.output_item.done"
+_ENDINGS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled", "error")
 
 
 class Reading:
@@ -42,17 +43,18 @@ class Reading:
         """The next message goes on in the open one."""
         self._count = 0
         self._ids: set[str] = set()
+        self._nameless: JsonObject | None = None
+        """The event that added a tool call whose name has not come; everything behind it waits, so that the order stays."""
+        self._waiting: list[tuple[JsonObject, str]] = []
 
     def begin(self, round_: Round, *, later: bool) -> None:
         self.round, self.later, self.error = round_, later, None
         self._goes_on = self._goes_on or later
 
-    def end(self) -> list[JsonObject]:
+    def end(self) -> Sequence[JsonObject]:
         """The round is over: what is told of it so late."""
-        told: list[JsonObject] = []
+        told = self._go_on("")[1] if self._nameless is not None else ()
         for place in self.round.places.values():
-            if place.waiting is not None:
-                told += self._named_at_last(place)
             if place.shown and place.message is None:
                 self.items.setdefault(place.index, place.named(place.whole))
         self.round.close()
@@ -64,19 +66,38 @@ class Reading:
 
     def hear(self, document: JsonObject, name: str) -> Answer:
         kind = text_of(document.get("type")) or name
+        if self._nameless is not None:
+            return self._wait(document, kind)
         hear = _HEARD.get(kind)
         if hear is None and document.get("error") and not kind.startswith("response."):
             hear = Reading._error
         return hear(self, document) if hear is not None else self._other(document, kind)
 
+    def _wait(self, document: JsonObject, kind: str) -> Answer:
+        self._waiting.append((document, kind))
+        assert self._nameless is not None
+        is_its = number_in(document, "output_index") == number_in(self._nameless, "output_index")
+        told = text_of(document.get("name")) or text_of(object_of(document.get("item")).get("name")) if is_its else ""
+        return self._go_on(told) if told or kind in _ENDINGS else _NOTHING
+
+    def _go_on(self, tool: str) -> Answer:
+        """The name has come, or never will."""
+        nameless, self._nameless = self._nameless, None
+        waiting, self._waiting = self._waiting, []
+        assert nameless is not None
+        item = {**object_of(nameless.get("item")), "name": tool}
+        heard = [self._begin_item({**nameless, "item": item}, item)]
+        heard += [self.hear(document, kind) for document, kind in waiting]
+        return "goes" if any(kind == "goes" for kind, _ in heard) else "rests", [one for _, told in heard for one in told]
+
     def left(self, document: JsonObject) -> None:
         """The event's own bytes are leaving: one of another item may have driven out what closes the open message."""
-        place = self.round.places.get(document.get("output_index"))
+        place = self.round.places.get(number_in(document, "output_index"))
         if place is None or place.message is None or place.message is not self._message:
             return
         if document.get("type") == _ITEM_DONE:
             self.closed()
-        elif document.get("type") == _PART_DONE and place.pieces.get(document.get("content_index")) is self._message.piece:
+        elif document.get("type") == _PART_DONE and place.pieces.get(number_in(document, "content_index")) is self._message.piece:
             self._message.close_part()
 
     def closed(self) -> list[JsonObject]:
@@ -113,14 +134,13 @@ class Reading:
 
     def _added(self, document: JsonObject) -> Answer:
         item = object_of(document.get("item"))
-        place = self.round.places[document.get("output_index")] = Place(document, item)
         if item.get("type") in CALLS and not item.get("name"):
-            place.waiting = []
+            self._nameless = document
             return _NOTHING
-        return self._begin_item(place)
+        return self._begin_item(document, item)
 
-    def _begin_item(self, place: Place) -> Answer:
-        item = place.item
+    def _begin_item(self, document: JsonObject, item: JsonObject) -> Answer:
+        place = self.round.places[number_in(document, "output_index")] = Place(item)
         kind = item.get("type")
         if is_own(item, self._own):
             self.withheld, self._goes_on = True, True
@@ -137,8 +157,7 @@ class Reading:
         self._goes_on = self.later
         if kind == "message":
             place.message = self._message = OpenMessage(item, place.index, place.id)
-        given = place.named(object_of(place.announced.get("item")))
-        return "goes", [*told, {**place.announced, "output_index": place.index, "item": given}]
+        return "goes", [*told, {**document, "output_index": place.index, "item": place.named(item)}]
 
     def _free_id(self, id: str) -> str:
         """Ids of items differ within an answer, also where a provider gives every answer the same ones."""
@@ -151,15 +170,13 @@ class Reading:
         return free
 
     def _done(self, document: JsonObject) -> Answer:
-        index, item = document.get("output_index"), object_of(document.get("item"))
+        index, item = number_in(document, "output_index"), object_of(document.get("item"))
         told: list[JsonObject] = []
         if index not in self.round.places:
             announced = {**item, "content": []} if item.get("type") == "message" else item
-            told = self._added({**document, "type": "response.output_item.added", "item": announced})[1]
+            told += self._begin_item({**document, "type": "response.output_item.added", "item": announced}, announced)[1]
         place = self.round.places[index]
         place.item, place.done = item, True
-        if place.waiting is not None:
-            told += self._named_at_last(place)
         item = place.item = place.whole
         if not place.shown:
             return _NOTHING
@@ -167,14 +184,6 @@ class Reading:
             return "rests", [*told, *self._end_message(place, place.message, item)]
         given = self.items[place.index] = place.named(item)
         return "goes", [*told, {**document, "output_index": place.index, "item": given}]
-
-    def _named_at_last(self, place: Place) -> list[JsonObject]:
-        """A tool call whose name is known only now, or never will be."""
-        waiting, place.waiting = place.waiting or [], None
-        named = {**object_of(place.announced.get("item")), "name": place.item.get("name")}
-        place.announced = {**place.announced, "item": named}
-        told = self._begin_item(place)[1]
-        return [*told, *map(place.moved, waiting)] if place.shown else told
 
     def _end_message(self, place: Place, message: OpenMessage, item: JsonObject) -> list[JsonObject]:
         """A message's item is done; parts that were never announced are in it all the same."""
@@ -187,12 +196,13 @@ class Reading:
 
     def _place_of(self, document: JsonObject) -> tuple[list[JsonObject], Place]:
         """The item that a text belongs to, and what announces it where its provider forgot that."""
-        index = document.get("output_index")
+        index = number_in(document, "output_index")
         told: list[JsonObject] = []
         if index not in self.round.places:
             item: JsonObject = {"id": document.get("item_id"), "type": "message", "role": "assistant", "content": []}
             announced = {"type": "response.output_item.added", "output_index": index}
-            told = self._added({**announced, "item": {**item, "status": "in_progress"}})[1]
+            item["status"] = "in_progress"
+            told += self._begin_item({**announced, "item": item}, item)[1]
         return told, self.round.places[index]
 
     # The parts of a message
@@ -209,7 +219,7 @@ class Reading:
         text = text_of(part.get("text")) if part.get("type") == TEXT else ""
         announced = {"type": "response.content_part.added", **announced, "part": emptied(part) if text else part}
         piece, told = message.begin_part(announced, goes_on=place.goes_on)
-        place.pieces[announced.get("content_index")] = piece
+        place.pieces[number_in(announced, "content_index")] = piece
         return [*told, *self._at_once(message, piece, text)]
 
     def _at_once(self, message: OpenMessage, piece: Piece, text: str) -> list[JsonObject]:
@@ -225,7 +235,7 @@ class Reading:
         told, place = self._place_of(document)
         if place.message is None:
             return None
-        content_index = document.get("content_index")
+        content_index = number_in(document, "content_index")
         if content_index not in place.pieces:
             empty: JsonObject = {"text": "", "annotations": []} if kind == TEXT else {kind: ""}
             announced: JsonObject = {"content_index": content_index, "part": {"type": kind, **empty}}
@@ -288,14 +298,12 @@ class Reading:
 
     def _other(self, document: JsonObject, kind: str = "") -> Answer:
         """Events of other items go where their items are; what belongs to no item passes."""
-        index = document.get("output_index")
+        index = number_in(document, "output_index")
         place = self.round.places.get(index)
         if place is None:
             is_unknown = self.later and (index is not None or kind.startswith("response."))
             return "passes", [] if is_unknown else [document]
         place.hear(kind, document)
-        if place.waiting is not None:
-            place.waiting.append(document)
         if not place.shown:
             return _NOTHING
         return "goes" if place.message is None else "passes", [place.moved(document)]
@@ -314,9 +322,6 @@ _HEARD: dict[str, Callable[[Reading, JsonObject], Answer]] = {
     "response.output_text.annotation.added": Reading._annotation,
     "response.refusal.delta": Reading._refusal_delta,
     "response.refusal.done": Reading._refusal_done,
-    "response.completed": Reading._ending,
-    "response.incomplete": Reading._ending,
-    "response.failed": Reading._ending,
-    "response.cancelled": Reading._ending,
+    **dict.fromkeys(_ENDINGS, Reading._ending),
     "error": Reading._error,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from routing.dialects.fields import list_of, text_of
@@ -25,7 +26,7 @@ class Step(Heard):
     """One event, and what the client gets where it does not get its bytes."""
 
     document: JsonObject | None = None
-    told: list[JsonObject] = field(default_factory=list)
+    told: Sequence[JsonObject] = ()
     bare: bool = False
     """A comment, or bytes that are no JSON: they pass as they are."""
 
@@ -34,9 +35,8 @@ class Step(Heard):
 class Place:
     """One output item."""
 
-    announced: JsonObject
-    """The event that added it."""
     item: JsonObject
+    """As it was added; once it is done, as it is."""
     shown: bool = False
     index: int = -1
     """As the client counts."""
@@ -45,10 +45,8 @@ class Place:
     message: OpenMessage | None = None
     goes_on: bool = False
     """It is a message that goes on in another one."""
-    pieces: dict[object, Piece] = field(default_factory=dict)
+    pieces: dict[int | None, Piece] = field(default_factory=dict)
     """The parts of a message, by the provider's index."""
-    waiting: list[JsonObject] | None = None
-    """Its events, for as long as its tool's name has not come."""
     done: bool = False
     _arguments: GrowingText = field(default_factory=GrowingText)
 
@@ -73,7 +71,7 @@ class Place:
     def moved(self, document: JsonObject) -> JsonObject:
         """An event of this item, as the client has to see it."""
         if self.message is not None:
-            return self.message.placed(document, self.pieces.get(document.get("content_index")))
+            return self.message.placed(document, self.pieces.get(number_in(document, "content_index")))
         named = {"item_id": self.id} if "item_id" in document else {}
         return {**document, "output_index": self.index, **named}
 
@@ -86,7 +84,7 @@ class Round:
     """What its first text needs in front of it."""
     opens: bool = False
     """Its response.created is the client's."""
-    places: dict[object, Place] = field(default_factory=dict)
+    places: dict[int | None, Place] = field(default_factory=dict)
     """By the provider's output index."""
     response: JsonObject = field(default_factory=dict)
     """What it told of its response, the latest last."""
@@ -103,6 +101,10 @@ class Round:
             place.pieces = {}
 
 
-def _order(entry: tuple[object, Place]) -> int:
-    index = entry[0]
-    return index if isinstance(index, int) else -1
+def number_in(document: JsonObject, name: str) -> int | None:
+    number = document.get(name)
+    return number if isinstance(number, int) else None
+
+
+def _order(entry: tuple[int | None, Place]) -> int:
+    return -1 if entry[0] is None else entry[0]

@@ -13,7 +13,7 @@ from typing import ClassVar, Generic, Literal, TypeVar
 
 from routing.dialects import answers
 from routing.dialects.fields import read_object
-from routing.dialects.merging.common import Form, too_long
+from routing.dialects.merging.common import BOM, CUT_OFF, Form, too_long
 from routing.dialects.sse import Event, Events
 from routing.errors import BadAnswer
 from routing.turn.said import Said
@@ -21,7 +21,6 @@ from routing.values import Dialect, ProviderError
 
 HELD_BYTES = 1 << 20
 """So much may wait; a stream that opens or ends with more than this is written event by event."""
-_CUT_OFF = "The provider's stream ended without its last event."
 
 Kind = Literal["opens", "goes", "rests", "passes"]
 
@@ -72,6 +71,7 @@ class Untouched(ABC, Generic[H]):
         self._tail = b""
         """What a stream left behind its last whole event."""
         self._over = False
+        self._failed = False
 
     # What each dialect does
 
@@ -129,6 +129,8 @@ class Untouched(ABC, Generic[H]):
 
     def feed(self, chunk: bytes) -> bytes:
         out = self._take()
+        if not chunk and self._rests_complete:
+            out.append(self._let_go())
         try:
             for event in self._reader.feed(chunk):
                 out.append(self._hear(event, event.raw))
@@ -155,12 +157,15 @@ class Untouched(ABC, Generic[H]):
         if self._as_it_came and (complete or self._holds_error):
             return b"".join((*out, self._raw(), self._tail))
         if not complete and (self._visible or not self._rounds):
-            return b"".join((*out, self._error_event(502, _CUT_OFF, "UPSTREAM_ERROR")))
+            return b"".join((*out, self._error_event(502, CUT_OFF, "UPSTREAM_ERROR")))
         return b"".join((*out, self._closing()))
 
     def fail(self, status: int, message: str, code: str) -> bytes:
-        if self._over:
+        if self._failed:
             return b""
+        self._failed = True
+        if self._over:  # what `finish` gave never left
+            return self._error_event(status, message, code)
         self._over = True
         out, told = self._take(), self._told
         if self._as_it_came and self._holds_error and told is not None and told.message == message:
@@ -173,12 +178,17 @@ class Untouched(ABC, Generic[H]):
         if self._over:
             return b""
         out = self._take()
-        if self._as_it_came and self._said is not None and self._said.complete:
+        if self._rests_complete:
             out.append(self._let_go())  # nothing that the client may see waits while a tool runs or a clock is awaited
         return b"".join((*out, self._alive()))
 
     def _alive(self) -> bytes:
         return answers.KEEP_ALIVE[self.dialect]
+
+    @property
+    def _rests_complete(self) -> bool:
+        """A round is over, and nothing of it had to change so far."""
+        return self._as_it_came and self._said is not None and self._said.complete
 
     @property
     def _holds_error(self) -> bool:
@@ -188,6 +198,8 @@ class Untouched(ABC, Generic[H]):
 
     def _hear(self, event: Event, raw: bytes, *, last: bool = False) -> bytes:
         as_it_came = self._as_it_came
+        if self._started and event.raw.startswith(BOM):
+            event = event._replace(raw=event.raw.removeprefix(BOM))  # it may stand at the very start alone
         heard = self._read(event)
         heard.raw = raw
         if not self._as_it_came:

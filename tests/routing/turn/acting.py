@@ -25,10 +25,16 @@ BODIES: dict[Dialect, dict[str, Any]] = {
 }
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
+EAGER = [False, True] if hasattr(asyncio, "eager_task_factory") else [False]
+"""mitmproxy 12 starts tasks at once where Python can (3.12)."""
+
+
+def run(work: Coroutine[Any, Any, T], *, eager: bool = False) -> T:
     """Bounded: a test that hangs fails."""
 
     async def bounded() -> T:
+        if eager:
+            asyncio.get_running_loop().set_task_factory(getattr(asyncio, "eager_task_factory"))  # noqa: B009
         async with asyncio.timeout(10):
             return await work
 
@@ -159,13 +165,19 @@ def raising(error: BaseException) -> Hook:
     return hook
 
 
+async def until(condition: Callable[[], object]) -> None:
+    """Wait for it; whoever waits is bounded."""
+    while not condition():  # noqa: ASYNC110  what is waited for tells nobody
+        await asyncio.sleep(0.01)
+
+
 def hanging(*, deaf: bool = False) -> Hook:
     """`deaf`: it does not even let itself be cancelled, for a while."""
 
     async def hook(*_: object) -> None:
         for _ in range(3 if deaf else 1):
             try:
-                await asyncio.sleep(0.2 if deaf else 60)
+                await asyncio.sleep(0.5 if deaf else 60)
             except asyncio.CancelledError:
                 if not deaf:
                     raise

@@ -46,15 +46,17 @@ def test_a_changed_file_is_loaded_anew_within_the_same_second(tmp_path: Path) ->
 def test_modules_beside_the_plugin(tmp_path: Path) -> None:
     """Found while it loads; the search path is as before, and hides nothing meanwhile."""
     put(tmp_path, "routecodex_test_words.py", "WORD = 'hello'\n")
-    put(tmp_path, "json.py", "raise RuntimeError('the wrong json')\n")
-    source = "import json, sys\nfrom routecodex_test_words import WORD\n" + GOOD.replace(
+    put(tmp_path, "tabnanny.py", 'raise RuntimeError("the wrong one")\n')
+    source = "import json, tabnanny\nfrom routecodex_test_words import WORD\n" + GOOD.replace(
         "pass", "name = json.loads(json.dumps(WORD))"
     )
     before = list(sys.path)
+    assert "tabnanny" not in sys.modules
     try:
         (found,) = load_plugins([put(tmp_path, "mine.py", source)])
     finally:
         sys.modules.pop("routecodex_test_words", None)
+        sys.modules.pop("tabnanny", None)
     assert (found.name, sys.path) == ("hello", before)
 
 

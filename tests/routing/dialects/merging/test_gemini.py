@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from routing.dialects.endpoints import endpoint_of
 from routing.dialects.merging import Merger, merger_for
-from routing.values import Endpoint, Usage
+from routing.values import Dialect, Endpoint, Usage
 from tests.routing.dialects.answers import streams
 from tests.routing.dialects.merging import rounds
 from tests.routing.dialects.merging.rounds import OWN, Spoken, spoken
+from tests.routing.turn.test_turn_rounds import Bench
 
 PATHS = {
     "sse": "/v1beta/models/m:streamGenerateContent?alt=sse",
@@ -222,9 +223,9 @@ def test_m34_live(form: str) -> None:
         merger = _merger(form)
         out, said = rounds.feed_round(merger, raw)
         assert (out, said.text) == (b"", "abc")
-        waited = merger.keep_alive() if wait else b""
+        waited = merger.keep_alive() if wait else merger.feed(b"")
         merger.begin_round()
-        waited += merger.feed(b"")
+        assert merger.feed(b"") == b""
         assert b"abc" in waited
         assert b"finishReason" not in waited
         assert waited.endswith(b"\n") == (wait or form != "array")
@@ -297,6 +298,19 @@ def test_d18_fail(ending: str, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", STREAMS)
+def test_d18_no_end_is_invented(form: str) -> None:
+    """Whoever finishes a broken answer gets an error for it; one that showed nothing leaves the round before it whole."""
+    merger = _merger(form)
+    out, _ = rounds.drive(merger, _raws([spoken(TEXT), spoken(("text", "and more"), ending="cut")], form))
+    documents = rounds.array_documents(out) if form == "array" else rounds.sse_documents(out)
+    assert "error" in documents[-1]
+    merger = _merger(form)
+    out, _ = rounds.drive(merger, _raws([spoken(TEXT, ending="cut")], form))
+    documents = rounds.array_documents(out) if form == "array" else rounds.sse_documents(out)
+    assert "error" in documents[-1]
+
+
+@pytest.mark.parametrize("form", STREAMS)
 def test_d18_fail_before_anything(form: str) -> None:
     merger = _merger(form)
     merger.begin_round()
@@ -320,6 +334,27 @@ def test_d18_an_array_without_its_end_gets_one() -> None:
     out, said = rounds.drive(_merger("array"), [raw[: raw.rindex(b"]")]])
     assert said[0].complete
     assert json.loads(out) == json.loads(raw)
+
+
+@pytest.mark.parametrize("form", STREAMS)
+def test_an_end_that_never_left_may_still_become_an_error(form: str) -> None:
+    """Remembering the turn has failed behind `finish`."""
+    for given_ in ([spoken(OWN_CALL)], [spoken(TEXT)], [spoken(("text", "abc")), spoken(TEXT)]):
+        merger = _merger(form)
+        out = b"".join(rounds.feed_round(merger, raw)[0] for raw in _raws(given_, form))
+        merger.finish()
+        raw = out + merger.fail(500, "It broke.", "X")
+        documents = rounds.array_documents(raw) if form == "array" else rounds.sse_documents(raw)
+        assert documents[-1]["error"]["message"] == "It broke."
+
+
+@pytest.mark.parametrize("form", STREAMS)
+def test_what_is_cut_off_behind_the_end_is_left_out(form: str) -> None:
+    raw = _raw(spoken(TEXT), 1, form)
+    cut = raw[: raw.rindex(b"]")] + b',\r\n{"usageMeta' if form == "array" else raw + b'data: {"usageMeta'
+    out, said = rounds.drive(_merger(form), [cut])
+    assert said[0].complete
+    assert _documents(out, form) == _documents(raw, form)
 
 
 def test_a_blocked_prompt_is_an_end() -> None:
@@ -441,6 +476,30 @@ def test_any_chunks_in_any_order(given_: list[list[dict[str, Any]]], form: str, 
         assert _text(rounds.gemini_accumulated([one for one in documents if one.get("candidates")])) == merger.shown.text
 
 
+def test_d18_an_error_behind_the_last_chunk_spoils_the_round() -> None:
+    """Its text was held and never leaves, nor does its id."""
+    broken = _raw(spoken(("text", "abc")), 9) + b'data: {"error": {"code": 500, "message": "no"}}\r\n\r\n'
+    merger = _merger()
+    raw, said = rounds.drive(merger, [broken, _raw(spoken(OWN_CALL), 2), broken, _raw(spoken(TEXT), 3)])
+    assert [one.complete for one in said] == [False, True, False, True]
+    documents = _documents(raw)
+    assert _text(rounds.gemini_accumulated(documents)) == TEXT[1]
+    assert {one["responseId"] for one in documents} == {"resp-2"}
+    assert merger.shown.id == "resp-2"
+
+
+def test_a_text_behind_a_chunk_that_a_wait_let_go() -> None:
+    merger = _merger()
+    merger.begin_round()
+    raw = _with_reason_everywhere(_raw(spoken(("text", "abcdefghijkl")), 1))
+    first, second = raw.split(b"\r\n\r\n")[:2]
+    out = [merger.feed(first + b"\r\n\r\n"), merger.keep_alive(), merger.feed(second + b"\r\n\r\n"), merger.keep_alive()]
+    assert merger.end_round().text == "abcdefghijkl"
+    documents = _documents(b"".join((*out, merger.finish())))
+    streams.check_gemini(documents)
+    assert _text(rounds.gemini_accumulated(documents)) == "abcdefghijkl"
+
+
 def test_noise_behind_the_end_is_bounded() -> None:
     merger = _merger()
     merger.begin_round()
@@ -449,6 +508,19 @@ def test_noise_behind_the_end_is_bounded() -> None:
         merger.feed((b": wait\n\n" + USAGE) * 1000)
     assert merger.end_round().complete
     assert len(merger.finish()) < 2 << 20
+
+
+def test_m34_the_last_text_of_a_round_does_not_wait_for_the_next() -> None:
+    """The provider writes it beside its reason, and the next round may be long in coming."""
+    bench = Bench(Dialect.GEMINI)
+    bench.round("all in one chunk")
+    assert b"all in one" not in bench.body
+    new = bench.proceed()
+    assert [type(action).__name__ for action in new] == ["Forward", "Again"]
+    assert b"all in one" in bench.body
+    bench.round("two")
+    bench.conclude()
+    assert bench.text == "all in one chunk\n\ntwo"
 
 
 def _kind(part: dict[str, Any]) -> str:

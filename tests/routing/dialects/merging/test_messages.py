@@ -267,6 +267,20 @@ def test_d18_a_first_rounds_own_error_is_passed_on_as_it_is() -> None:
     assert out + merger.fail(said.error.status, said.error.message, said.error.code) == raw
 
 
+@pytest.mark.parametrize("given_", [[spoken(TEXT, ending="cut")], [spoken(TEXT), spoken(("text", "and more"), ending="cut")]])
+def test_d18_no_end_is_invented(given_: list[Spoken]) -> None:
+    """Whoever finishes a broken answer gets an error for it."""
+    out, _ = rounds.drive(_merger(), _raws(given_))
+    documents = rounds.sse_documents(out)
+    assert documents[-1]["type"] == "error"
+    assert "message_stop" not in [one["type"] for one in documents]
+
+
+def test_what_is_cut_off_behind_the_end_is_left_out() -> None:
+    raw = rounds.messages_stream(spoken(TEXT), 1)
+    assert rounds.drive(_merger(), [raw + b'event: ping\ndata: {"ty'])[0] == raw
+
+
 def test_d18_cut_inside_an_event() -> None:
     merger = _merger()
     raw = rounds.messages_stream(spoken(TEXT), 1)

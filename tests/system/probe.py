@@ -1,0 +1,54 @@
+"""A second mitmproxy script for tests: tells what the running proxy holds, and makes its patience as short as a test wants.
+
+1. `GET http://probe.rig/` answers with JSON: asyncio tasks, rounds, streams, calls in the retry budget, turns of stopMessage.
+2. RIG_PATIENCE is JSON: `early_head_s` and `keep_alive_s` of every turn, `whole_s` for the silence before whole JSON.
+"""
+
+import asyncio
+import gc
+import json
+import os
+from collections import Counter
+from functools import partial
+from typing import Any
+
+from mitmproxy import ctx, http
+
+from routing import desk
+from routing.turn import turn
+
+PATIENCE = json.loads(os.environ.get("RIG_PATIENCE", "{}"))
+
+if "early_head_s" in PATIENCE:
+    desk._EARLY_HEAD_S = PATIENCE["early_head_s"]
+if "keep_alive_s" in PATIENCE:
+    desk.Limits = partial(turn.Limits, keep_alive_s=PATIENCE["keep_alive_s"])  # type: ignore[misc,assignment]
+if "whole_s" in PATIENCE:
+    turn.WHOLE_PATIENCE_S = PATIENCE["whole_s"]
+
+
+def _held() -> dict[str, Any]:
+    addon = ctx.master.addons.get("routecodex")
+    working = addon.settings.desk
+    names = Counter(task.get_name().split(" (")[0] for task in asyncio.all_tasks())
+    return {
+        "tasks": sum(names.values()),
+        "names": dict(names),
+        "rounds": len(addon.relay.rounds),
+        "pokes": len(addon.relay.tasks),
+        "streams": len(addon.relay.streams),
+        "calls": working.learned.budget.calls,
+        "retrying": working.learned.budget.retrying,
+        "turns": sum(len(plugin._turns) for plugin in working.plugins if hasattr(plugin, "_turns")),
+    }
+
+
+class Probe:
+    def requestheaders(self, flow: http.HTTPFlow) -> None:
+        if flow.request.host == "probe.rig":
+            if flow.request.path == "/collect":
+                gc.collect()
+            flow.response = http.Response.make(200, json.dumps(_held()), {"content-type": "application/json"})
+
+
+addons = [Probe()]
