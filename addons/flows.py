@@ -15,7 +15,7 @@ from relay import Wire
 from routing import headers as fields
 from routing.errors import BadCall, TooLarge
 from routing.replies import Reply
-from routing.turn.turn import Head, Refusal
+from routing.turn.actions import Head, Refusal
 from routing.upstream import Received, Request
 from routing.values import Endpoint, Headers, Target
 

@@ -30,6 +30,7 @@ from routing.router.features import read_features
 from routing.router.registry import ECHO, ORIGIN, Provider
 from routing.sessions.clients import identify
 from routing.sessions.derive import derive_session
+from routing.sessions.newest import Seen, newest_of
 from routing.sessions.state import EMPTY, SessionState, Sticky
 from routing.sessions.store import FileStore, SessionKey
 from routing.sessions.typed import Typed, typed_messages
@@ -39,6 +40,7 @@ from routing.tags.obey import Orders, fingerprint, is_same_message, may_obey, or
 from routing.tags.scan import strip
 from routing.tags.status import answer_text
 from routing.tags.typed_tags import tags_of
+from routing.turn.actions import Limits
 from routing.turn.company import Company, InThread
 from routing.turn.hidden import put_back
 from routing.turn.hidden_store import HiddenStore
@@ -46,7 +48,6 @@ from routing.turn.lifecycle import Lifecycle, takers
 from routing.turn.plan import Clocks, Memory, Plan
 from routing.turn.plugins import Plugin, TurnInfo
 from routing.turn.request import Hints
-from routing.turn.turn import Limits
 from routing.upstream import Received
 from routing.values import Answer, Call, Caller, Dialect, Endpoint, Target
 
@@ -85,6 +86,8 @@ class Learned(Memory):
 
     pins: Recent[tuple[SessionKey, str], Target] = field(default_factory=Recent)
     """Where the hops of one user message go: the prompt cache lives at that key."""
+    seen: Recent[SessionKey, Seen] = field(default_factory=Recent)
+    """What each session's newest typed message was."""
     lapsed: Recent[SessionKey, Sticky | None] = field(default_factory=Recent)
     """Sticky targets that were cleared because they were used up: for `status`, until new tags are obeyed."""
     chains: Recent[str, tuple[SessionKey, Target | None]] = field(default_factory=Recent)
@@ -99,6 +102,8 @@ class Reading:
     call: Call
     caller: Caller
     typed: tuple[Typed, ...]
+    newest: Typed | None
+    """What a person typed last, without what stood in the same message before."""
     key: SessionKey
     """Whose state is in force."""
     obeys: bool
@@ -107,10 +112,6 @@ class Reading:
     """The newest typed message holds tags, and they may give orders."""
     opens: bool = False
     """A conversation begins that only its beginning tells from others: what an earlier one left does not hold for it."""
-
-    @property
-    def newest(self) -> Typed | None:
-        return self.typed[-1] if self.typed else None
 
     @property
     def mark(self) -> str:
@@ -157,10 +158,20 @@ class Desk:
             derived = derive_session(call, caller, received.credential, typed)
             caller = replace(caller, session=derived, derived=derived is not None)
         obeys = may_obey(call, caller)
-        tagged = obeys and bool(typed) and bool(tags_of(typed[-1]))
         key = self._key(received, call, caller)
+        newest = self._newest(key, typed) if obeys else typed[-1] if typed else None
+        tagged = obeys and newest is not None and bool(tags_of(newest))
         pass_over_ours(call)
-        return Reading(received, call, caller, typed, key, obeys, tagged, obeys and caller.derived and _opens(call, typed))
+        return Reading(
+            received, call, caller, typed, newest, key, obeys, tagged, obeys and caller.derived and _opens(call, typed)
+        )
+
+    def _newest(self, key: SessionKey, typed: tuple[Typed, ...]) -> Typed | None:
+        seen = self.learned.seen.get(key)
+        newest, now = newest_of(typed, seen)
+        if now is not None and now != seen:
+            self.learned.seen.put(key, now)
+        return newest
 
     def _key(self, received: Received, call: Call, caller: Caller) -> SessionKey:
         if caller.session is not None and not caller.derived:
@@ -246,7 +257,7 @@ class Desk:
         found = takers(self.plugins, turn, self.note)
         if not found:
             return None
-        return Company(Lifecycle(turn, found, warn=self.note), reading.call, self.hidden, reading.key, in_thread)
+        return Company(Lifecycle(turn, found, warn=self.note), reading.call, self.hidden, reading.key, in_thread, self.note)
 
     def route(self, reading: Reading, orders: Orders, hints: Hints | None = None) -> Reply | Plan:
         estimate = estimate_tokens(reading.call) if self._size_matters(reading) else _rough_tokens(reading.received.body)

@@ -13,7 +13,7 @@ from routing.dialects.calls import drop_exchange, edit_texts
 from routing.sessions.typed import Typed, TypedText, editable_texts
 from routing.tags.scan import strip
 from routing.tags.status import LOCAL_ANSWER_MARK
-from routing.tags.typed_tags import is_bare, only_tags
+from routing.tags.typed_tags import is_bare, only_tags, tags_at_end
 from routing.values import Call, Message, Text, ToolCall
 
 __all__ = ["clean", "is_for_us", "only_tags"]
@@ -51,7 +51,7 @@ def is_for_us(call: Call, newest: Typed) -> bool:
 def _drop(call: Call, question: Typed, answer: Message) -> None:
     """What a tool wrote into the same text stays, and moves on with the rest."""
     asked = question.message.index
-    rests = {text.part.slot: _beside(text) for text in question.texts}
+    rests = {text.part.slot: _beside(text) for text in tags_at_end(question)}
     edit_texts(call, {(asked, slot): rest for slot, rest in rests.items() if rest})
     drop_exchange(call, asked, answer.index, [slot for slot, rest in rests.items() if not rest])
 
@@ -66,11 +66,14 @@ def _beside(text: TypedText) -> str:
 
 
 def _own_exchanges(call: Call, typed: Sequence[Typed]) -> list[tuple[Typed, Message]]:
-    """Questions that were for us, with our answers; between the two stands nothing but what tools wrote."""
+    """Questions that were for us, with our answers; between the two stands nothing but what tools wrote.
+
+    In front of such a question, in the same message, may stand texts that never got an answer: they stay.
+    """
     typed_at = {question.message.index for question in typed}
     found: list[tuple[Typed, Message]] = []
     for question in typed:
-        if not only_tags(question):
+        if not tags_at_end(question):
             continue
         for message in call.messages[question.message.index + 1 :]:
             if _is_ours(message):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, takewhile
 
 from routing.sessions.typed import Typed, TypedText
 from routing.tags.grammar import Tag, Unknown, parse
@@ -51,12 +51,19 @@ def _bodies(text: TypedText) -> Iterator[str]:
 
 def only_tags(typed: Typed) -> bool:
     """The message is nothing but tags, whatever tools wrote beside them; quotes around them count for nothing."""
-    return (
-        all(isinstance(part, Text) for part in typed.message.parts)
-        and all(text.commands for text in typed.texts)
-        and any(next(_bodies(text), None) is not None for text in typed.texts)
-        and all(is_bare(strip(text.part.text[start:end])) for text in typed.texts for start, end in text.commands)
-    )
+    return bool(typed.texts) and len(tags_at_end(typed)) == len(typed.texts)
+
+
+def tags_at_end(typed: Typed) -> tuple[TypedText, ...]:
+    """The last texts of the message, as far as they are nothing but tags."""
+    if not all(isinstance(part, Text) for part in typed.message.parts):
+        return ()
+    told = tuple(takewhile(_is_bare_without_tags, reversed(typed.texts)))[::-1]
+    return told if any(next(_bodies(text), None) is not None for text in told) else ()
+
+
+def _is_bare_without_tags(text: TypedText) -> bool:
+    return bool(text.commands) and all(is_bare(strip(text.part.text[start:end])) for start, end in text.commands)
 
 
 def is_bare(text: str) -> bool:

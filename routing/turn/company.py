@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from routing.dialects.calls import growing
 from routing.dialects.merging import Merger, merger_for
-from routing.errors import RouteCodexError
+from routing.errors import RouteCodexError, StoreError
 from routing.sessions.store import SessionKey
-from routing.turn.hidden import Hidden, Store, hidden_in, remember
+from routing.turn.hidden import Store, hidden_in, remember
 from routing.turn.lifecycle import Lifecycle
+from routing.turn.record import Record
 from routing.turn.said import Said
 from routing.values import Call
 
@@ -33,7 +34,15 @@ class NextCall:
 
 
 class Company:
-    def __init__(self, life: Lifecycle, call: Call, store: Store, key: SessionKey, in_thread: InThread) -> None:
+    def __init__(
+        self,
+        life: Lifecycle,
+        call: Call,
+        store: Store,
+        key: SessionKey,
+        in_thread: InThread,
+        note: Callable[[str], None] = lambda line: None,
+    ) -> None:
         self.life = life
         self.call = call
         """The history as it goes up: the client's call, and what was appended since."""
@@ -41,6 +50,7 @@ class Company:
         self._store = store
         self._key = key
         self._in_thread = in_thread
+        self._note = note
         self._ids: list[str] = []
         self._own: frozenset[str] = frozenset()
         self._is_over = False
@@ -73,16 +83,20 @@ class Company:
 
     async def settle(self, shown: Said) -> None:
         """The answer is complete, and its end has not left yet."""
-        entry = self._hidden(shown)
-        if entry is not None:
-            await self._in_thread(lambda: remember(self._store, self._key, entry))
+        record = self.life.record()
+        if self.life.turn.rounds > 1 or record.results:
+            try:
+                await self._in_thread(lambda: self._remember(shown, record))
+            except StoreError as error:
+                if record.results:  # without them the client's next call makes no sense
+                    raise
+                self._note(f"{self.life.turn.id[:8]}: later calls will not know this answer's rounds ({error.message})")
         await self.life.end()
 
-    def _hidden(self, shown: Said) -> Hidden | None:
-        record = self.life.record()
-        if self.life.turn.rounds < 2 and not record.results:
-            return None
-        return hidden_in(self._client_call, shown, record.items, results=record.results, ids=self._ids)
+    def _remember(self, shown: Said, record: Record) -> None:
+        entry = hidden_in(self._client_call, shown, record.items, results=record.results, ids=self._ids)
+        if entry is not None:
+            remember(self._store, self._key, entry)
 
     async def leave(self, *, aborted: bool, error: str = "") -> None:
         """The turn is over, however it ended."""

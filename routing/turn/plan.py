@@ -17,7 +17,7 @@ from routing.router.balance import Rotation
 from routing.router.choose import Decision, Wish, choose
 from routing.router.health import Cooling, Health
 from routing.router.registry import ORIGIN, Provider, Registry
-from routing.turn.turn import Failed, Head, Refusal
+from routing.turn.actions import Failed, Head, Refusal
 from routing.upstream import Received, Request
 from routing.values import Call, Headers, ProviderError, Target, Usage
 

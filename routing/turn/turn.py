@@ -89,6 +89,8 @@ class Turn:
     _first: bytes = b""
     _edge: bytearray = field(default_factory=bytearray)
     _peek: Peek | None = None
+    _showed: bool = False
+    """The running round has sent the client something."""
     _end: bytes | None = None
     """What closes the answer, held back."""
     _passage: Passage | None = None
@@ -235,6 +237,7 @@ class Turn:
         self.state = State.FLOWING
         self.rounds += 1
         self._peek = None
+        self._showed = False
         self._edge.clear()
         if begun.converted and self._head is not None:
             kept = (pair for pair in self._head.headers if pair[0].lower() != "content-type")
@@ -269,6 +272,7 @@ class Turn:
 
     def _let_out(self, chunk: bytes, now: float) -> None:
         if chunk:
+            self._showed = True
             self.actions.append(Forward(chunk))
             self._quiet_since = now
 
@@ -279,8 +283,12 @@ class Turn:
             if said.complete and said.error is None:
                 self.state = State.DECIDING
                 self.actions.append(Decide(said))
+                return
+            told = said.error or ProviderError(502, missing or _CUT, network=True)
+            if self.rounds > 1 and not self._showed:  # thinking alone is not shown: to the client nothing has happened
+                self.rounds -= 1
+                self._fail(Failed(told), now)
             else:
-                told = said.error or ProviderError(502, missing or _CUT)
                 self._end_in_error(told.message or missing, told.status)
             return
         if self._passage is not None:
@@ -380,21 +388,3 @@ class Turn:
 _CUT = "The provider's stream ended without its last event."
 WHOLE_PATIENCE_S = 45.0
 """A client that waits for whole JSON hears something before its minute is over, once there is an answer to give."""
-
-__all__ = [
-    "Abandon",
-    "Abort",
-    "Action",
-    "Again",
-    "Failed",
-    "Finish",
-    "Forward",
-    "Head",
-    "Limits",
-    "OpenHead",
-    "Planner",
-    "Refusal",
-    "Refuse",
-    "State",
-    "Turn",
-]

@@ -15,8 +15,8 @@ from routing.dialects.endpoints import endpoint_of
 from routing.errors import RouteCodexError
 from routing.sessions.store import FileStore, SessionKey
 from routing.tags.obey import Orders
+from routing.turn.actions import Failed, Head
 from routing.turn.plan import Clocks
-from routing.turn.turn import Failed, Head
 from routing.upstream import Received
 from routing.values import Answer, Dialect, ProviderError, Usage
 from tests.system.tool import text_of

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from routing.values import Dialect
+from tests.rig.behaviour import Behaviour
 from tests.rig.client import call
 from tests.rig.provider import FakeProvider
 from tests.rig.proxy import SCRIPT, Mitmdump
@@ -474,3 +475,92 @@ def test_p26_responses_input_as_one_string(without_clock: tuple[FakeProvider, Mi
     ask("<**openai.third.gpt-4**> hello")
     assert provider.requests[0].host == "openai.example"
     assert provider.requests[0].json == {"model": "gpt-4", "stream": stream, "input": "hello"}
+
+
+# --- a tool that puts unanswered messages together ----------------------------------------------------------------------
+
+
+class Merging:
+    """Claude Code after an error: what got no answer stands in one message with what is typed next."""
+
+    def __init__(self, provider: FakeProvider, proxy: Mitmdump, *, stream: bool, session: str) -> None:
+        provider.forget()
+        self.provider, self.proxy, self.stream = provider, proxy, stream
+        self.headers = (CREDENTIALS[Dialect.MESSAGES], ("x-claude-code-session-id", session))
+        self.messages: list[dict[str, Any]] = []
+
+    def say(self, text: str) -> tuple[int, str]:
+        if self.messages and self.messages[-1]["role"] == "user":
+            parts = self.messages[-1]["content"]
+            parts[-1] = _text(parts[-1]["text"] + "\n")
+            parts.append(_text(text, **CACHED))
+        else:
+            self.messages.append({"role": "user", "content": [_text(REMINDER), _text(text, **CACHED)]})
+        return self.ask()
+
+    def hop(self) -> tuple[int, str]:
+        use = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {}}
+        result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "done"}
+        self.messages += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+        return self.ask()
+
+    def ask(self) -> tuple[int, str]:
+        body = {"model": "m", "max_tokens": 9, "stream": self.stream, "messages": self.messages}
+        answer = call(HOSTS[Dialect.MESSAGES], "/v1/messages", body, proxy=self.proxy, headers=self.headers)
+        if answer.status != 200:
+            return answer.status, answer.json["error"]["message"]
+        said = text_of(Dialect.MESSAGES, answer.body, self.stream)
+        self.messages.append({"role": "assistant", "content": [_text(said)]})
+        return answer.status, said
+
+    @property
+    def host(self) -> str | None:
+        return self.provider.requests[-1].host
+
+    @property
+    def sent(self) -> list[list[str]]:
+        """The texts of every user message that the provider saw last."""
+        users = [message for message in self.provider.requests[-1].json["messages"] if message["role"] == "user"]
+        return [[part["text"] for part in message["content"] if "text" in part] for message in users]
+
+
+@pytest.fixture(params=[True, False], ids=["stream", "json"])
+def merging(without_clock: tuple[FakeProvider, Mitmdump], request: pytest.FixtureRequest) -> Merging:
+    return Merging(*without_clock, stream=request.param, session=f"merging-{request.node.originalname}-{request.param}")
+
+
+def test_a_refused_tag_does_not_stay_in_force(merging: Merging) -> None:
+    assert merging.say("hello")[0] == 200
+    assert merging.say("<**!nowhere**> hi")[0] == 400
+    status, said = merging.say("<**!glm.glm-4.7**>")
+    assert status == 200
+    assert said.startswith(f"{MARK}From now on everything goes to glm.glm-4.7.")
+    assert len(merging.provider.requests) == 1
+    assert merging.say("back to work")[0] == 200
+    assert merging.host == "glm.example"
+    assert merging.sent == [[REMINDER, "hello"], [REMINDER, "hi", REMINDER, "back to work"]]
+    assert MARK not in merging.provider.requests[-1].body.decode()
+    assert merging.hop()[0] == 200
+    assert merging.host == "glm.example"
+
+
+def test_a_refused_tag_is_refused_again_only_where_it_is_typed_again(merging: Merging) -> None:
+    assert merging.say("<**!nowhere**> one")[0] == 400
+    assert merging.ask()[0] == 400  # the tool repeats the call
+    assert merging.say("<**!nowhere**> two")[0] == 400
+    assert merging.say("three")[0] == 200
+    assert merging.host == "api.anthropic.com"
+    assert merging.sent == [[REMINDER, "one\n", "two\n", "three"]]
+
+
+def test_2_a_broken_off_message_is_not_obeyed_a_second_time(merging: Merging) -> None:
+    merging.provider.enqueue(Behaviour(status=400, error="prompt is too long"))
+    assert merging.say("<**!glm**> <**openai.gpt-5.2**> first")[0] == 400
+    assert merging.host == "openai.example"
+    assert merging.say("<**!antigravity**> then this")[0] == 200
+    assert merging.host == "antigravity.example"
+    key = merging.provider.requests[-1].key
+    assert merging.hop()[0] == 200
+    assert merging.provider.requests[-1].key == key
+    status, said = merging.say("<**status**>")
+    assert said == f"{MARK}Allowed: antigravity.\nstopMessage: none."

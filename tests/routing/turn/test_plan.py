@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from routing.router.health import Cooling, Healthy, Tripped
+from routing.turn.actions import Again, Failed, Finish, Forward, Head, OpenHead, Refusal, Refuse
 from routing.turn.plan import Plan
-from routing.turn.turn import Again, Failed, Finish, Forward, Head, OpenHead, Refusal, Refuse, Turn
+from routing.turn.turn import Turn
 from routing.values import Dialect, ProviderError, Target, Usage
 from tests.routing.house import CONFIG_A, SECRET, House, Tool, config_text, provider_text
 

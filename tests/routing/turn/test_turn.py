@@ -12,24 +12,10 @@ from hypothesis import strategies as st
 from routing.dialects import answers
 from routing.dialects.failures import read_failure
 from routing.dialects.sse import ArrayItems, Events
+from routing.turn.actions import Abandon, Action, Again, Failed, Finish, Forward, Head, Limits, OpenHead, Refusal, Refuse
 from routing.turn.peek import HELD_BYTES, WHOLE_BYTES
 from routing.turn.terminal import TERMINAL
-from routing.turn.turn import (
-    ERROR_BYTES,
-    Abandon,
-    Action,
-    Again,
-    Failed,
-    Finish,
-    Forward,
-    Head,
-    Limits,
-    OpenHead,
-    Refusal,
-    Refuse,
-    State,
-    Turn,
-)
+from routing.turn.turn import ERROR_BYTES, State, Turn
 from routing.values import Answer, Dialect, Endpoint, Headers, ProviderError, Usage
 from tests.conftest import LONG
 from tests.routing.dialects.answers.streams import array_streams, provider_streams

@@ -13,24 +13,24 @@ from routing.dialects import answers
 from routing.dialects.failures import read_failure
 from routing.dialects.merging import merger_for
 from routing.dialects.sse import Events
-from routing.turn.actions import Decide, GaveUp
-from routing.turn.terminal import TERMINAL
-from routing.turn.turn import (
+from routing.turn.actions import (
     Abandon,
     Abort,
     Action,
     Again,
+    Decide,
     Failed,
     Finish,
     Forward,
+    GaveUp,
     Head,
     Limits,
     OpenHead,
     Refusal,
     Refuse,
-    State,
-    Turn,
 )
+from routing.turn.terminal import TERMINAL
+from routing.turn.turn import State, Turn
 from routing.values import Answer, Dialect, Endpoint, Headers, ProviderError, Usage
 from tests.conftest import LONG
 from tests.system.tool import text_of
@@ -244,6 +244,29 @@ def test_m18_a_later_round_that_fails_for_good_ends_the_turn_as_the_round_before
     assert bench.kinds[-1] == "Finish"
     if stream:
         assert (ends(bench), errors(bench)) == (1, 0)
+
+
+def test_a_later_round_that_breaks_after_thinking_alone_is_asked_for_again() -> None:
+    """The thinking of a later round is not shown: to the client nothing has happened yet."""
+    bench = Bench(Dialect.MESSAGES, again=[0.0])
+    bench.round("first")
+    bench.proceed()
+    bench.turn.begin(0.0)
+    bench.turn.head(200, {"content-type": "text/event-stream"}, 0.0)
+    start = spoken(Dialect.MESSAGES, "x", True).partition(b"event: content_block_start")[0]
+    thinking = (
+        b'event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":'
+        b'{"type":"thinking","thinking":"","signature":""}}\n\n'
+        b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":'
+        b'{"type":"thinking_delta","thinking":"hm"}}\n\n'
+    )
+    bench.turn.data(start + thinking, 0.0)
+    assert bench.turn.state is State.FLOWING
+    bench.turn.broke("reset", 0.0)
+    assert bench.take() == [Abandon(), Again(0.0)]
+    bench.round("second")
+    bench.conclude()
+    assert (bench.text, ends(bench), errors(bench)) == ("first\n\nsecond", 1, 0)
 
 
 @DIALECTS

@@ -67,7 +67,9 @@ CASES: dict[str, tuple[list[Spoken], str]] = {
 def _expected(given_: list[Spoken]) -> dict[str, Any]:
     """The client's message, from the rounds alone."""
     thought = "".join(text for kind, text in given_[0].parts if kind == "thinking")
-    calls = [call for number, round_ in enumerate(given_, 1) for call in openai.chat_message(round_, number).get("tool_calls", [])]
+    calls = [
+        call for number, round_ in enumerate(given_, 1) for call in openai.chat_message(round_, number).get("tool_calls", [])
+    ]
     calls = [call for call in calls if call["function"]["name"] not in OWN]
     text = "\n\n".join(filter(None, (round_.text for round_ in given_)))
     return {"content": text, "reasoning_content": thought or None, "tool_calls": calls}
@@ -261,7 +263,12 @@ def _check_odd(out: bytes, text: str, *, azure: bool = False, every_usage: bool 
 
 def test_m07_choices_beyond_the_first_pass_and_are_never_continued() -> None:
     first = ODD["two choices"][0]
-    second = openai.sse([{**one, "choices": [*one["choices"], {**_SECOND_CHOICE, "delta": {"content": "never"}}]} for one in _chunks({"content": "two"}, number=2)])
+    second = openai.sse(
+        [
+            {**one, "choices": [*one["choices"], {**_SECOND_CHOICE, "delta": {"content": "never"}}]}
+            for one in _chunks({"content": "two"}, number=2)
+        ]
+    )
     out, _ = rounds.drive(_merger(), [first, second])
     others = [choice for one in _documents(out) for choice in one["choices"] if choice["index"] == 1]
     assert [choice["delta"].get("content") for choice in others] == ["other", None]
@@ -270,7 +277,10 @@ def test_m07_choices_beyond_the_first_pass_and_are_never_continued() -> None:
 
 def test_m07_whole() -> None:
     def answer(number: int, *texts: str) -> bytes:
-        choices = [{"index": index, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"} for index, text in enumerate(texts)]
+        choices = [
+            {"index": index, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+            for index, text in enumerate(texts)
+        ]
         return json.dumps({"id": f"c{number}", "choices": choices}).encode()
 
     out, _ = rounds.drive(_merger(False), [answer(1, "a", "b"), answer(2, "c", "d")])
@@ -317,7 +327,10 @@ def test_d14a_tool_calls(case: str, before: int, way: str) -> None:
     streams.check_chat(events, usage=bool(before))
     if case != "name and id repeated" and not (case == "all at index 0" and not before):
         told = openai.chat_accumulated(_named_first(streams.documents_of(events)))
-        seen = [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in told["message"].get("tool_calls", [])]
+        seen = [
+            (call["id"], call["function"]["name"], call["function"]["arguments"])
+            for call in told["message"].get("tool_calls", [])
+        ]
         assert seen == [call for call in calls if call[0] in shown]
         assert told["finish_reason"] == ("tool_calls" if shown else "stop")
     assert b"clock" not in out
@@ -337,21 +350,29 @@ def _named_first(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("name, shown", [("clock", False), ("exec_command", True)])
 @pytest.mark.parametrize("before", [0, 1])
 def test_the_old_kind_of_call(name: str, shown: bool, before: int) -> None:
-    deltas = [{"function_call": {"name": name, "arguments": ""}}, {"function_call": {"arguments": '{"a"'}}, {"function_call": {"arguments": ":1}"}}]
+    deltas = [
+        {"function_call": {"name": name, "arguments": ""}},
+        {"function_call": {"arguments": '{"a"'}},
+        {"function_call": {"arguments": ":1}"}},
+    ]
     raw = openai.sse(_chunks(ROLE, *deltas, finish="function_call", number=before + 1))
     out, said = rounds.drive(_merger(), [*([openai.chat_stream(spoken(("text", "zero")), 1)] * before), raw])
     assert said[-1].calls == (ToolCall("", name, '{"a":1}'),)
     assert said[-1].own == (() if shown else said[-1].calls)
     assert said[-1].native == ({"role": "assistant", "content": None, "function_call": {"name": name, "arguments": '{"a":1}'}},)
     documents = _documents(out)
-    told = "".join(choice["delta"].get("function_call", {}).get("arguments", "") for one in documents for choice in one["choices"])
+    told = "".join(
+        choice["delta"].get("function_call", {}).get("arguments", "") for one in documents for choice in one["choices"]
+    )
     assert told == ('{"a":1}' if shown else "")
     assert openai.chat_accumulated(documents)["finish_reason"] == ("function_call" if shown else "stop")
 
 
 def test_a_custom_tool_is_read_like_in_a_history() -> None:
     begun = {"index": 0, "id": "a", "type": "custom", "custom": {"name": "exec_command", "input": ""}}
-    raw = openai.sse(_chunks(ROLE, {"tool_calls": [begun]}, {"tool_calls": [{"index": 0, "custom": {"input": "ls\n"}}]}, finish="tool_calls"))
+    raw = openai.sse(
+        _chunks(ROLE, {"tool_calls": [begun]}, {"tool_calls": [{"index": 0, "custom": {"input": "ls\n"}}]}, finish="tool_calls")
+    )
     out, [said] = rounds.drive(_merger(), [raw])
     assert out == raw
     assert said.calls == (ToolCall("a", "exec_command", '{"input":"ls\\n"}'),)
@@ -359,11 +380,15 @@ def test_a_custom_tool_is_read_like_in_a_history() -> None:
 
 
 def test_a_call_without_a_name_is_the_clients() -> None:
-    raw = openai.sse(_chunks(ROLE, {"tool_calls": [{"index": 0, "id": "a", "function": {"arguments": "{}"}}]}, finish="tool_calls"))
+    raw = openai.sse(
+        _chunks(ROLE, {"tool_calls": [{"index": 0, "id": "a", "function": {"arguments": "{}"}}]}, finish="tool_calls")
+    )
     assert rounds.drive(_merger(), [raw])[0] == raw
     for given_ in ([raw, openai.chat_stream(spoken(TEXT), 2)], [openai.chat_stream(spoken(TEXT), 1), raw]):
         out, _ = rounds.drive(_merger(), given_)
-        entries = [entry for one in _documents(out) for choice in one["choices"] for entry in choice["delta"].get("tool_calls", [])]
+        entries = [
+            entry for one in _documents(out) for choice in one["choices"] for entry in choice["delta"].get("tool_calls", [])
+        ]
         assert entries == [{"index": 0, "id": "a", "function": {"arguments": "{}"}}]
 
 
@@ -372,7 +397,13 @@ def test_a_call_without_a_name_is_the_clients() -> None:
 
 def test_native_keeps_what_is_not_known() -> None:
     """Signed reasoning in one piece, unknown fields, Gemini's signatures on calls; a sound only by its id."""
-    details = [{"type": "reasoning.text", "text": "a", "index": 0, "format": "x", "signature": None}, {"type": "reasoning.text", "text": "b", "index": 0}, {"type": "reasoning.text", "signature": "sig", "index": 0}, {"type": "reasoning.encrypted", "data": "AAA", "index": 1}, {"type": "reasoning.encrypted", "data": "BBB", "index": 1}]
+    details = [
+        {"type": "reasoning.text", "text": "a", "index": 0, "format": "x", "signature": None},
+        {"type": "reasoning.text", "text": "b", "index": 0},
+        {"type": "reasoning.text", "signature": "sig", "index": 0},
+        {"type": "reasoning.encrypted", "data": "AAA", "index": 1},
+        {"type": "reasoning.encrypted", "data": "BBB", "index": 1},
+    ]
     signed = {**_call(0, "a", "clock", "{}"), "extra_content": {"google": {"thought_signature": "s"}}}
     raw = openai.sse(_chunks(
         ROLE, *({"reasoning_details": [one]} for one in details), {"reasoning": "a"}, {"reasoning": "b"}, {"content": "yes", "refusal": None},
@@ -399,7 +430,13 @@ def test_native_keeps_what_is_not_known() -> None:
 
 
 def test_a_later_rounds_reasoning_is_hidden_and_kept() -> None:
-    hidden = [{"reasoning_content": "r1"}, {"reasoning": "r2"}, {"reasoning_details": [{"type": "reasoning.text", "text": "r3", "index": 0}]}, {"thinking_blocks": [{"thinking": "r4"}]}, {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "r5"}]}]}]
+    hidden = [
+        {"reasoning_content": "r1"},
+        {"reasoning": "r2"},
+        {"reasoning_details": [{"type": "reasoning.text", "text": "r3", "index": 0}]},
+        {"thinking_blocks": [{"thinking": "r4"}]},
+        {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "r5"}]}]},
+    ]
     raw = openai.sse(_chunks(ROLE, *hidden, {"content": "two"}, {"annotations": [{"url": "u"}]}, number=2))
     merger = _merger()
     out, said = rounds.drive(merger, [openai.chat_stream(spoken(THOUGHT, TEXT), 1), raw])
@@ -439,7 +476,13 @@ def test_m34_live() -> None:
     merger.begin_round()
     events = openai.chat_stream(spoken(THOUGHT, ("text", "abcdefgh"), OWN_CALL, TOOL), 2).split(b"\n\n")[:-1]
     out = [merger.feed(event + b"\n\n") for event in events]
-    texts = [choice["delta"]["content"] for one in out for document in _documents(one) for choice in document["choices"] if "content" in choice["delta"]]
+    texts = [
+        choice["delta"]["content"]
+        for one in out
+        for document in _documents(one)
+        for choice in document["choices"]
+        if "content" in choice["delta"]
+    ]
     assert texts == ["\n\nabcd", "efgh"]
     shown = [bool(one) for one in out]
     assert shown == [False] * 4 + [True, True] + [False] * 6 + [True] * 6 + [False] * 3
@@ -480,7 +523,13 @@ def test_the_usage_chunk_is_for_who_asked(include_usage: bool) -> None:
 
 @pytest.mark.parametrize("way", rounds.WAYS)
 def test_d18_a_broken_later_round_counts_for_nothing(way: str) -> None:
-    given_ = [spoken(TEXT, output=3), spoken(THOUGHT, ending="cut"), spoken(THOUGHT, ending="error"), spoken(OWN_CALL, ending="cut"), spoken(("text", "two"), input=9, output=5)]
+    given_ = [
+        spoken(TEXT, output=3),
+        spoken(THOUGHT, ending="cut"),
+        spoken(THOUGHT, ending="error"),
+        spoken(OWN_CALL, ending="cut"),
+        spoken(("text", "two"), input=9, output=5),
+    ]
     raws = _raws(given_)
     merger = _merger()
     raw, said = rounds.drive(merger, raws, rounds.WAYS[way])

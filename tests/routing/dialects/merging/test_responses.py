@@ -134,7 +134,11 @@ def test_said(case: str) -> None:
         assert list(one.native) == openai.responses_items(round_, number)
         assert one.text == round_.text
         assert [call.name for call in one.own] == ["clock" for kind, _ in round_.parts if kind == "own"]
-        assert [call.arguments for call in one.calls] == [json.dumps({"input": text}, separators=(",", ":")) if kind == "custom" else text for kind, text in round_.parts if kind in ("own", "tool", "custom")]
+        assert [call.arguments for call in one.calls] == [
+            json.dumps({"input": text}, separators=(",", ":")) if kind == "custom" else text
+            for kind, text in round_.parts
+            if kind in ("own", "tool", "custom")
+        ]
         assert (one.id, one.error) == (f"resp_{number}", None)
         assert one.usage == Usage(round_.input, round_.output)
 
@@ -233,7 +237,11 @@ def test_an_odd_first_round_goes_on(case: str, way: str) -> None:
     assert documents[-1]["response"]["id"] == "resp_1"
     assert len({event.name for event in events} & {""}) == (case == "no event names")
     numbers = [one.get("sequence_number") for one in documents]
-    assert numbers == [None] * len(numbers) if case == "no sequence numbers" else [number - numbers[0] for number in numbers] == list(range(len(numbers)))
+    assert (
+        numbers == [None] * len(numbers)
+        if case == "no sequence numbers"
+        else [number - numbers[0] for number in numbers] == list(range(len(numbers)))
+    )
     if case not in ("no parts", "only items", "only done items", "no announcements"):
         response = openai.responses_accumulated(documents)
         assert len(response["output"]) == 1 + (case == "crlf")
@@ -403,7 +411,9 @@ def test_annotations_and_probabilities_stay_with_their_text() -> None:
         documents = [*_of(number=number)[:2], *openai._item_documents(item, 0)]
         at = {"item_id": item["id"], "output_index": 0, "content_index": 0}
         place = next(place for place, one in enumerate(documents) if one["type"] == "response.output_text.done")
-        documents.insert(place, {"type": "response.output_text.annotation.added", **at, "annotation_index": 0, "annotation": cite})
+        documents.insert(
+            place, {"type": "response.output_text.annotation.added", **at, "annotation_index": 0, "annotation": cite}
+        )
         whole = {**openai.responses_whole(spoken(), number), "output": [item]}
         return openai.named_sse([*documents, {"type": "response.completed", "response": whole}])
 
@@ -435,7 +445,10 @@ def test_the_phase_of_a_text_is_the_last_ones() -> None:
 def test_parts_of_one_message() -> None:
     """Text, refusal, text: each keeps its place, and a later text goes on in the last."""
     item = openai.responses_item(("text", "a"), 1, 0)
-    item["content"] += [{"type": "refusal", "refusal": "no"}, {"type": "output_text", "text": "b", "annotations": [], "logprobs": []}]
+    item["content"] += [
+        {"type": "refusal", "refusal": "no"},
+        {"type": "output_text", "text": "b", "annotations": [], "logprobs": []},
+    ]
     documents = [*_of()[:2], *openai._item_documents(item, 0)]
     whole = {**openai.responses_whole(spoken(), 1), "output": [item]}
     raw = openai.named_sse([*documents, {"type": "response.completed", "response": whole}])
@@ -463,7 +476,9 @@ def test_m34_live() -> None:
     assert [one["delta"] for one in deltas] == ["\n\nabcd", "efgh"]
     assert {(one["item_id"], one["output_index"], one["content_index"]) for one in deltas} == {("msg_1_0", 0, 0)}
     starts = [documents for documents in out if any(one["type"] == "response.output_item.added" for one in documents)]
-    assert [[one["type"].removeprefix("response.") for one in documents] for documents in starts] == [["output_text.done", "content_part.done", "output_item.done", "output_item.added"]]
+    assert [[one["type"].removeprefix("response.") for one in documents] for documents in starts] == [
+        ["output_text.done", "content_part.done", "output_item.done", "output_item.added"]
+    ]
     assert starts[0][0]["text"] == TEXT[1] + "\n\nabcdefgh"
     assert starts[0][-1]["output_index"] == 1
 
@@ -484,7 +499,13 @@ def test_an_event_of_another_item_may_drive_out_what_closes_a_message() -> None:
 
 @pytest.mark.parametrize("way", rounds.WAYS)
 def test_d18_a_broken_later_round_counts_for_nothing(way: str) -> None:
-    given_ = [spoken(TEXT, output=3), spoken(THOUGHT, ending="cut"), spoken(THOUGHT, ending="error"), spoken(OWN_CALL, ending="cut"), spoken(("text", "two"), input=9, output=5)]
+    given_ = [
+        spoken(TEXT, output=3),
+        spoken(THOUGHT, ending="cut"),
+        spoken(THOUGHT, ending="error"),
+        spoken(OWN_CALL, ending="cut"),
+        spoken(("text", "two"), input=9, output=5),
+    ]
     raws = _raws(given_)
     merger = _merger()
     raw, said = rounds.drive(merger, raws, rounds.WAYS[way])
@@ -534,7 +555,10 @@ def test_d18_a_visible_break_ends_in_an_error(ending: str, before: int) -> None:
 def test_h14_a_first_rounds_own_error_is_passed_on_as_it_is(kind: str) -> None:
     raw = openai.responses_stream(spoken(THOUGHT, TEXT, ending="error"), 1)
     if kind == "error":
-        raw = raw[: raw.index(b"event: response.failed")] + b'event: error\ndata: {"type": "error", "code": "server_error", "message": "Overloaded"}\n\n'
+        raw = (
+            raw[: raw.index(b"event: response.failed")]
+            + b'event: error\ndata: {"type": "error", "code": "server_error", "message": "Overloaded"}\n\n'
+        )
     for end in ("fail", "finish"):
         merger = _merger()
         out, said = rounds.feed_round(merger, raw)
@@ -598,7 +622,9 @@ def test_noise_is_bounded() -> None:
     assert len(out) > len(noise) - (1 << 20) - 10_000
     out += merger.feed(_PLAIN[cut:])
     merger.end_round()
-    assert openai.output_text(_told(b"".join(event.raw for event in Events().feed(out + merger.finish()) if event.data))) == TEXT[1]
+    assert (
+        openai.output_text(_told(b"".join(event.raw for event in Events().feed(out + merger.finish()) if event.data))) == TEXT[1]
+    )
 
 
 def test_long_answers_cost_little() -> None:

@@ -1,0 +1,35 @@
+"""What a person typed last, where a tool has put it into one message with what got no answer before.
+
+Claude Code does that after an error or an interruption: the texts typed before stand in front of the new one, in the same
+message. They were obeyed, or refused, when they came; only what is new gives orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from routing.sessions.typed import Typed
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A session's newest typed message as it was seen last."""
+
+    ordinal: int
+    words: tuple[str, ...]
+    """Of each of its typed texts."""
+    old: int = 0
+    """How many of these were there before."""
+
+
+def newest_of(typed: Sequence[Typed], seen: Seen | None) -> tuple[Typed | None, Seen | None]:
+    """The newest typed message without the texts that were seen before it grew; and what to remember of it."""
+    if not typed:
+        return None, seen
+    newest = typed[-1]
+    now = Seen(newest.ordinal, tuple(text.words for text in newest.texts))
+    if seen is not None and seen.ordinal == now.ordinal and now.words[: len(seen.words)] == seen.words:
+        has_grown = len(now.words) > len(seen.words)
+        now = replace(now, old=len(seen.words) if has_grown else seen.old)
+    return (replace(newest, texts=newest.texts[now.old :]) if now.old else newest), now
