@@ -181,11 +181,11 @@ def new_request(up: Request, sealed: Sealed) -> tuple[http.Request, Wire]:
     return request, write_request(request, up, sealed)
 
 
-def mark(flow: http.HTTPFlow, comment: str, target: Target) -> None:
-    """What mitmweb shows of a decision."""
+def mark(flow: http.HTTPFlow, comment: str, target: Target, call_id: str) -> None:
+    """What mitmweb shows of a decision. All rounds of one call carry its id."""
     flow.comment = comment
     flow.marked = MARK
-    flow.metadata["routecodex"] = {"target": str(target)}
+    flow.metadata["routecodex"] = {"target": str(target), "call": call_id}
 
 
 def write_reply(flow: http.HTTPFlow, reply: Reply) -> None:

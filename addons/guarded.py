@@ -6,7 +6,7 @@ import asyncio
 import functools
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from mitmproxy import http
 
@@ -16,6 +16,13 @@ BODY = (
     b'{"type":"error","error":{"type":"api_error","code":"INTERNAL",'
     b'"message":"RouteCodex failed inside and refused the request. The proxy\'s log says where."}}'
 )
+
+HEADERS = {"content-type": "application/json", "x-should-retry": "false"}
+
+
+class Bursting(Protocol):
+    def burst(self) -> None:
+        """End at once, whatever the state."""
 
 
 def guarded(hook: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,14 +48,35 @@ def guarded(hook: Callable[..., Any]) -> Callable[..., Any]:
     return quick
 
 
-def _refuse(hook: str, flow: http.HTTPFlow, error: Exception) -> None:
+def contained(method: Callable[..., None]) -> Callable[..., None]:
+    """A turn that fails inside comes to an end; mitmproxy would log all that it knows and leave both sides waiting."""
+
+    @functools.wraps(method)
+    def containing(turn: Bursting, *given: Any) -> None:
+        try:
+            method(turn, *given)
+        except Exception as error:  # whatever it was, the client must not wait for ever
+            report(method.__name__, error, "The turn was ended.")
+            turn.burst()
+
+    return containing
+
+
+def report(name: str, error: BaseException, outcome: str) -> None:
+    """Never the error's text or arguments: they may hold what a person typed, or a credential."""
     where = error.__traceback__
     while where is not None and where.tb_next is not None:
         where = where.tb_next
     place = f"{where.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{where.tb_lineno}" if where is not None else "?"
-    # Never the error's text or arguments: they may hold what a person typed, or a credential.
-    logger.error("RouteCodex failed in %s at %s: %s. The request was refused.", hook, place, type(error).__name__)
+    logger.error("RouteCodex failed in %s at %s: %s. %s", name, place, type(error).__name__, outcome)
+
+
+def _refuse(hook: str, flow: http.HTTPFlow, error: Exception) -> None:
+    report(hook, error, "The request was refused.")
+    if hook == "requestheaders":  # perhaps the credentials are still on it
+        flow.request.headers.clear()
+        flow.request.path = flow.request.path.partition("?")[0]
     if hook in ("requestheaders", "request"):
-        flow.response = http.Response.make(502, BODY, {"content-type": "application/json", "x-should-retry": "false"})
+        flow.response = http.Response.make(502, BODY, HEADERS)
     elif flow.killable:
         flow.kill()

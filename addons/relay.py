@@ -100,6 +100,8 @@ class TurnStream(HttpStream):
     relay: Relay
     answer: OpenAnswer | None = None
     wire: Wire | None = None
+    leaving: Callable[[], None] | None = None
+    """Hears that the client has left while no turn does yet."""
     head_sent = False
     closing = False
     flush_soon: asyncio.Handle | None = None
@@ -110,8 +112,11 @@ class TurnStream(HttpStream):
         return super().handle_event(event)
 
     def _watch(self, event: events.Event) -> Commands:
-        if isinstance(event, RequestProtocolError) and self.answer is not None:
-            self.answer.upstream.gone()  # at once, also while a hook has this stream paused
+        if isinstance(event, RequestProtocolError):  # heard at once, also while a hook has this stream paused
+            if self.answer is not None:
+                self.answer.upstream.gone()
+            elif self.leaving is not None:
+                self.leaving()
         for command in super().handle_event(event):
             if isinstance(command, SendHttp) and isinstance(command.event, RequestHeaders) and self.wire is not None:
                 command.event.request = self.wire(command.event.request)
@@ -316,6 +321,10 @@ class Relay:
         """What joined this flow's request when it was sent, if it still points to the same place."""
         place, wire = self._sent.get(flow, (None, None))
         return wire if place == _place(flow) else None
+
+    def when_gone(self, flow: http.HTTPFlow, hear: Callable[[], None]) -> None:
+        """Until a turn writes this flow's answer: mitmproxy itself sends nothing any more once the client has left."""
+        self.streams[flow.id].leaving = hear
 
     def open(self, flow: http.HTTPFlow, upstream: FirstRound) -> OpenAnswer:
         """From now on a turn writes this flow's answer."""

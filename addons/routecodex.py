@@ -37,6 +37,7 @@ from routing.replies import Reply  # noqa: E402
 from routing.tags.obey import Orders  # noqa: E402
 from routing.turn.company import Company  # noqa: E402
 from routing.turn.echoing import converse  # noqa: E402
+from routing.turn.request import Hints  # noqa: E402
 from routing.turn.turn import Turn  # noqa: E402
 
 logger = logging.getLogger("routecodex")
@@ -161,17 +162,20 @@ class RouteCodex:
     async def route(self, flow: http.HTTPFlow, desk: Desk, reading: Reading, orders: Orders, sealed: Sealed) -> None:
         """To a target, or to `echo`. Plugins that take part see the call first, and hear that the turn is over."""
         company = desk.company(reading, orders, asyncio.to_thread)
+        sent = reading.call
+        hints: Hints | None = None
         try:
             if company is not None:
-                reading = replace(reading, call=await company.begin())
-            outcome = desk.route(reading, orders, company.life.hints if company is not None else None)
+                self.relay.when_gone(flow, company.life.abort)
+                sent, hints = await company.begin(), company.life.hints
+            outcome = desk.route(reading, orders, hints, sent=sent)
             if isinstance(outcome, Plan):
                 if outcome.decision.clear_sticky:
                     await asyncio.to_thread(desk.forget_sticky, reading, orders.state.sticky)
                 self.send(flow, desk, outcome, sealed, company)
                 return
             if company is not None:
-                call = company.offer(reading.call, able=True)
+                call = company.offer(sent, able=True)
                 outcome = await converse(company, call, lambda call: desk.echo(replace(reading, call=call)))
                 await company.leave(aborted=False)
         except Exception as error:
@@ -199,7 +203,7 @@ class RouteCodex:
             plan.over()
             raise
         self.relay.set_wire(flow, flows.write_request(flow.request, request, sealed))
-        flows.mark(flow, plan.comment, plan.target)
+        flows.mark(flow, plan.comment, plan.target, plan.received.id)
         limits = desk.limits(plan, alone=company is None)
         turn = Turn(plan.received.endpoint, plan.call.stream, plan, limits, time.monotonic(), merger)
         CarriedTurn(self.relay, flow, turn, plan, sealed, company)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 import time
 
 import codings
 import flows
+import guarded
 from flows import Sealed
+from guarded import contained
 from mitmproxy import http
 from relay import OpenAnswer, Relay
 from rounds import Round, new_flow
@@ -20,8 +21,6 @@ from routing.turn.company import Company
 from routing.turn.plan import Plan, describe
 from routing.turn.said import Said
 from routing.turn.turn import State, Turn
-
-logger = logging.getLogger("routecodex")
 
 _ERROR = re.compile(rb'"error"\s{0,4}:\s{0,4}[{"]|"type"\s{0,4}:\s{0,4}"error"')
 
@@ -102,6 +101,7 @@ class CarriedTurn:
 
     # What happened to a round, and to the client
 
+    @contained
     def hear_head(self, source: FirstRound | LaterRound, response: http.Response) -> None:
         if source is not self.current:
             return
@@ -110,6 +110,7 @@ class CarriedTurn:
         self.turn.head(response.status_code, headers, time.monotonic())
         self._carry_out()
 
+    @contained
     def hear_data(self, source: FirstRound | LaterRound, chunk: bytes) -> None:
         if source is not self.current:
             return
@@ -130,17 +131,23 @@ class CarriedTurn:
             self.turn.data(chunk, time.monotonic())
             self._carry_out()
 
+    @contained
     def hear_end(self, source: FirstRound | LaterRound) -> None:
         if source is self.current:
             self.turn.end(time.monotonic())
             self._carry_out()
 
+    @contained
     def hear_broke(self, source: FirstRound | LaterRound, message: str) -> None:
         if source is self.current:
             self.turn.broke(message, time.monotonic())
             self._carry_out()
 
+    @contained
     def gone(self) -> None:
+        """mitmproxy says so more than once; what follows the turn's end then goes on."""
+        if self.closed:
+            return
         self.left = True
         if self.company is not None:
             self.company.life.abort()
@@ -153,6 +160,26 @@ class CarriedTurn:
         """A person ended the flow in mitmweb: mitmproxy itself would let a running stream go on."""
         self.gone()
         self.answer.aborted = True
+
+    def burst(self) -> None:
+        """Something failed inside: the client gets an end, the provider is left, nothing more is tried."""
+        if self.closed:
+            return
+        if self.answer.head_now:
+            self.answer.aborted = True
+        else:
+            self.answer.outbox.clear()
+            self.answer.response = http.Response.make(502, guarded.BODY, guarded.HEADERS)
+            self.answer.finished = True
+        self.failed = "failed inside"
+        self.turn.actions.clear()
+        self.turn.state = State.OVER
+        self._abandon()
+        self._later(self.relay.poke(self.flow))
+        try:
+            self._close()
+        except Exception as error:
+            guarded.report("burst", error, "Its turn is over all the same.")
 
     # What the turn wants done
 
@@ -168,6 +195,9 @@ class CarriedTurn:
                     self.answer.response = self._open(head)
                     self.answer.head_now = True
                     self._arm()  # silence inside an answer may be allowed for less long than the wait for it
+                case turns.Began():
+                    if self.company is not None:
+                        self.company.begun()
                 case turns.Abandon():
                     self._abandon()
                 case turns.Again(after_s):
@@ -245,10 +275,7 @@ class CarriedTurn:
 
     async def _leave(self) -> None:
         assert self.company is not None
-        try:
-            await self.company.leave(aborted=self.left, error=self.failed)
-        except Exception as error:  # a clean-up's own failure; the turn is over
-            logger.warning("A clean-up failed after the turn %s: %s", self.plan.received.id[:8], type(error).__name__)
+        await self.company.leave(aborted=self.left, error=self.failed)
 
     # Another round
 
@@ -266,7 +293,8 @@ class CarriedTurn:
             await self.relay.poke(self.flow)
             return
         flow = new_flow(self.flow, request)
-        flows.mark(flow, f"{self.round_name} of {self.plan.received.id[:8]} · {self._comment}", self.plan.target)
+        call_id = self.plan.received.id
+        flows.mark(flow, f"{self.round_name} of {call_id[:8]} · {self._comment}", self.plan.target, call_id)
         self.plan.note(f"{self.round_name} -> {self.plan.comment}")
         self.decode = None
         later = LaterRound(self)
@@ -301,6 +329,7 @@ class CarriedTurn:
         if wait != float("inf"):
             self.timer = asyncio.get_running_loop().call_later(max(wait, 0.01), self._tick)
 
+    @contained
     def _tick(self) -> None:
         if self.closed:
             return
@@ -324,17 +353,15 @@ class CarriedTurn:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self.tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("A round failed inside RouteCodex: %s", type(error).__name__, exc_info=error)
-            self.turn.broke("RouteCodex failed to run the next round.", time.monotonic())
-            self.turn.refuse("RouteCodex failed to run the next round.")
-            self._carry_out()
-            self._later(self.relay.poke(self.flow))
+            guarded.report("a round", error, "The turn was ended.")
+            self.burst()
 
     def _close(self) -> None:
         if not self.closed:
             self.closed = True
             if self.company is not None:
-                self.flow.comment = f"{self.turn.rounds} rounds · {self._comment}"
+                rounds = "1 round" if self.turn.rounds == 1 else f"{self.turn.rounds} rounds"
+                self.flow.comment = f"{rounds} of {self.plan.received.id[:8]} · {self._comment}"
             if self.timer is not None:
                 self.timer.cancel()
             self.plan.over()

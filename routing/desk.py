@@ -7,19 +7,20 @@ Where plugins take part (`company`), `decide` is done in its two halves, `prepar
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Protocol
 
 from routing import upstream
+from routing.clock.time_tag import without_tag
 from routing.config import Config
 from routing.dialects import calls
 from routing.dialects.calls.following import own_id, pass_over_ours
 from routing.dialects.echo import EchoFailure, delay_of, echo_answer
 from routing.dialects.estimate import count_answer, estimate_tokens
 from routing.errors import RouteCodexError
+from routing.learned import Learned, Recent
 from routing.redact import Redactor
 from routing.replies import JSON, Replies, Reply
 from routing.router.attempts import Attempts
@@ -30,13 +31,13 @@ from routing.router.features import read_features
 from routing.router.registry import ECHO, ORIGIN, Provider
 from routing.sessions.clients import identify
 from routing.sessions.derive import derive_session
-from routing.sessions.newest import Seen, newest_of
+from routing.sessions.newest import newest_of
 from routing.sessions.state import EMPTY, SessionState, Sticky
 from routing.sessions.store import FileStore, SessionKey
 from routing.sessions.typed import Typed, typed_messages
 from routing.stop_message.texts import read_text
 from routing.tags.cleaning import clean, is_for_us
-from routing.tags.obey import Orders, fingerprint, is_same_message, may_obey, orders_for
+from routing.tags.obey import CLOCK_CLEARED, Orders, fingerprint, is_same_message, may_obey, orders_for
 from routing.tags.scan import strip
 from routing.tags.status import answer_text
 from routing.tags.typed_tags import tags_of
@@ -45,7 +46,7 @@ from routing.turn.company import Company, InThread
 from routing.turn.hidden import put_back
 from routing.turn.hidden_store import HiddenStore
 from routing.turn.lifecycle import Lifecycle, takers
-from routing.turn.plan import Clocks, Memory, Plan
+from routing.turn.plan import Clocks, Plan
 from routing.turn.plugins import Plugin, TurnInfo
 from routing.turn.request import Hints
 from routing.upstream import Received
@@ -53,45 +54,10 @@ from routing.values import Answer, Call, Caller, Dialect, Endpoint, Target
 
 DISABLE_STICKY = "x-routecodex-disable-sticky"
 ROUTE_HINT = "x-routecodex-route"
-_REMEMBERED = 10_000
 _EARLY_HEAD_S = 30.0
 _WHOLE_ANSWER_S = 600.0
 """A whole JSON answer is silent until it is complete; clients themselves wait this long."""
 _COUNTING_HOSTS = frozenset({"api.anthropic.com", "generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com"})
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-class Recent(Generic[K, V]):
-    """Remembers the newest entries."""
-
-    def __init__(self, most: int = _REMEMBERED) -> None:
-        self._most = most
-        self._entries: OrderedDict[K, V] = OrderedDict()
-
-    def get(self, key: K) -> V | None:
-        return self._entries.get(key)
-
-    def put(self, key: K, value: V) -> None:
-        self._entries.pop(key, None)
-        self._entries[key] = value
-        if len(self._entries) > self._most:
-            self._entries.popitem(last=False)
-
-
-@dataclass(slots=True)
-class Learned(Memory):
-    """What the running server remembers of its calls, beside what it learned of its keys."""
-
-    pins: Recent[tuple[SessionKey, str], Target] = field(default_factory=Recent)
-    """Where the hops of one user message go: the prompt cache lives at that key."""
-    seen: Recent[SessionKey, Seen] = field(default_factory=Recent)
-    """What each session's newest typed message was."""
-    lapsed: Recent[SessionKey, Sticky | None] = field(default_factory=Recent)
-    """Sticky targets that were cleared because they were used up: for `status`, until new tags are obeyed."""
-    chains: Recent[str, tuple[SessionKey, Target | None]] = field(default_factory=Recent)
-    """Responses API: whose answer an id is, and where it lives (None: it was ours, no provider knows it)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +86,16 @@ class Reading:
         return fingerprint(newest.ordinal, newest.words, self.caller.prompt) if newest else ""
 
 
+class Reminders(Protocol):
+    """What the clock keeps for a session."""
+
+    def clear(self, caller: Caller) -> str:
+        """Remove all of them at once, and say how many. Waits for the disk."""
+
+    def status(self, caller: Caller) -> str:
+        """How many wait, in a sentence."""
+
+
 @dataclass(slots=True)
 class Desk:
     config: Config
@@ -131,6 +107,8 @@ class Desk:
     hidden: HiddenStore | None = None
     """What was said behind the clients' backs; None where nothing can be."""
     plugins: tuple[Plugin, ...] = ()
+    reminders: Reminders | None = None
+    """The clock's tasks; None where it is switched off."""
     hide: Redactor = field(init=False)
     replies: Replies = field(init=False)
     close_look_bytes: int = field(init=False)
@@ -197,7 +175,7 @@ class Desk:
         def change(state: SessionState) -> SessionState:
             if reading.opens and not is_same_message(state.obeyed, reading.mark):
                 state = EMPTY
-            obeyed.append(self._orders(reading, state))
+            obeyed.append(self._with_clock_cleared(reading, self._orders(reading, state)))
             return obeyed[-1].state
 
         self.store.update(reading.key, change)
@@ -217,6 +195,13 @@ class Desk:
             stop_enabled=self.config.stop.enabled,
             clock_enabled=self.config.clock is not None,
         )
+
+    def _with_clock_cleared(self, reading: Reading, orders: Orders) -> Orders:
+        """StoreError where the tasks cannot be removed: then nothing of the message is obeyed."""
+        if not orders.clock_clear or self.reminders is None:
+            return orders
+        said = self.reminders.clear(reading.caller)
+        return replace(orders, lines=tuple(said if line == CLOCK_CLEARED else line for line in orders.lines))
 
     def forget_sticky(self, reading: Reading, sticky: Sticky | None) -> None:
         """Waits for the disk. The sticky target is used up; one that was set meanwhile stays."""
@@ -253,27 +238,33 @@ class Desk:
             orders.state,
             self.clocks.wall,
             self.clocks.monotonic,
+            prompt=reading.mark,
         )
         found = takers(self.plugins, turn, self.note)
         if not found:
             return None
         return Company(Lifecycle(turn, found, warn=self.note), reading.call, self.hidden, reading.key, in_thread, self.note)
 
-    def route(self, reading: Reading, orders: Orders, hints: Hints | None = None) -> Reply | Plan:
+    def route(
+        self, reading: Reading, orders: Orders, hints: Hints | None = None, *, sent: Call | None = None
+    ) -> Reply | Plan:
+        """`sent`: the call as plugins edited it. It is what goes up; where it goes is decided by the client's own, but for the
+        model that is asked for."""
         estimate = estimate_tokens(reading.call) if self._size_matters(reading) else _rough_tokens(reading.received.body)
-        wish = self._wish(reading, orders, estimate, hints or Hints())
+        sent = sent or reading.call
+        wish = self._wish(reading, orders, estimate, hints or Hints(), sent.model)
         if reading.received.endpoint.action == "count":
             return self._count(reading, wish, estimate)
         decision = self._choose(reading, wish)
         if decision.target.provider == ECHO:
             return self.echo(reading, decision)
-        return self._plan(reading, wish, decision)
+        return self._plan(reading, wish, decision, sent)
 
     def _size_matters(self, reading: Reading) -> bool:
         """Whether a closer look at the call's size could change anything: even its bytes alone may be too few for that."""
         return reading.received.endpoint.action == "count" or len(reading.received.body) >= self.close_look_bytes
 
-    def _wish(self, reading: Reading, orders: Orders, estimate: int, hints: Hints) -> Wish:
+    def _wish(self, reading: Reading, orders: Orders, estimate: int, hints: Hints, model: str) -> Wish:
         call, received = reading.call, reading.received
         typed_text = strip(reading.newest.words) if reading.newest else None
         features = read_features(call, estimate, typed_text)
@@ -282,10 +273,10 @@ class Desk:
         pinned = self._chained(call) or self.learned.pins.get((reading.key, reading.mark))
         return Wish(
             features=features,
-            classified=classify(features, self.config.registry.classifier, call.model, route_hint=hint),
+            classified=classify(features, self.config.registry.classifier, model, route_hint=hint),
             state=orders.state,
             force=orders.force,
-            client_model=call.model,
+            client_model=model,
             disable_sticky=asked or hints.disable_sticky,
             pinned=pinned,
             tokens=estimate,
@@ -312,17 +303,17 @@ class Desk:
                 return first
         return decision
 
-    def _plan(self, reading: Reading, wish: Wish, decision: Decision, *, counting: bool = False) -> Plan:
+    def _plan(self, reading: Reading, wish: Wish, decision: Decision, call: Call, *, counting: bool = False) -> Plan:
         return Plan(
             received=reading.received,
-            call=reading.call,
+            call=call,
             wish=wish,
             decision=decision,
             registry=self.config.registry,
             memory=self.learned,
             clocks=self.clocks,
             attempts=Attempts(self.config.max_attempts, self.learned.budget, self.config.registry.health.wait_for_same_key_s),
-            estimate=lambda: estimate_tokens(reading.call),
+            estimate=lambda: estimate_tokens(call),
             chained=self._chained(reading.call),
             hide=self.hide,
             on_answer=lambda target, id: self._remember(reading, target, id),
@@ -348,7 +339,8 @@ class Desk:
     def _local_answer(self, reading: Reading, orders: Orders) -> Reply:
         holds = None if reading.key.prefix == "chain" else reading.key.id
         lapsed = None if orders.lines else self.learned.lapsed.get(reading.key)
-        text = answer_text(orders, derived=reading.caller.derived, session=holds, lapsed=lapsed)
+        clock = self.reminders.status(reading.caller) if self.reminders is not None else ""
+        text = answer_text(orders, derived=reading.caller.derived, session=holds, lapsed=lapsed, clock=clock)
         return self._answer(reading, Answer(text), "answered by RouteCodex")
 
     def echo(self, reading: Reading, decision: Decision | None = None) -> Reply:
@@ -356,7 +348,7 @@ class Desk:
         if decision is None:
             decision = Decision(Target(ECHO, "local", ""), "echo", "a later round")
         comment = f"echo · {decision.route}: {decision.reason}"
-        echoed = echo_answer(reading.call)
+        echoed = echo_answer(without_tag(reading.call))
         self._remember(reading, decision.target, None)
         if isinstance(echoed, EchoFailure):
             return self.replies.error(reading.received.endpoint, echoed.status, echoed.message, echoed.code, {}, comment)
@@ -367,7 +359,7 @@ class Desk:
         decision = self._choose(reading, wish, Rotation())
         provider = self.config.registry.providers[decision.target.provider]
         if decision.target.provider == ORIGIN or _counts(provider, reading.received):
-            return self._plan(reading, wish, decision, counting=True)
+            return self._plan(reading, wish, decision, reading.call, counting=True)
         target = replace(decision.target, model=decision.target.model or reading.call.model)
         tokens = self.learned.calibration.apply(target, estimate)
         body = count_answer(reading.received.endpoint.dialect, tokens)

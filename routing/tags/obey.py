@@ -37,6 +37,9 @@ from routing.tags.wording import shortened, times
 from routing.values import Call, Caller, Kind
 
 
+CLOCK_CLEARED = "The clock's tasks are cleared."
+
+
 class FeatureDisabled(RouteCodexError):
     """A tag asks for something that the configuration switched off."""
 
@@ -228,7 +231,7 @@ def _apply(message: _Message, tag: Tag) -> None:
             message.lines.append("stopMessage is cleared.")
         case ClockClear():
             message.clock_clear = True
-            message.lines.append("The clock's tasks are cleared.")
+            message.lines.append(CLOCK_CLEARED)
         case Status():
             message.status = True
         case Unknown(body, reason):

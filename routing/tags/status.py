@@ -13,7 +13,9 @@ LOCAL_ANSWER_MARK = "[RouteCodex] "
 """How every answer of ours begins. Our answers are taken out of later calls by it."""
 
 
-def describe(state: SessionState, *, derived: bool, session: str | None, lapsed: Sticky | None = None) -> list[str]:
+def describe(
+    state: SessionState, *, derived: bool, session: str | None, lapsed: Sticky | None = None, clock: str = ""
+) -> list[str]:
     """What is in force, a sentence each. `lapsed`: the sticky target that was cleared because it was used up."""
     lines = [line for line in (_sticky(state), _allowed(state), _disabled(state)) if line]
     if not lines:
@@ -21,6 +23,8 @@ def describe(state: SessionState, *, derived: bool, session: str | None, lapsed:
     if lapsed is not None and state.sticky is None:
         lines.append(f"Sticky {lapsed} was cleared: none of its keys works any more.")
     lines.append(_stop(state.stop) if state.stop else "stopMessage: none.")
+    if clock:
+        lines.append(clock)
     if session is None:
         lines.append("This client names no session, so tags hold for this message only.")
     elif derived:
@@ -28,10 +32,12 @@ def describe(state: SessionState, *, derived: bool, session: str | None, lapsed:
     return lines
 
 
-def answer_text(orders: Orders, *, derived: bool, session: str | None, lapsed: Sticky | None = None) -> str:
-    """The whole local answer: what changed, what did nothing, what is in force."""
+def answer_text(
+    orders: Orders, *, derived: bool, session: str | None, lapsed: Sticky | None = None, clock: str = ""
+) -> str:
+    """The whole local answer: what changed, what did nothing, what is in force. `clock`: what it says of its tasks."""
     force = ["It held nothing else, so nothing was sent; with ! in front of the name a target stays."] if orders.force else []
-    in_force = describe(orders.state, derived=derived, session=session, lapsed=lapsed)
+    in_force = describe(orders.state, derived=derived, session=session, lapsed=lapsed, clock=clock)
     return local_answer([*orders.lines, *force, *orders.ignored, *in_force])
 
 

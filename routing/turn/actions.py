@@ -36,6 +36,11 @@ class Forward:
 
 
 @dataclass(frozen=True, slots=True)
+class Began:
+    """The first content of a round's answer has just been sent."""
+
+
+@dataclass(frozen=True, slots=True)
 class Abandon:
     """Drop the round that is running."""
 
@@ -76,7 +81,7 @@ class Abort:
     """The answer has begun and cannot be completed: cut the connection."""
 
 
-Action = OpenHead | Forward | Abandon | Again | Decide | GaveUp | Refuse | Finish | Abort
+Action = OpenHead | Forward | Began | Abandon | Again | Decide | GaveUp | Refuse | Finish | Abort
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from routing.dialects.calls import growing
@@ -71,6 +72,10 @@ class Company:
         asked = isinstance(options, dict) and options.get("include_usage") is True
         return merger_for(call.endpoint, stream=call.stream, own_tools=self._own, include_usage=asked)
 
+    def begun(self) -> None:
+        """The first content of the round that is heard goes to the client."""
+        self.life.begun(self.life.turn.rounds + 1)
+
     async def next(self, said: Said, *, able: bool) -> NextCall | None:
         """Whether another round follows this answer."""
         self._ids.append(said.id)
@@ -91,6 +96,7 @@ class Company:
                 if record.results:  # without them the client's next call makes no sense
                     raise
                 self._note(f"{self.life.turn.id[:8]}: later calls will not know this answer's rounds ({error.message})")
+        self.life.begun(self.life.turn.rounds)  # where the client has waited for the whole of it
         await self.life.end()
 
     def _remember(self, shown: Said, record: Record) -> None:
@@ -99,13 +105,15 @@ class Company:
             remember(self._store, self._key, entry)
 
     async def leave(self, *, aborted: bool, error: str = "") -> None:
-        """The turn is over, however it ended."""
+        """The turn is over, however it ended. What a plugin fails at now is logged, and changes nothing any more."""
         if self._is_over:
             return
         self._is_over = True
-        if aborted:
-            self.life.abort()
-            await self.life.end()
-        elif error:
-            self.life.fail(RouteCodexError(error))
-        await self.life.clean_up()
+        with suppress(Exception):
+            if aborted:
+                self.life.abort()
+                await self.life.end()
+            elif error:
+                self.life.fail(RouteCodexError(error))
+        with suppress(Exception):
+            await self.life.clean_up()

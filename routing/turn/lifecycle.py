@@ -1,7 +1,7 @@
 """Runs the plugins of one turn through its stages. The one place in `routing` that knows asyncio.
 
-One task drives it: `start`, then for each round `before_request` (and `offer`), `stream_data`, `after_request`; at last `end` and
-`clean_up`. `abort` may be called from anywhere in the same thread.
+One task drives it: `start`, then for each round `before_request` (and `offer`), `begun`, `stream_data`, `after_request`; at last
+`end` and `clean_up`. `abort` may be called from anywhere in the same thread.
 
 1. `end` does nothing after an error, nor where `start` did not succeed; `clean_up` always runs, and runs once.
 2. An abort raises nothing: what runs is cancelled, its result or error ignored, and the stage returns as if nobody had a wish.
@@ -111,6 +111,17 @@ class Lifecycle:
         """Bytes of a provider's stream; not of an answer that is one JSON document."""
         if self._listening is not None and self.turn.status == "processing":
             self._listening.feed(chunk)
+
+    def begun(self, rounds: int) -> None:
+        """So many rounds' answers have begun to reach the client."""
+        if rounds <= self.turn.begun or self.turn.status != "processing":
+            return
+        self.turn.begun = rounds
+        for plugin in self._hooked["on_answer_begun"]:
+            try:
+                plugin.on_answer_begun(self.turn)
+            except (Exception, SystemExit) as error:  # what has begun to leave goes on
+                self._fault(plugin, "on_answer_begun", error)
 
     async def after_request(self, said: Said) -> NextRound | None:
         """For an answer that is complete: runs tools of ours, asks the plugins. For any other there is `fail`, or `end`."""

@@ -9,8 +9,9 @@
 
     plugins = [Shout()]
 
-1. One call of a client is one turn: `on_turn_start`, then for each round `on_before_request`, `on_stream_data`,
-   `on_after_request`; at last `on_turn_end` and the clean-ups. `on_message_append` comes whenever something is appended.
+1. One call of a client is one turn: `on_turn_start`, then for each round `on_before_request`, `on_answer_begun`,
+   `on_stream_data`, `on_after_request`; at last `on_turn_end` and the clean-ups. `on_message_append` comes whenever something
+   is appended.
 2. A plugin that raises, or whose asynchronous hook takes longer than `hook_limit_s`, fails its own turn and no other.
 3. All turns share one thread: a hook that blocks it (`time.sleep`, a slow file) stops the whole proxy, and nothing can bound
    that. Wait with `await`, and put what blocks into `asyncio.to_thread`. The hooks that are not `async` must be quick.
@@ -75,11 +76,15 @@ class TurnInfo:
     now: Callable[[], float]
     """The time of day in epoch seconds."""
     monotonic: Callable[[], float]
+    prompt: str = ""
+    """Tells the newest message that a person typed from all others of the session; the same on every hop and every retry."""
     target: Target | None = None
     """Where the round goes; None until that is decided."""
     status: Status = "processing"
     rounds: int = 0
     """How many rounds have been answered: 1 in the first `on_after_request`."""
+    begun: int = 0
+    """How many rounds' answers have begun to reach the client."""
     current_turn: list[Appended] = field(default_factory=list)
     """Everything the turn brought forth, `prevent_default` or not."""
     history: list[list[Appended]] = field(default_factory=list)
@@ -254,6 +259,13 @@ class Plugin:
         appended since. `request.round` is 0 in the first; there, `turn.target` is not decided yet.
         """
 
+    def on_answer_begun(self, turn: TurnInfo) -> None:
+        """The first content of a round's answer goes to the client: from here on the round cannot be tried again. Quick!
+
+        A keep-alive or a head is no content. Where the client waits for one whole answer, this comes when the answer is about
+        to leave, once for all its rounds: `turn.begun` tells how many. An error is logged, the answer goes on.
+        """
+
     def on_stream_data(self, turn: TurnInfo, data: StreamData) -> None:
         """Each event of the provider's stream, as it comes. Quick! Not called where the answer is one JSON document.
 
@@ -278,6 +290,7 @@ HOOKS: tuple[str, ...] = (
     "wants",
     "on_turn_start",
     "on_before_request",
+    "on_answer_begun",
     "on_stream_data",
     "on_after_request",
     "on_message_append",

@@ -21,6 +21,7 @@ from routing.turn.actions import (
     Abort,
     Action,
     Again,
+    Began,
     Decide,
     Failed,
     Finish,
@@ -161,8 +162,7 @@ class Turn:
         """Another round follows the one that is complete."""
         if self.state is State.DECIDING:
             self.state = State.WAITING
-            if self.merger is not None and (held := self.merger.feed(b"")):
-                self.actions.append(Forward(held))
+            self._release()
             self.actions.append(Again())
 
     def close(self) -> Said | None:
@@ -182,6 +182,7 @@ class Turn:
     def refuse(self, message: str) -> None:
         """Whoever decides on the next round has failed: the client is told, whatever it has received so far."""
         if self.state in (State.DECIDING, State.WAITING):
+            self._release()
             self._end_in_error(message, 500)
 
     def gone(self) -> None:
@@ -265,6 +266,11 @@ class Turn:
             return
         self._let_out(chunk, now)
 
+    def _release(self) -> None:
+        """What the last round held back and is no end: the answer does not end here."""
+        if self.stream and self.opened and self.merger is not None and (held := self.merger.feed(b"")):
+            self.actions.append(Forward(held))
+
     def _keep_edge(self, chunk: bytes) -> None:
         self._edge += chunk
         if len(self._edge) > 2 * EDGE_BYTES:
@@ -272,8 +278,10 @@ class Turn:
 
     def _let_out(self, chunk: bytes, now: float) -> None:
         if chunk:
-            self._showed = True
             self.actions.append(Forward(chunk))
+            if self.merger is not None and self.state is State.FLOWING and not self._showed:
+                self.actions.append(Began())
+            self._showed = True
             self._quiet_since = now
 
     def _complete(self, missing: str, now: float) -> None:

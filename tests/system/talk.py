@@ -66,6 +66,19 @@ virtualrouter:
 """
 
 
+_INTERCEPTED = (
+    "proxy:\n  interceptHosts: [api.anthropic.com, api.openai.com, generativelanguage.googleapis.com]\nvirtualrouter:\n"
+)
+
+
+def configured(offers: dict[str, tuple[int, str]], routing: str, more: str = "") -> str:
+    """Providers by name: how many keys (k1, k2, …) and which model; in all dialects."""
+    written = "".join(
+        provider_text(name, tuple(f"k{number + 1}" for number in range(keys)), (model,)) for name, (keys, model) in offers.items()
+    )
+    return f"{_INTERCEPTED}  providers:{written}\n  routing:\n{routing}{more}"
+
+
 @dataclass(slots=True)
 class Heard:
     """What came of one call."""
@@ -99,6 +112,10 @@ class Heard:
 def target_of(received: Received) -> str:
     assert received.asked is not None
     return f"{(received.host or '').partition(':')[0]}/{received.key}/{received.asked.model}"
+
+
+def host(received: Received) -> str:
+    return (received.host or "").removesuffix(".example")
 
 
 @dataclass(slots=True)

@@ -49,7 +49,7 @@ class _Round:
     """One provider's stream as it is read."""
 
     growing: GrowingMessage
-    id: str = ""
+    head: JsonObject = field(default_factory=dict)
     word: str = ""
     """Its finish reason."""
     usage: JsonObject = field(default_factory=dict)
@@ -99,7 +99,7 @@ class Merging(Untouched[_Chunk]):
             round_.message,
             word=round_.word,
             usage=round_.usage,
-            id=round_.id,
+            id=text_of(round_.head.get("id")),
             own_tools=self._own,
             complete=bool(round_.word or round_.done) and self._told is None,
             error=self._told,
@@ -128,7 +128,7 @@ class Merging(Untouched[_Chunk]):
             self._told = self._told or error
             return _Chunk(event, event.raw, "rests", is_error=True)
         chunk = _Chunk(event, event.raw, document=document)
-        round_.id = round_.id or text_of(document.get("id"))
+        round_.head = round_.head if round_.head.get("id") else _head_of(document)
         round_.usage = object_of(document.get("usage")) or round_.usage
         if not document.get("choices") and document.get("usage"):
             round_.counts = document
@@ -263,7 +263,12 @@ class Merging(Untouched[_Chunk]):
         place = self._give_place(call)
         return self._written({"tool_calls": [{**waiting, "index": place} for waiting in call.waiting]}, None)
 
+    def _know_head(self, round_: _Round) -> None:
+        """Where no chunk has told the client yet who answers."""
+        self._head = self._head or round_.head or {"id": "", "created": 0, "model": ""}
+
     def _written(self, delta: JsonObject, finish: str | None) -> bytes:
+        self._know_head(self._round)
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return write_event(dumps({"object": "chat.completion.chunk", **self._head, "choices": [choice]}))
 
@@ -275,6 +280,7 @@ class Merging(Untouched[_Chunk]):
         word = decide_finish(last.word, self.dialect, calls=bool(client_calls(self._rounds))).word
         counts = next((round_.counts for round_ in reversed(self._kept) if round_.counts is not None), None)
         counts = counts if self._form.include_usage else None
+        self._know_head(self._kept[0])
         out = self._last_chunk(last, word, usage if counts is None else None)
         if counts is not None:
             out += write_event(dumps({**counts, **self._head, "usage": usage}))

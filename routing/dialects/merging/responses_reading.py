@@ -120,10 +120,15 @@ class Reading:
 
     def _ending(self, document: JsonObject) -> Answer:
         round_ = self.round
-        round_.ending = document
         round_.response = {**round_.response, **object_of(document.get("response"))}
+        told: list[JsonObject] = []
+        if not round_.places:  # nothing but the end was told: it has everything
+            for index, item in enumerate(list_of(round_.response.get("output"))):
+                done: JsonObject = {"type": _ITEM_DONE, "output_index": index, "item": item}
+                told += self._done(done)[1] if isinstance(item, dict) else ()
+        round_.ending = document
         is_good = document.get("type") in ("response.completed", "response.incomplete")
-        return _NOTHING if is_good else self._error(document)
+        return ("rests", told) if is_good else self._error(document)
 
     def _error(self, document: JsonObject) -> Answer:
         broken = ProviderError(502, "The provider's stream ended with an error", "UPSTREAM_ERROR")
@@ -199,10 +204,10 @@ class Reading:
         index = number_in(document, "output_index")
         told: list[JsonObject] = []
         if index not in self.round.places:
-            item: JsonObject = {"id": document.get("item_id"), "type": "message", "role": "assistant", "content": []}
-            announced = {"type": "response.output_item.added", "output_index": index}
-            item["status"] = "in_progress"
-            told += self._begin_item({**announced, "item": item}, item)[1]
+            item: JsonObject = {"id": document.get("item_id"), "type": "message", "status": "in_progress"}
+            item |= {"role": "assistant", "content": []}
+            announced = {"type": "response.output_item.added", "output_index": index, "item": item}
+            told += self._begin_item(announced, item)[1]
         return told, self.round.places[index]
 
     # The parts of a message

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from routing.dialects.fields import list_of, text_of
+from routing.dialects.fields import text_of
 from routing.dialects.merging.common import GrowingText
 from routing.dialects.merging.responses_message import OpenMessage, Piece
 from routing.dialects.merging.untouched import Heard
@@ -95,8 +95,6 @@ class Round:
 
     def close(self) -> None:
         self.items = [place.whole for _, place in sorted(self.places.items(), key=_order)]
-        if not self.items:  # nothing but the end was told
-            self.items = [item for item in list_of(self.response.get("output")) if isinstance(item, dict)]
         for place in self.places.values():
             place.pieces = {}
 

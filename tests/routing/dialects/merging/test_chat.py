@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import random
 import tracemalloc
 from typing import Any
 
@@ -454,6 +455,29 @@ def test_a_refusal_is_no_plain_stop() -> None:
     assert said.native == ({"role": "assistant", "content": None, "refusal": "I can't do that"},)
 
 
+def test_refusals_of_two_rounds() -> None:
+    answers = [
+        {"choices": [{"index": 0, "message": {"role": "assistant", "content": None, "refusal": word}, "finish_reason": "stop"}]}
+        for word in ("a", "b")
+    ]
+    out, _ = rounds.drive(_merger(False), [rounds.dump(one) for one in answers])
+    assert json.loads(out)["choices"][0]["message"] == {"role": "assistant", "content": None, "refusal": "ab"}
+
+
+def test_usage_inside_the_choice() -> None:
+    """Moonshot tells it there."""
+    raws = []
+    for number in (1, 2):
+        documents = _chunks(ROLE, {"content": "x"}, number=number)
+        documents[-1]["choices"][0]["usage"] = openai.chat_usage(spoken(input=number, output=10))
+        raws.append(openai.sse(documents))
+    assert rounds.drive(_merger(), raws[:1])[0] == raws[0]
+    out, said = rounds.drive(_merger(), raws)
+    assert [one.usage for one in said] == [Usage(1, 10), Usage(2, 10)]
+    assert _documents(out)[-1]["choices"][0]["usage"]["completion_tokens"] == 20
+    assert sum("usage" in choice for one in _documents(out) for choice in one["choices"]) == 1
+
+
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_nothing_said_is_no_history(text: str) -> None:
     for stream in (True, False):
@@ -488,12 +512,15 @@ def test_m34_live() -> None:
     assert shown == [False] * 4 + [True, True] + [False] * 6 + [True] * 6 + [False] * 3
 
 
-def test_a_last_text_beside_the_reason_leaves_before_the_next_round() -> None:
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_last_text_beside_the_reason_leaves_before_the_next_round(begun: bool) -> None:
     merger = _merger()
     out, _ = rounds.feed_round(merger, ODD["content beside the reason"][0])
     assert b" one" not in out
-    merger.begin_round()
+    if begun:
+        merger.begin_round()
     [document] = _documents(merger.feed(b""))
+    assert merger.feed(b"") == b""
     assert document["choices"][0] == {"index": 0, "delta": {"content": " one"}, "logprobs": None, "finish_reason": None}
     assert document["usage"] is None
 
@@ -709,3 +736,38 @@ def test_m34_any_rounds(given_: list[Spoken], seed: int) -> None:
     assert merger.shown == whole.shown
     if len(given_) == 1 and not said[0].own:
         assert raw == raws[0]
+
+
+@given(rounds.random_rounds(most=2), st.randoms(use_true_random=False), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_any_chunks_in_any_order(given_: list[Spoken], chance: random.Random, wait: bool) -> None:
+    """Lost, repeated and swapped chunks: whatever leaves has one id and one end, and no text is lost."""
+    merger, out, texts = _merger(), [], []
+    for number, round_ in enumerate(given_, 1):
+        documents = list(openai.chat_documents(round_, number))
+        for _ in range(chance.randrange(4)):
+            place = chance.randrange(len(documents))
+            match chance.randrange(3):
+                case 0:
+                    del documents[place]
+                case 1:
+                    documents.insert(place, documents[place])
+                case _:
+                    documents.insert(chance.randrange(len(documents)), documents.pop(place))
+            documents = documents or list(openai.chat_documents(round_, number))
+        raw = openai.sse(documents)
+        more, said = rounds.feed_round(merger, raw)
+        out.append(more + (merger.keep_alive() if wait else b""))
+        texts.append(said.text)
+        if len(given_) == 1 and not said.own and not wait:
+            assert more + merger.finish() == raw
+            return
+    out.append(merger.finish())
+    events = [event for event in Events().feed(b"".join(out)) if event.data]
+    assert [event.data for event in events].count(b"[DONE]") == 1
+    choices = [choice for one in streams.documents_of(events) for choice in one["choices"]]
+    assert "".join(choice["delta"].get("content") or "" for choice in choices) == "\n\n".join(filter(None, texts))
+    assert len({one["id"] for one in streams.documents_of(events)}) == 1
+    reasons = [choice["finish_reason"] for choice in choices]
+    assert reasons[-1]
+    assert not any(reasons[:-1])

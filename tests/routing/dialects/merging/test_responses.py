@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import random
 import tracemalloc
 from typing import Any
 
@@ -209,6 +210,7 @@ ODD: dict[str, bytes] = {
     "no parts": openai.named_sse(_without(_of(TEXT), "content_part.added", "content_part.done", "output_text.done")),
     "only items": openai.named_sse(_without(_of(TEXT), "content_part.added", "content_part.done", "output_text.done", "output_text.delta")),
     "only done items": openai.named_sse(_without(_of(TEXT), "output_item.added", "content_part.added", "content_part.done", "output_text.done", "output_text.delta")),
+    "only the end": openai.named_sse(_without(_of(TEXT), "output_item.added", "output_item.done", "content_part.added", "content_part.done", "output_text.done", "output_text.delta")),
     "no announcements": openai.named_sse(_without(_of(TEXT), "output_item.added", "content_part.added")),
     "queued": openai.named_sse([{"type": "response.queued", "response": openai.responses_head(1)}, *_of(TEXT)]),
     "numbers from one": b"".join(b"event: " + one["type"].encode() + b"\ndata: " + rounds.dump({**one, "sequence_number": number}) + b"\n\n" for number, one in enumerate(_of(TEXT), 1)),
@@ -242,7 +244,7 @@ def test_an_odd_first_round_goes_on(case: str, way: str) -> None:
         if case == "no sequence numbers"
         else [number - numbers[0] for number in numbers] == list(range(len(numbers)))
     )
-    if case not in ("no parts", "only items", "only done items", "no announcements"):
+    if case not in ("no parts", "only items", "only done items", "only the end", "no announcements"):
         response = openai.responses_accumulated(documents)
         assert len(response["output"]) == 1 + (case == "crlf")
 
@@ -303,6 +305,72 @@ def test_a_name_that_comes_late(name: str, shown: int, before: int, way: str) ->
         assert len({one["output_index"] for one in deltas}) == shown
     else:
         assert out == raw
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_text_behind_a_name_that_never_comes_is_not_lost(before: int) -> None:
+    documents = [one for one in _late_name("", before + 1) if one.get("output_index") != 1][:-2]
+    item = openai.responses_item(("text", "words"), before + 1, 1)
+    raw = openai.named_sse([*documents, *list(openai._item_documents(item, 1))[:-3]])
+    merger = _merger()
+    out = b"".join(rounds.feed_round(merger, one)[0] for one in [*_raws([spoken(TEXT)] * before), raw])
+    told = _documents(out + merger.fail(502, "It broke.", "X"))
+    words = "".join(one["delta"] for one in told if one["type"] == "response.output_text.delta")
+    assert words.endswith("words") is bool(before), "nothing was visible yet: then only the error is told"
+    assert told[-1]["type"] == "response.failed"
+
+
+def test_open_models_reasoning_has_parts_too() -> None:
+    """The same events as a message's, in an item that is none."""
+
+    def raw(number: int) -> bytes:
+        thought = {
+            "id": f"rs_{number}",
+            "type": "reasoning",
+            "summary": [],
+            "content": [{"type": "reasoning_text", "text": "hmm"}],
+        }
+        at = {"item_id": thought["id"], "output_index": 0, "content_index": 0}
+        part = thought["content"][0]  # type: ignore[index]
+        events = [
+            {"type": "response.output_item.added", "output_index": 0, "item": {**thought, "content": []}},
+            {"type": "response.content_part.added", **at, "part": {**part, "text": ""}},
+            {"type": "response.reasoning_text.delta", **at, "delta": "hmm"},
+            {"type": "response.output_text.annotation.added", **at, "annotation_index": 0, "annotation": {}},
+            {"type": "response.reasoning_text.done", **at, "text": "hmm"},
+            {"type": "response.content_part.done", **at, "part": part},
+            {"type": "response.output_item.done", "output_index": 0, "item": thought},
+        ]
+        item = openai.responses_item(("text", "word"), number, 1)
+        whole = {**openai.responses_whole(spoken(), number), "output": [thought, item]}
+        documents = [*_of(number=number)[:2], *events, *openai._item_documents(item, 1)]
+        return openai.named_sse([*documents, {"type": "response.completed", "response": whole}])
+
+    assert rounds.drive(_merger(), [raw(1)])[0] == raw(1)
+    out, said = rounds.drive(_merger(), [raw(1), raw(2)])
+    events = Events().feed(out)
+    streams.check_responses(events)
+    assert sum(event.name == "response.reasoning_text.delta" for event in events) == 1
+    response = streams.documents_of(events)[-1]["response"]
+    assert [item["type"] for item in response["output"]] == ["reasoning", MESSAGE]
+    assert openai.output_text(response) == "word\n\nword"
+    assert said[1].native[0]["content"] == [{"type": "reasoning_text", "text": "hmm"}]
+
+
+def test_the_text_beside_the_items_is_the_whole_text() -> None:
+    answers = [
+        {**openai.responses_whole(spoken(("text", word)), number), "output_text": word} for number, word in ((1, "a"), (2, "b"))
+    ]
+    out, _ = rounds.drive(_merger(False), [rounds.dump(one) for one in answers])
+    assert json.loads(out)["output_text"] == "a\n\nb"
+
+
+def test_a_call_of_ours_that_only_the_end_tells() -> None:
+    kinds = ["output_item.added", "output_item.done", "function_call_arguments.delta", "function_call_arguments.done"]
+    raw = openai.named_sse(_without(_of(OWN_CALL), *kinds))
+    out, [said] = rounds.drive(_merger(), [raw])
+    assert [call.name for call in said.own] == ["clock"]
+    assert _told(out)["output"] == []
 
 
 def test_a_name_that_never_comes() -> None:
@@ -551,13 +619,18 @@ def test_d18_a_visible_break_ends_in_an_error(ending: str, before: int) -> None:
         assert (merger.fail(500, "x", "x") == b"") is (end == "fail")
 
 
-@pytest.mark.parametrize("kind", ["failed", "error"])
+@pytest.mark.parametrize("kind", ["failed", "error", "bare"])
 def test_h14_a_first_rounds_own_error_is_passed_on_as_it_is(kind: str) -> None:
     raw = openai.responses_stream(spoken(THOUGHT, TEXT, ending="error"), 1)
     if kind == "error":
         raw = (
             raw[: raw.index(b"event: response.failed")]
             + b'event: error\ndata: {"type": "error", "code": "server_error", "message": "Overloaded"}\n\n'
+        )
+    if kind == "bare":
+        raw = (
+            raw[: raw.index(b"event: response.failed")]
+            + b'data: {"error": {"code": "server_error", "message": "Overloaded"}}\n\n'
         )
     for end in ("fail", "finish"):
         merger = _merger()
@@ -707,3 +780,40 @@ def test_m34_any_rounds(given_: list[Spoken], seed: int) -> None:
     assert merger.shown == whole.shown
     if len(given_) == 1 and not said[0].own:
         assert raw == raws[0]
+
+
+@given(rounds.random_rounds(most=2), st.randoms(use_true_random=False), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_any_events_in_any_order(given_: list[Spoken], chance: random.Random, wait: bool) -> None:
+    """Lost, repeated and swapped events: whatever leaves has one start, one end, and numbers without a gap."""
+    merger, out = _merger(), []
+    for number, round_ in enumerate(given_, 1):
+        documents = openai.responses_documents(round_, number)
+        for _ in range(chance.randrange(4)):
+            place = chance.randrange(len(documents))
+            match chance.randrange(3):
+                case 0:
+                    del documents[place]
+                case 1:
+                    documents.insert(place, documents[place])
+                case _:
+                    documents.insert(chance.randrange(len(documents)), documents.pop(place))
+            documents = documents or openai.responses_documents(round_, number)
+        raw = openai.named_sse(documents)
+        more, said = rounds.feed_round(merger, raw)
+        out.append(more + (merger.keep_alive() if wait else b""))
+        if not said.complete:
+            out.append(merger.fail(502, "It broke.", "X"))
+            break
+        if len(given_) == 1 and not said.own and not wait:
+            assert more + merger.finish() == raw
+            return
+    out.append(merger.finish())
+    told = [one for one in _documents(b"".join(out)) if one["type"] != "response.in_progress"]
+    if any(said_.own for said_ in merger._rounds) or wait or len(given_) > 1:  # type: ignore[attr-defined]
+        numbers = [one["sequence_number"] for one in _documents(b"".join(out))]
+        assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    kinds = [one["type"] for one in told]
+    assert len({one["response"]["id"] for one in told if "response" in one}) == 1
+    assert sum(kind in ("response.completed", "response.failed") for kind in kinds) == 1
+    assert kinds[-1] in ("response.completed", "response.failed")

@@ -1,0 +1,155 @@
+"""R15, R12: many at once and many in a row: nobody gets another's words, and nothing of them stays."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from routing.values import Dialect
+from tests.conftest import LONG
+from tests.rig.behaviour import Behaviour
+from tests.rig.client import Answer, Http1, Http2, Route
+from tests.rig.provider import FakeProvider, Received
+from tests.rig.proxy import SCRIPT, Mitmdump
+from tests.rig.wire import Reply
+from tests.system.tool import CONFIG, CREDENTIALS, HOSTS, text_of, write
+
+pytestmark = pytest.mark.system
+
+MANY = 1_000 if LONG else 100
+ROW = 10_000 if LONG else 500
+MIB = 1 << 20
+
+
+@dataclass
+class Site:
+    proxy: Mitmdump
+    provider: FakeProvider
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("many")
+    options = ["routecodex_http2=true"]
+    with (
+        FakeProvider() as provider,
+        Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, folder=folder, options=options) as proxy,
+    ):
+        yield Site(proxy, provider)
+        assert "RouteCodex failed in" not in proxy.log
+        assert "has crashed" not in proxy.log
+
+
+def _echo_tokens(received: Received) -> Behaviour:
+    """The caller's own token, in many small pieces, slowly enough that all streams overlap."""
+    token = next((word for word in received.said.split() if word.startswith("token")), "none")
+    return Behaviour(reply=Reply(tuple(f"{token}-{n} " for n in range(12))), delay_s=0.05)
+
+
+def test_many_streams_at_once(site: Site) -> None:
+    """Each with a token of its own, in four dialects, on HTTP/1.1 and HTTP/2, at home and abroad: 0 foreign tokens."""
+    site.provider.forget()
+    site.provider.script(_echo_tokens)
+    site.provider.enqueue(*[Behaviour(status=503, error="down")] * (MANY // 10))
+    gate = asyncio.Semaphore(200)
+
+    async def one(number: int, shared: dict[Dialect, Http2]) -> tuple[int, Dialect, Answer]:
+        dialect = list(Dialect)[number % 4]
+        tag = ("", "<**six.m**> ")[number // 4 % 2]
+        path, body = write(dialect, "m", [("user", f"{tag}token{number:04}")], True)
+        headers = [CREDENTIALS[dialect], ("x-session-id", f"session-{number}")]
+        async with gate:
+            if number % 3 == 0:
+                answer = await shared[dialect].send("POST", path, body=body, headers=headers, within=60)
+            else:
+                async with Http1(Route(HOSTS[dialect], site.proxy)) as client:
+                    answer = await client.send("POST", path, body=body, headers=headers, within=60)
+        return number, dialect, answer
+
+    async def all_of_them() -> list[tuple[int, Dialect, Answer]]:
+        async with asyncio.TaskGroup() as group:
+            shared = {}
+            for dialect in Dialect:
+                shared[dialect] = await Http2(Route(HOSTS[dialect], site.proxy)).__aenter__()
+            tasks = [group.create_task(one(number, shared)) for number in range(MANY)]
+        for client in shared.values():
+            await client.__aexit__(None, None, None)
+        return [task.result() for task in tasks]
+
+    answers = asyncio.run(all_of_them())
+    complete = 0
+    for number, dialect, answer in answers:
+        own = f"token{number:04}"
+        if answer.status == 503:  # one of the failures met the client's own provider: passed on untouched
+            continue
+        assert answer.ended == "complete"
+        said = text_of(dialect, answer.body, True)
+        assert said.split() == [f"{own}-{n}" for n in range(12)]
+        assert answer.body.count(b"token0") == answer.body.count(own.encode())
+        complete += 1
+    assert complete >= MANY * 0.85
+
+
+def test_many_in_a_row_leave_nothing(site: Site) -> None:
+    """R12: after the first ones the proxy no longer grows; files and connections are given back."""
+
+    async def row(count: int) -> None:
+        path, body = write(Dialect.MESSAGES, "m", [("user", "<**six.m**> hello " + "x" * 2000)], True)
+        async with Http1(Route(HOSTS[Dialect.MESSAGES], site.proxy)) as client:
+            for number in range(count):
+                headers = [CREDENTIALS[Dialect.MESSAGES], ("x-session-id", f"row-{number % 50}")]
+                answer = await client.send("POST", path, body=body, headers=headers)
+                assert answer.status == 200
+                if number % 100 == 99:
+                    site.provider.forget()
+                    site.provider.always(Behaviour(reply=Reply("word " * 50)))
+
+    site.provider.forget()
+    site.provider.always(Behaviour(reply=Reply("word " * 50)))
+    asyncio.run(row(ROW // 4))
+    time.sleep(0.3)
+    rss, files = site.proxy.rss_bytes, site.proxy.open_files or 0
+    asyncio.run(row(ROW))
+    time.sleep(0.3)
+    assert site.proxy.rss_bytes - rss < 10 * MIB
+    assert (site.proxy.open_files or 0) <= files + 2
+
+
+@pytest.mark.parametrize("tag", ["", "<**six.m**> "], ids=["origin", "another host"])
+@pytest.mark.parametrize("retry", [False, True], ids=["first round", "later round"])
+def test_a_slow_reader_slows_its_provider(site: Site, tag: str, retry: bool) -> None:
+    """50 MiB for somebody who reads nothing for a while: they wait at the provider, not in the proxy."""
+    piece = "y" * 16_000
+    site.provider.forget()
+    if retry:
+        site.provider.enqueue(Behaviour(before="close"))
+    site.provider.always(Behaviour(reply=Reply((piece,) * 3_300)))
+    path, body = write(Dialect.MESSAGES, "m", [("user", f"{tag}hello")], True)
+    before = site.proxy.rss_bytes
+
+    async def read_slowly() -> tuple[int, int, int]:
+        async with Http1(Route(HOSTS[Dialect.MESSAGES], site.proxy)) as client:
+            assert client.pipe is not None
+            client.pipe.transport.set_write_buffer_limits(1024)
+            sending = asyncio.create_task(
+                client.send("POST", path, body=body, headers=[CREDENTIALS[Dialect.MESSAGES]], within=60)
+            )
+            await asyncio.sleep(0.3)
+            client.pipe.transport.pause_reading()
+            await asyncio.sleep(2)
+            paused = site.proxy.rss_bytes - before
+            sent = site.provider.calls[-1].bytes_sent
+            client.pipe.transport.resume_reading()
+            answer = await sending
+            assert answer.ended == "complete"
+            assert answer.body.count(b"message_stop") >= 1
+            return paused, sent, len(answer.body)
+
+    paused, sent, received = asyncio.run(read_slowly())
+    assert received > 50 * MIB
+    assert paused < 16 * MIB
+    assert sent < received, "all of it had left the provider although nobody read"
