@@ -27,6 +27,7 @@ from mitmproxy.proxy import events, layer
 from mitmproxy.proxy.layers.http import (
     DropStream,
     GetHttpConnection,
+    GetHttpConnectionCompleted,
     HttpErrorHook,
     HttpLayer,
     HttpRequestHeadersHook,
@@ -266,11 +267,23 @@ class TurnLayer(HttpLayer):
         if not isinstance(event, Poke):
             yield from super()._handle_event(event)
         elif self.streams.get(event.stream.stream_id) is event.stream:
+            if event.stream.answer is not None and event.stream.answer.abandoned:
+                yield from self.stop_waiting(event.stream)
             yield from self.event_to_child(event.stream, event)
         else:  # the stream lives further in: this is the layer of a CONNECT request
             for stream in list(self.streams.values()):
                 if stream.child_layer is not None:
                     yield from self.event_to_child(stream, event)
+
+    def stop_waiting(self, stream: TurnStream) -> Commands:
+        """A stream that waits for a connection hears nothing else. The attempt goes on: other streams may wait for it too."""
+        for waiting in self.waiting_for_establishment.values():
+            for command in waiting:
+                if self.command_sources.get(command) is stream:
+                    waiting[:] = [other for other in waiting if other is not command]
+                    del self.command_sources[command]
+                    yield from self.event_to_child(stream, GetHttpConnectionCompleted(command, (None, "abandoned")))
+                    return
 
     def get_connection(self, event: GetHttpConnection, *, reuse: bool = True) -> Commands:
         """A host that could not be reached may be reachable now; mitmproxy would repeat the old failure for ever."""
@@ -363,14 +376,10 @@ class Relay:
     def handler(self, flow: http.HTTPFlow) -> ConnectionHandler | None:
         return ctx.master.addons.get("proxyserver").connections.get(flow.client_conn.id)
 
-    def cancel_connecting(self, flow: http.HTTPFlow) -> None:
-        """A stream that waits for a connection hears nothing else: end the attempt itself."""
-        handler = self.handler(flow)
-        if handler is None:
-            return
-        for peer, transport in list(handler.transports.items()):
-            if peer is not handler.client and transport.writer is None and transport.handler is not None:
-                transport.handler.cancel("gave up connecting")
+    def stop_waiting(self, flow: http.HTTPFlow) -> None:
+        """The flow's upstream is abandoned, perhaps while it waits for a connection."""
+        if (stream := self.streams.get(flow.id)) is not None:
+            asyncio.get_running_loop().call_soon(self.flush, stream)
 
 
 @functools.cache

@@ -1,220 +1,206 @@
 """Asks time servers how far this machine's clock is off, beside everything else: no call ever waits for it, or fails by it.
 
-1. Each server is asked in a thread of its own. Looking up a name can hang for longer than anybody would wait for, so these are
-   not the threads that calls use, and none of them keeps the program from ending.
-2. Which answer is believed is decided in `routing.clock.offset`. Here every packet is read until one is believed or time is
-   up: a forged one that comes first keeps the true one from nothing.
-3. ntplib writes and reads the packets. Its own client looks at neither the port nor the question that an answer belongs to,
-   and reads timestamps as floats, which drops the bits that only a true answer can hold.
+1. Each server is asked in a thread of its own. Looking up a name can hang for longer than anybody would wait for it, so these
+   are not the threads that calls use, and none of them keeps the program from ending.
+2. Which answer is believed is decided in `routing.clock.offset`; how one server is asked stands in `time_server`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import logging
 import random
-import secrets
-import socket
-import struct
 import threading
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from fractions import Fraction
-from pathlib import Path
+from concurrent.futures import Future
+from typing import Protocol, TypeAlias
 
-import ntplib
+from time_server import ask_server
 
+from routing.clock import offset
 from routing.clock.moment import Moments, steady_seconds
-from routing.clock.offset import (
-    FILE,
-    SOONEST_S,
-    VERSION,
-    Agreed,
-    Answer,
-    Asked,
-    NtpState,
-    Peer,
-    Refusal,
-    Sample,
-    Status,
-    Verdict,
-    agree,
-    from_bytes,
-    judge,
-    pause_s,
-    report,
-    to_bytes,
-)
+from routing.clock.offset import Agreed, NtpState, Refusal, Verdict
 from routing.config import Ntp
 from routing.errors import StoreError
-from routing.sessions.disk import Disk, Folder, NotRegular
 from routing.values import JsonObject
 
 logger = logging.getLogger("routecodex")
 
-_PORT = 123
-_LENGTH = 48
-_MOST_HEARD = 64
-"""So many wrong packets, and the server counts as silent."""
+Ask: TypeAlias = Callable[[str, float], Verdict]
+"""A server's name and the seconds to wait for its answer. Blocks."""
+
 _LOOKUP_S = 5.0
 _LOOK_S = 5.0
-"""How soon a jump of the clock is seen."""
+"""A jump of the clock is seen so soon."""
 
-Ask = Callable[[str, float], Verdict]
-"""A server's name and the seconds to wait; blocks."""
+
+class StateFile(Protocol):
+    """Where the state outlives a restart (`ClockStore`)."""
+
+    def ntp_state(self) -> bytes | None: ...
+    def save_ntp_state(self, raw: bytes) -> None: ...
 
 
 class Sntp:
-    """What this server's clock is off by; measured at the start, when that is old, and when the clock has jumped."""
+    """What this machine's clock is off by: measured at the start, again when that is old, and when the clock has jumped.
+
+    `moments` is told, and corrects its time by it. `wall` and `steady` are the clocks that it uses as well.
+    """
 
     def __init__(
         self,
         moments: Moments,
         *,
         ask: Ask | None = None,
-        jitter: Callable[[], float] = random.random,
+        wall: Callable[[], float] = time.time,
+        steady: Callable[[], float] = steady_seconds,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        disk: Disk | None = None,
+        jitter: Callable[[], float] = random.random,
     ) -> None:
         self._moments = moments
-        self._ask_server = ask or ask_server
-        self._jitter = jitter
+        self._ask_server: Ask = ask or ask_server
+        self._wall = wall
+        self._steady = steady
         self._sleep = sleep
-        self._disk = disk
-        self._settings: Ntp | None = None
-        self._folder: Folder | None = None
+        self._jitter = jitter
+        self._settings = Ntp(enabled=False)
+        self._file: StateFile | None = None
         self._state = NtpState()
         self._saved = b""
-        self._told = ""
+        self._logged: dict[str, str] = {}
         self._sent_away: set[str] = set()
-        """Servers that asked never to be asked again."""
+        """Servers that do not want to be asked; they are not, until the configuration changes."""
         self._asking: dict[str, threading.Thread] = {}
         self._task: asyncio.Task[None] | None = None
 
-    def use(self, settings: Ntp | None, folder: Path) -> None:
-        """From now on these settings (None: there is no clock), and the state of that folder. Needs a running loop."""
-        moved = self._folder is None or self._folder.path != folder
-        if settings == self._settings and not moved:
+    def use(self, settings: Ntp | None, file: StateFile) -> None:
+        """From now on by these settings (None: no clock at all), with the state of that file. Needs a running loop."""
+        settings = settings or Ntp(enabled=False)
+        if settings == self._settings and file is self._file and (self._task is not None or not settings.enabled):
             return
         self.close()
         self._settings = settings
-        if settings is None or not settings.enabled:
-            self._moments.correct(0)
-            return
-        if moved:
-            self._folder = Folder(folder, self._disk)
-            self._state = self._restored(self._folder)
-        self._moments.correct(self._state.offset_ms)
-        self._task = asyncio.get_running_loop().create_task(self._run(settings))
+        self._sent_away.clear()
+        if file is not self._file:
+            self._file, self._state, self._saved = file, NtpState(), b""
+        if settings.enabled and not self._state.updated_at_ms:
+            self._state = offset.from_bytes(file.ntp_state() or b"", self._now_ms())
+            self._correct(self._state.offset_ms)
+        self._state = self._state.doubted()
+        if settings.enabled:
+            self._task = asyncio.get_running_loop().create_task(self._run(settings, file))
+        else:
+            self._correct(0)
 
     def close(self) -> None:
         if self._task is not None:
             self._task.cancel()
             self._task = None
-        self._settings = None
-        self._sent_away.clear()
 
     def offset_ms(self) -> int:
-        """What is in force: true time minus this machine's."""
+        """True time minus this machine's, as it is in force."""
         return self._moments.offset_ms
 
     def ntp(self) -> JsonObject:
         """The state as a model is told."""
-        return report(self._state, self._status(), self.offset_ms())
+        settings = self._settings
+        status = self._state.status(self._now_ms(), settings.stale_after_ms) if settings.enabled else "disabled"
+        return offset.report(self._state, status, self.offset_ms())
 
-    def _status(self) -> Status:
-        if self._settings is None or not self._settings.enabled:
-            return "disabled"
-        return self._state.status(_now_ms(), self._settings.stale_after_ms)
+    def _correct(self, offset_ms: int) -> None:
+        """Not measured just now: it is no reason to believe a clock that has jumped."""
+        if offset_ms != self._moments.offset_ms:
+            self._moments.correct(offset_ms)
 
-    async def _run(self, settings: Ntp) -> None:
+    def _now_ms(self) -> int:
+        return int(self._wall() * 1000)
+
+    # When
+
+    async def _run(self, settings: Ntp, file: StateFile) -> None:
         failures = 0
         while True:
             jumps = self._moments.jumps
             failures = 0 if await self._sync(settings, jumps) else failures + 1
-            await self._rest(pause_s(settings.stale_after_ms, failures, self._jitter()), jumps)
+            await self._save(file)
+            await self._rest(offset.pause_s(settings.stale_after_ms, failures, self._jitter()), jumps)
 
-    async def _rest(self, pause: float, jumps: int) -> None:
-        """Ends early when the clock jumps: what was measured no longer holds then."""
-        began = steady_seconds()
+    async def _rest(self, pause_s: float, jumps: int) -> None:
+        """Ends early when the clock jumps: what was measured does not hold any longer."""
+        began = self._steady()
         while True:
             if self._moments.jumps != jumps:
                 jumps = self._moments.jumps
                 self._state = self._state.doubted()
-                pause = min(pause, SOONEST_S)
-            left = began + pause - steady_seconds()
+                pause_s = min(pause_s, offset.SOONEST_S)
+            left = began + pause_s - self._steady()
             if left <= 0:
                 return
             await self._sleep(min(left, _LOOK_S))
 
+    # One round of questions
+
     async def _sync(self, settings: Ntp, jumps: int) -> bool:
-        """One round of questions. Never raises; whether the offset is known now."""
+        """Whether the offset is known now. Whatever goes wrong, it says so and nothing else."""
         try:
             outcome = await self._measure(settings)
-        except Exception as error:  # whatever it was, the clock goes on without
+        except Exception as error:  # a fault of ours must not end the measuring for good
             outcome = f"failed inside: {type(error).__name__}"
-        if isinstance(outcome, Agreed) and self._moments.correct(outcome.offset_ms, jumps=jumps):
-            self._state = self._state.measured(outcome, _now_ms())
+        if isinstance(outcome, Agreed) and not self._moments.correct(outcome.offset_ms, jumps=jumps):
+            outcome = str(Refusal.JUMPED)
+        if isinstance(outcome, Agreed):
+            self._state = self._state.measured(outcome, self._now_ms())
+            self._log("sync", f"time servers agree ({len(outcome.servers)}): this clock is {outcome.offset_ms} ms behind")
         else:
-            self._state = self._state.failed(outcome if isinstance(outcome, str) else Refusal.JUMPED)
-        self._tell()
-        await asyncio.to_thread(self._save)
-        return not self._state.last_error
+            self._state = self._state.failed(outcome)
+            self._log("sync", f"{outcome}; the clock goes on as it is")
+        return isinstance(outcome, Agreed)
 
     async def _measure(self, settings: Ntp) -> Agreed | str:
-        servers = tuple(dict.fromkeys(settings.servers))
-        verdicts = await asyncio.gather(*(self._ask(server, settings.timeout_ms / 1000) for server in servers))
-        self._sent_away.update(
-            server for server, verdict in zip(servers, verdicts, strict=True) if verdict is Refusal.SENT_AWAY
-        )
-        return agree(dict(zip(servers, verdicts, strict=True)))
+        servers = dict.fromkeys(settings.servers)
+        answers = await asyncio.gather(*(self._ask(server, settings.timeout_ms / 1000) for server in servers))
+        verdicts = dict(zip(servers, answers, strict=True))
+        self._sent_away.update(server for server, verdict in verdicts.items() if verdict is Refusal.SENT_AWAY)
+        return offset.agree(verdicts)
 
     async def _ask(self, server: str, timeout_s: float) -> Verdict:
         if server in self._sent_away:
             return Refusal.SENT_AWAY
-        asking = self._asking.get(server)
-        if asking is not None and asking.is_alive():
-            return Refusal.UNKNOWN_NAME  # its name is still being looked up
-        answer: concurrent.futures.Future[Verdict] = concurrent.futures.Future()
+        earlier = self._asking.get(server)
+        if earlier is not None and earlier.is_alive():  # its name is still being looked up
+            return Refusal.UNKNOWN_NAME
+        answer: Future[Verdict] = Future()
         answer.set_running_or_notify_cancel()
         thread = threading.Thread(target=self._answer, args=(answer, server, timeout_s), name=f"ntp {server}", daemon=True)
         self._asking[server] = thread
         thread.start()
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(answer), 2 * timeout_s + _LOOKUP_S)
+            return await asyncio.wait_for(asyncio.wrap_future(answer), _LOOKUP_S + 2 * timeout_s)
         except TimeoutError:
             return Refusal.UNKNOWN_NAME
 
-    def _answer(self, answer: concurrent.futures.Future[Verdict], server: str, timeout_s: float) -> None:
+    def _answer(self, answer: Future[Verdict], server: str, timeout_s: float) -> None:
         try:
             answer.set_result(self._ask_server(server, timeout_s))
         except Exception as error:
             answer.set_exception(error)
 
-    def _tell(self) -> None:
-        """Once in the log, until something else is to be said."""
-        why = self._state.last_error
-        if why != self._told or self._state.agreed is None:
-            pass
-        self._told = why
+    # What outlives it
 
-    def _restored(self, folder: Folder) -> NtpState:
-        try:
-            found = folder.read(FILE)
-        except (StoreError, NotRegular):
-            return NtpState()
-        return from_bytes(found[1], _now_ms()) if found is not None else NtpState()
-
-    def _save(self) -> None:
-        raw = to_bytes(self.ntp())
-        if self._folder is None or raw == self._saved:
+    async def _save(self, file: StateFile) -> None:
+        raw = offset.to_bytes(self.ntp())
+        if raw == self._saved:
             return
         try:
-            with self._folder.locked(FILE):
-                self._folder.write(FILE, raw)
+            await asyncio.to_thread(file.save_ntp_state, raw)
         except StoreError as error:
-            logger.info("%s", error.message)
+            self._log("file", error.message)
         else:
             self._saved = raw
+
+    def _log(self, about: str, line: str) -> None:
+        """Once, until there is something else to say about it."""
+        if self._logged.get(about) != line:
+            self._logged[about] = line
+            logger.info("NTP: %s", line)

@@ -230,7 +230,7 @@ class CarriedTurn:
                 self.current.round.cancel()
         else:
             self.answer.abandoned = True
-            self.relay.cancel_connecting(self.flow)
+            self.relay.stop_waiting(self.flow)
 
     # When a round is complete
 

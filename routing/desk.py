@@ -245,9 +245,7 @@ class Desk:
             return None
         return Company(Lifecycle(turn, found, warn=self.note), reading.call, self.hidden, reading.key, in_thread, self.note)
 
-    def route(
-        self, reading: Reading, orders: Orders, hints: Hints | None = None, *, sent: Call | None = None
-    ) -> Reply | Plan:
+    def route(self, reading: Reading, orders: Orders, hints: Hints | None = None, *, sent: Call | None = None) -> Reply | Plan:
         """`sent`: the call as plugins edited it. It is what goes up; where it goes is decided by the client's own, but for the
         model that is asked for."""
         estimate = estimate_tokens(reading.call) if self._size_matters(reading) else _rough_tokens(reading.received.body)

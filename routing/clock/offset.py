@@ -24,7 +24,6 @@ Peer: TypeAlias = tuple[str, int]
 """Address and port."""
 Status: TypeAlias = Literal["synced", "stale", "error", "disabled"]
 
-FILE = "ntp-state.json"
 VERSION = 4
 LARGEST_MS = 3_600_000
 SOONEST_S = 16.0
@@ -113,7 +112,7 @@ def judge(asked: Asked, answer: Answer) -> Verdict:
     for refusal, applies in _CHECKS:
         if applies(asked, answer):
             return refusal
-    return Sample(answer.peer, round(_offset_ns(asked, answer) / 1e6), round(_took_ns(asked, answer) / 1e6))
+    return Sample(answer.peer, _offset_ms(asked, answer), round(_took_ns(asked, answer) / 1e6))
 
 
 def _took_ns(asked: Asked, answer: Answer) -> int:
@@ -129,9 +128,9 @@ def _held_ns(answer: Answer) -> int:
     return _between_ns(answer.receive, answer.transmit)
 
 
-def _offset_ns(asked: Asked, answer: Answer) -> int:
-    to_server = _between_ns(_stamp_at(asked.wall_ns), answer.receive)
-    return (to_server + _between_ns(_stamp_at(answer.wall_ns), answer.transmit)) // 2
+def _offset_ms(asked: Asked, answer: Answer) -> int:
+    ahead_ns = _between_ns(_stamp_at(asked.wall_ns), answer.receive) + _between_ns(_stamp_at(answer.wall_ns), answer.transmit)
+    return round(ahead_ns / 2e6)
 
 
 def _stamp_at(wall_ns: int) -> int:
@@ -161,7 +160,7 @@ _CHECKS: tuple[tuple[Refusal, Callable[[Asked, Answer], bool]], ...] = (
     (Refusal.JUMPED, lambda asked, answer: abs(_stepped_ns(asked, answer)) > _STEP_NS),
     (Refusal.SLOW, lambda asked, answer: not 0 <= _took_ns(asked, answer) <= _SLOWEST_NS),
     (Refusal.IMPOSSIBLE, lambda asked, answer: not 0 <= _held_ns(answer) <= _took_ns(asked, answer) + _GRAIN_NS),
-    (Refusal.TOO_FAR, lambda asked, answer: abs(_offset_ns(asked, answer)) > LARGEST_MS * 1_000_000),
+    (Refusal.TOO_FAR, lambda asked, answer: abs(_offset_ms(asked, answer)) > LARGEST_MS),
 )
 
 
@@ -264,5 +263,4 @@ def pause_s(stale_after_ms: int, failures: int, jitter: float) -> float:
     stale_s = stale_after_ms / 1000
     if failures == 0:
         return max(SOONEST_S, stale_s * (0.9 + jitter / 10))
-    return max(SOONEST_S, min(stale_s, _FIRST_RETRY_S * 2 ** min(failures - 1, 20)) * (1 + jitter / 4))
-
+    return max(SOONEST_S, min(stale_s, _FIRST_RETRY_S * (1 << min(failures - 1, 20))) * (1 + jitter / 4))

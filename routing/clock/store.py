@@ -37,7 +37,7 @@ _ENDING = ".json"
 _LARGEST_FILE = 2 * MOST_BYTES
 """Tasks that are there grow a little when they are delivered: what was written can always be read."""
 _MOST_SESSIONS = 10_000
-_MOST_REMEMBERED_BYTES = 64 << 20
+_MOST_REMEMBERED_BYTES = 32 << 20
 _MOST_WARNINGS = 100
 _SETTLED_S = 0.05
 """A file read so soon after it was written may be written again within the same tick of the file system's clock."""
@@ -143,49 +143,53 @@ class ClockStore:
         try:
             found = self._folder.read(name)
         except NotRegular:
-            return self._repair(name, Record(session_id, (), is_whole=False), locked=locked)
+            return self._repair(name, Record(session_id, (), is_whole=False), None, locked=locked)
         if found is None:
             return self._remember(name, None, (), 0)
         stamp, raw = found
         record = read_record(raw, session_id)
         if not record.is_whole:
-            return self._repair(name, record, locked=locked)
+            return self._repair(name, record, raw, locked=locked)
         if not record.is_own:
             self._warn(f"{FOLDER}/{name} was changed by something else; it is used as it is")
         return self._remember(name, stamp, record.tasks, len(raw))
 
-    def _repair(self, name: str, record: Record, *, locked: bool) -> Tasks:
-        """Set the file aside and put what could be read of it in its place."""
+    def _repair(self, name: str, record: Record, raw: bytes | None, *, locked: bool) -> Tasks:
+        """Keep what is there (`raw`; None: no file of ours) under another name, then put what could be read in its place.
+
+        In this order, so that a crash or a full disk in between loses nothing.
+        """
         try:
             if not locked:
                 with self._folder.locked(name):
                     return self._read(name, record.session_id, locked=True)
-            kept = f"{len(record.tasks)} tasks of it could be read and stay" if record.tasks else "nothing of it could be read"
-            self._warn(f"{FOLDER}/{name} is damaged and was set aside as {name}{CORRUPT}; {kept}")
-            self._folder.set_aside(name)
+            if raw is None:
+                self._folder.set_aside(name)
+            else:
+                self._folder.write(name + CORRUPT, raw)
             self._write(name, record.session_id, record.tasks, grows=False)
         except StoreError as error:
             if locked:
                 raise
             self._warn(f"{FOLDER}/{name} is damaged and cannot be repaired: {error.message}")
+            return record.tasks
+        kept = f"{len(record.tasks)} tasks of it could be read and stay" if record.tasks else "nothing of it could be read"
+        self._warn(f"{FOLDER}/{name} is damaged and was set aside as {name}{CORRUPT}; {kept}")
         return record.tasks
 
     def _write(self, name: str, session_id: str, tasks: Tasks, *, grows: bool) -> None:
         """To be called with the lock held."""
-        self._forget(name)
-        if not tasks:
-            self._unsure.add(name)
-            self._folder.remove(name)
-            self._unsure.discard(name)
-            self._remember(name, None, (), 0)
-            return
-        raw = write_record(session_id, tasks, time.time_ns() // 1_000_000)
+        raw = write_record(session_id, tasks, time.time_ns() // 1_000_000) if tasks else b""
         if len(raw) > (MOST_BYTES if grows else _LARGEST_FILE):
-            raise StoreError(f"The session file {FOLDER}/{name} would be too large: it holds {len(tasks)} tasks")
+            raise StoreError(f"The session file {FOLDER}/{name} would be too large with {len(tasks)} tasks")
         self._unsure.add(name)
-        self._folder.write(name, raw)
+        self._forget(name)
+        if tasks:
+            self._folder.write(name, raw)
+        else:
+            self._folder.remove(name)
         self._unsure.discard(name)
-        self._remember(name, self._folder.stamp(name), tasks, len(raw))
+        self._remember(name, self._folder.stamp(name) if tasks else None, tasks, len(raw))
 
     # What is remembered
 

@@ -141,9 +141,8 @@ def _asks_chat(body: JsonObject) -> bool:
 
 def _asks_responses(body: JsonObject) -> bool:
     """Where the provider keeps the history, nobody here can see whether there are thoughts in it."""
-    reasoning = body.get("reasoning")
-    if isinstance(reasoning, dict):
-        return reasoning.get("effort", True) != "none"
+    if isinstance(body.get("reasoning"), dict):
+        return object_in(body, "reasoning").get("effort") != "none"
     return body.get("previous_response_id") is not None or body.get("conversation") is not None
 
 

@@ -36,7 +36,6 @@ from routing.tags.typed_tags import tags_of
 from routing.tags.wording import shortened, times
 from routing.values import Call, Caller, Kind
 
-
 CLOCK_CLEARED = "The clock's tasks are cleared."
 
 

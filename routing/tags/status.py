@@ -32,9 +32,7 @@ def describe(
     return lines
 
 
-def answer_text(
-    orders: Orders, *, derived: bool, session: str | None, lapsed: Sticky | None = None, clock: str = ""
-) -> str:
+def answer_text(orders: Orders, *, derived: bool, session: str | None, lapsed: Sticky | None = None, clock: str = "") -> str:
     """The whole local answer: what changed, what did nothing, what is in force. `clock`: what it says of its tasks."""
     force = ["It held nothing else, so nothing was sent; with ! in front of the name a target stays."] if orders.force else []
     in_force = describe(orders.state, derived=derived, session=session, lapsed=lapsed, clock=clock)

@@ -45,6 +45,8 @@ class ServerTool:
     limit_s: float = 30.0
     next_turn: NextTurn = "keep"
     """Whether later calls find call and result in their history: `exclude` them, or also `remove` them from what is shown."""
+    offered: bool = True
+    """False: the model is not told of it; a call of it is answered here all the same."""
 
     def __post_init__(self) -> None:
         if _NAME.fullmatch(self.name) is None:
@@ -85,7 +87,7 @@ def offer(call: Call, tools: Sequence[ServerTool], *, kind: Kind = Kind.MAIN, ab
     if not tools or reason:
         return Offer(call, left_out=reason if tools else "")
     offered = [tool for tool in tools if tool.name not in call.tools]
-    for tool in offered:
+    for tool in (tool for tool in offered if tool.offered):
         call = growing.with_tool(call, tool.name, tool.description, tool.schema, strict=tool.strict)
     theirs = [tool.name for tool in tools if tool not in offered]
     left_out = f"the client has its own {', '.join(theirs)}" if theirs else ""

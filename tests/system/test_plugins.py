@@ -412,7 +412,7 @@ def test_leaving_and_an_end_that_fails(speak: Callable[..., Speaker], house: Mit
     speaker.provider.always(Behaviour(reply=Reply(tuple(f"w{n} " for n in range(60))), delay_s=0.03))
     written = len(_diary(house))
     assert speaker.ask(f"diary, trouble end {how}", leave=Leave(chunks=3)).ended == "left"
-    until(lambda: "cleanup aborted" in _diary(house)[written:], 2, lambda: _diary(house)[written:])
+    until(lambda: "cleanup error" in _diary(house)[written:], 2, lambda: _diary(house)[written:])
 
 
 # ---- files that cannot be loaded ----

@@ -42,7 +42,7 @@ class Merging(Untouched[Step]):
     # The rounds
 
     def _forget(self) -> None:
-        self._reading = Reading(self._own)
+        self._reading, self._number = Reading(self._own), None
 
     def _begin(self) -> None:
         spoke = any(said.text for said in self._rounds)
@@ -84,6 +84,9 @@ class Merging(Untouched[Step]):
         if reading.is_over or self._told is not None:
             return step
         self._named = bool(event.name)
+        number = document.get("sequence_number")
+        if self._number is None and not self._started and isinstance(number, int):
+            self._number = number
         step.kind, step.told = reading.hear(document, event.name)
         step.is_error, step.repeats = reading.error is not None, step.kind == "rests"
         self._told = reading.error
@@ -114,13 +117,10 @@ class Merging(Untouched[Step]):
         return b"".join(out)
 
     def _numbered(self, document: JsonObject) -> JsonObject:
-        given = document.get("sequence_number")
-        if self._number is None and isinstance(given, int) and not self._started:
-            self._number = given
         if self._number is None:
             return {name: value for name, value in document.items() if name != "sequence_number"}
         number, self._number = self._number, self._number + 1
-        return document if given == number else {**document, "sequence_number": number}
+        return document if document.get("sequence_number") == number else {**document, "sequence_number": number}
 
     def _closing(self) -> bytes:
         documents = self._reading.closed()

@@ -206,7 +206,7 @@ class Reading:
         if index not in self.round.places:
             item: JsonObject = {"id": document.get("item_id"), "type": "message", "status": "in_progress"}
             item |= {"role": "assistant", "content": []}
-            announced = {"type": "response.output_item.added", "output_index": index, "item": item}
+            announced: JsonObject = {"type": "response.output_item.added", "output_index": index, "item": item}
             told += self._begin_item(announced, item)[1]
         return told, self.round.places[index]
 

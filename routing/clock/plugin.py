@@ -1,0 +1,243 @@
+"""The clock as a plugin: the time with every call, reminders with the next call or within an open answer, and the tool.
+
+1. A reminder is reserved before its request is sent and committed when that request's answer begins to reach the client. Whatever
+   ends the turn before gives it up again: the next call brings it.
+2. A commit is written in the background, and is on disk before the end of the answer leaves.
+3. A reminder comes only where the model has the tool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from routing.clock.hold import HOLD_TOTAL_S, Deliver, No, Wait, may_hold, next_step
+from routing.clock.reminders import Reservation, reminder_text
+from routing.clock.tasks import Tasks
+from routing.clock.time_tag import tag_text, takes_tag, takes_texts, with_texts
+from routing.clock.tool import ACTIONS, DESCRIPTION, NAME, SCHEMA, answer
+from routing.clock.watch import Watch, counted
+from routing.config.values import Clock
+from routing.errors import StoreError
+from routing.jsonbytes import dumps
+from routing.stop_message.decide import starts_as_compaction, waits_for_client
+from routing.turn.plugins import AfterRequest, CleanUp, Plugin, Request, ServerTool, TurnInfo, UserText
+from routing.turn.tools import offer
+from routing.values import Caller, JsonObject, Kind, ToolCall
+
+HOLD_SUFFIX = ":clock_hold_followup"
+
+_SPARE_S = 15.0
+"""What a hook may take beside the longest hold."""
+_SLACK_S = 1.0
+"""The two clocks by which a hold is measured may part a little while it lasts."""
+
+Note = Callable[[TurnInfo, str], None]
+"""A line for the log and the flow's comment."""
+Log = Callable[[str], None]
+"""A line for the log alone, from any thread."""
+
+
+@dataclass(slots=True)
+class _Lot:
+    """Tasks that one round brings."""
+
+    reservation: Reservation
+    round: int
+    writing: asyncio.Future[Tasks | StoreError] | None = None
+    """The commit, once the round's answer has begun."""
+
+
+@dataclass(slots=True)
+class _Turn:
+    session: str | None
+    lots: list[_Lot] = field(default_factory=list)
+    offers: bool = False
+    """The model has the tool, as far as the call decides that."""
+    answered_at: float | None = None
+    """When the first answer was complete."""
+
+
+class ClockPlugin(Plugin):
+    name = NAME
+
+    def __init__(
+        self, watch: Watch, settings: Clock, note: Note, log: Log = lambda line: None, *, derived_too: bool = False
+    ) -> None:
+        """`derived_too`: sessions that are only known by their beginning may have tasks as well."""
+        self.hook_limit_s = settings.hold_max_ms / 1000 + _SPARE_S
+        self.tools = (ServerTool(NAME, DESCRIPTION, SCHEMA, self._run_tool, strict=True),)
+        self._watch = watch
+        self._settings = settings
+        self._note = note
+        self._log = log
+        self._derived_too = derived_too
+        self._turns: dict[str, _Turn] = {}
+
+    def wants(self, turn: TurnInfo) -> bool:
+        return turn.kind is Kind.MAIN and not turn.call.structured and not starts_as_compaction(turn.call)
+
+    async def on_turn_start(self, turn: TurnInfo) -> CleanUp:
+        self._turns[turn.id] = _Turn(self._session(turn.caller))
+
+        async def over() -> None:
+            await self._settle(turn)
+            self._turns.pop(turn.id, None)
+
+        return over
+
+    async def on_before_request(self, turn: TurnInfo, request: Request) -> None:
+        """The reminder, then the time; in the turn's first round only."""
+        if request.round:
+            return
+        call, mine = request.call, self._turns[turn.id]
+        mine.offers = bool(offer(call, self.tools, kind=turn.kind).names)
+        if not takes_texts(call):
+            return
+        texts: list[str] = []
+        if (found := self._reserve(turn, mine)) is not None:
+            texts.append(reminder_text(found.tasks))
+        if takes_tag(call):
+            texts.append(tag_text(self._watch.moments.moment()))
+        if texts:
+            request.call = with_texts(call, texts)
+
+    def on_answer_begun(self, turn: TurnInfo) -> None:
+        for lot in self._turns[turn.id].lots:
+            if lot.round < turn.begun and lot.writing is None:
+                # no task: this is called from within mitmproxy's layers, where none may begin
+                lot.writing = asyncio.get_running_loop().run_in_executor(None, self._watch.commit, lot.reservation)
+
+    async def on_after_request(self, turn: TurnInfo, after: AfterRequest) -> None:
+        """Hold the answer open for a task that is nearly due, if nobody else goes on."""
+        mine, began, settings = self._turns[turn.id], turn.monotonic(), self._settings
+        mine.answered_at = began if mine.answered_at is None else mine.answered_at
+        is_held = may_hold(
+            after.said,
+            stream=turn.stream,
+            hold_non_streaming=settings.hold_non_streaming,
+            waits_for_client=waits_for_client(after.said.native),
+        )
+        if mine.session is None or not mine.offers or not is_held or await after.earlier_plugins():
+            return
+        left_s = min(settings.hold_max_ms / 1000, mine.answered_at + HOLD_TOTAL_S - began)
+        if await self._wait(turn, mine.session, began + left_s) and (found := self._reserve(turn, mine)) is not None:
+            after.append_and_request(UserText(reminder_text(found.tasks)), suffix=HOLD_SUFFIX)
+
+    async def on_turn_end(self, turn: TurnInfo) -> None:
+        await self._settle(turn)
+
+    # What a person asks for
+
+    def clear(self, caller: Caller) -> str:
+        """Remove all tasks of the caller's session at once; a sentence about it. Waits for the disk."""
+        session = self._session(caller)
+        if session is None:
+            return "The clock has no tasks here: this client names no session."
+        count = self._watch.clear(session, self._settings.retention_ms)
+        self._log(f"clock:clear: session {session}, {counted(count)} removed")
+        return f"The clock's tasks are cleared: {count}."
+
+    def status(self, caller: Caller) -> str:
+        session = self._session(caller)
+        if session is None:
+            return "Clock: no reminders, because this client names no session."
+        return f"Clock: {self._watch.told_here(session, self._settings.retention_ms)}."
+
+    def _session(self, caller: Caller) -> str | None:
+        return caller.session if self._derived_too or not caller.derived else None
+
+    # The tool
+
+    async def _run_tool(self, turn: TurnInfo, arguments: JsonObject) -> str:
+        session, settings = self._session(turn.caller), self._settings
+        desk = self._watch.tool_desk(session, turn.id, turn.prompt, settings)
+        result = await asyncio.to_thread(answer, arguments, desk)
+        action = arguments.get("action")
+        outcome = "ok" if result.get("ok") is True else "refused"
+        whose = f"session {session}, {self._watch.told(session, settings.retention_ms)}" if session else "no session"
+        self._note(turn, f"clock {action if action in ACTIONS else 'call'}: {outcome}, {whose}")
+        return _written(result)
+
+    # Reminders
+
+    def _reserve(self, turn: TurnInfo, mine: _Turn) -> Reservation | None:
+        """What the round that comes next brings."""
+        if mine.session is None or not mine.offers:
+            return None
+        try:
+            found = self._watch.reserve(mine.session, turn.id, self._settings)
+        except StoreError as error:
+            self._note(turn, f"clock: no reminders, {error.message}")
+            return None
+        if found is not None:
+            mine.lots.append(_Lot(found, turn.rounds))
+            ids = ", ".join(found.task_ids)
+            self._note(turn, f"clock: request {turn.id}, session {mine.session}: {counted(len(found.tasks))} due, {ids}")
+        return found
+
+    async def _settle(self, turn: TurnInfo) -> None:
+        """What has begun is on disk; what has not is given up."""
+        mine = self._turns.get(turn.id)
+        while mine is not None and mine.lots:
+            lot = mine.lots.pop()
+            if lot.writing is None:
+                self._watch.reservations.give_up(lot.reservation)
+                self._note(turn, f"clock: {counted(len(lot.reservation.tasks))} not delivered; a later call brings them")
+                continue
+            done = await asyncio.shield(lot.writing)
+            if isinstance(done, StoreError):
+                self._note(turn, f"clock: delivered, which could not be written ({done.message})")
+            else:
+                counts = ", ".join(f"{task.task_id} (delivery {task.delivery_count})" for task in done)
+                self._note(turn, f"clock: request {turn.id}: {counted(len(done))} delivered{counts and f', {counts}'}")
+
+    # Hold
+
+    async def _wait(self, turn: TurnInfo, session: str, until: float) -> bool:
+        """Until a task is due; False where none is, soon enough. The lifecycle ends this when the client leaves."""
+        settings, waited = self._settings, False
+        while True:
+            try:
+                earliest = self._watch.earliest_due(session, turn.id, settings.retention_ms)
+            except StoreError as error:
+                self._note(turn, f"clock: not held, {error.message}")
+                return False
+            left_s = until - turn.monotonic() + (_SLACK_S if waited else 0.0)
+            match next_step(earliest, self._watch.moments.now_ms(), window_ms=settings.due_window_ms, left_s=left_s):
+                case Deliver():
+                    return True
+                case No(reason):
+                    if waited:
+                        self._note(turn, f"clock: no longer held, {reason}")
+                    return False
+                case Wait(seconds):
+                    if not waited:
+                        self._note(turn, "clock: the answer is held for a task that is nearly due")
+                    waited = True
+                    await asyncio.sleep(seconds)
+
+
+class ClockSwitchedOff(Plugin):
+    """Answers a model that goes on calling the tool because it stands in its history."""
+
+    name = NAME
+
+    def __init__(self, watch: Watch) -> None:
+        self.tools = (ServerTool(NAME, DESCRIPTION, SCHEMA, self._run_tool, offered=False),)
+        self._watch = watch
+
+    def wants(self, turn: TurnInfo) -> bool:
+        if turn.kind is not Kind.MAIN or NAME in turn.call.tools:
+            return False
+        parts = (part for message in turn.call.messages for part in message.parts)
+        return any(isinstance(part, ToolCall) and part.name == NAME for part in parts)
+
+    async def _run_tool(self, turn: TurnInfo, arguments: JsonObject) -> str:
+        desk = self._watch.tool_desk(turn.caller.session, turn.id, turn.prompt, None)
+        return _written(await asyncio.to_thread(answer, arguments, desk))
+
+
+def _written(result: JsonObject) -> str:
+    return dumps(result).decode("utf-8", "replace")
