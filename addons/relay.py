@@ -194,7 +194,9 @@ class TurnStream(HttpStream):
             return
         if answer.abandoned and self.server_state not in (self.state_relaying, self.state_done, self.state_errored):
             self.server_state = self.state_relaying
-            if self.context.server in self.relay_layer.connections:
+            server = self.context.server
+            # Closing a connection twice would cancel mitmproxy's own closing of it: the socket would stay open.
+            if server in self.relay_layer.connections and server.state is not connection.ConnectionState.CLOSED:
                 yield SendHttp(RequestProtocolError(self.stream_id, "abandoned", CANCEL), self.context.server)
         if (answer.outbox or answer.head_now) and not self.head_sent:
             self.head_sent = True

@@ -8,16 +8,20 @@ import os
 import time
 from pathlib import Path
 
+import clockwork
 import guard
 import intercept
+from clockwork import Clockwork
 from journal import Journal
 from mitmproxy import ctx
 from work_state import WorkStateProbe
 
 from routing import config as configuration
+from routing.clock.plugin import ClockPlugin
 from routing.config import Config
-from routing.desk import Desk, Learned
+from routing.desk import Desk
 from routing.errors import ConfigError
+from routing.learned import Learned
 from routing.sessions.store import FileStore
 from routing.stop_message.plugin import StopMessagePlugin
 from routing.turn.hidden_store import HiddenStore
@@ -46,6 +50,7 @@ class Settings:
         self.hosts = intercept.Hosts(())
         self._config: Config | None = None
         self._desk: Desk | None = None
+        self._clockwork: Clockwork | None = None
         self._stamp: tuple[int, int] | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -67,6 +72,7 @@ class Settings:
         """Made at the first call: only then is it known where the proxy listens, and so which folder is its own."""
         if self._desk is None:
             folder = session_folder()
+            self._clockwork = clockwork.shared(folder)
             self._desk = self._new_desk(FileStore(folder), HiddenStore(folder))
         return self._desk
 
@@ -83,6 +89,8 @@ class Settings:
         if self._task is not None:
             self._task.cancel()
             self._task = None
+        if self._clockwork is not None:
+            self._clockwork.close()
 
     async def _watch(self) -> None:
         swept = time.monotonic() - _SWEEP_S
@@ -95,7 +103,9 @@ class Settings:
             if self.loaded and time.monotonic() - swept >= _SWEEP_S:
                 swept = time.monotonic()
                 await asyncio.to_thread(self._sweep, self.desk)
-            self._report_store()
+            if self._clockwork is not None:
+                await self._clockwork.sweep(self.config.clock)
+            self._report_stores()
 
     def _sweep(self, desk: Desk) -> None:
         for store in (desk.store, desk.hidden):
@@ -130,7 +140,9 @@ class Settings:
             turn.notes.append(line)
             note(f"{turn.id[:8]}: {line}")
 
+        assert self._clockwork is not None
         stop = StopMessagePlugin(store, self.config.stop, self.probe, tell)
+        clock = self._clockwork.plugin(self.config, tell, note)
         return Desk(
             self.config,
             store,
@@ -139,11 +151,14 @@ class Settings:
             user_folder(),
             note=note,
             hidden=hidden,
-            plugins=(stop, *self._plugins),
+            plugins=(stop, clock, *self._plugins),
+            reminders=clock if isinstance(clock, ClockPlugin) else None,
         )
 
-    def _report_store(self) -> None:
-        for store in (self._desk.store, self._desk.hidden) if self._desk is not None else ():
+    def _report_stores(self) -> None:
+        if self._desk is None or self._clockwork is None:
+            return
+        for store in (self._desk.store, self._desk.hidden, self._clockwork.store):
             if store is not None:
                 warnings, store.warnings = store.warnings, []
                 for warning in warnings:

@@ -15,6 +15,7 @@ from mitmproxy import http
 from relay import OpenAnswer, Relay
 from rounds import Round, new_flow
 
+from routing import jsonbytes
 from routing.errors import RouteCodexError
 from routing.turn import actions as turns
 from routing.turn.company import Company
@@ -190,6 +191,7 @@ class CarriedTurn:
         for action in actions:
             match action:
                 case turns.Forward(data):
+                    self.plan.heard(data)
                     self.answer.outbox.append(data)
                 case turns.OpenHead(head):
                     self.answer.response = self._open(head)
@@ -237,6 +239,7 @@ class CarriedTurn:
     async def _decide(self, said: Said) -> None:
         """Ask who takes part whether another round follows."""
         assert self.company is not None
+        self.plan.heard(jsonbytes.dumps(said.native))
         try:
             following = await self.company.next(said, able=self.plan.provider.server_tools)
             if following is None:

@@ -50,6 +50,8 @@ class _Known:
 
     stamp: Stamp | None
     tasks: Tasks
+    content: int
+    """A hash of its bytes."""
     size: int
     settled: bool
     seen: float
@@ -145,14 +147,17 @@ class ClockStore:
         except NotRegular:
             return self._repair(name, Record(session_id, (), is_whole=False), None, locked=locked)
         if found is None:
-            return self._remember(name, None, (), 0)
+            return self._remember(name, None, (), b"")
         stamp, raw = found
+        known = self._known.get(name)
+        if known is not None and known.stamp is not None and (known.size, known.content) == (len(raw), hash(raw)):
+            return self._remember(name, stamp, known.tasks, raw)
         record = read_record(raw, session_id)
         if not record.is_whole:
             return self._repair(name, record, raw, locked=locked)
         if not record.is_own:
             self._warn(f"{FOLDER}/{name} was changed by something else; it is used as it is")
-        return self._remember(name, stamp, record.tasks, len(raw))
+        return self._remember(name, stamp, record.tasks, raw)
 
     def _repair(self, name: str, record: Record, raw: bytes | None, *, locked: bool) -> Tasks:
         """Keep what is there (`raw`; None: no file of ours) under another name, then put what could be read in its place.
@@ -189,11 +194,11 @@ class ClockStore:
         else:
             self._folder.remove(name)
         self._unsure.discard(name)
-        self._remember(name, self._folder.stamp(name) if tasks else None, tasks, len(raw))
+        self._remember(name, self._folder.stamp(name) if tasks else None, tasks, raw)
 
     # What is remembered
 
-    def _remember(self, name: str, stamp: Stamp | None, tasks: Tasks, size: int) -> Tasks:
+    def _remember(self, name: str, stamp: Stamp | None, tasks: Tasks, raw: bytes) -> Tasks:
         now = time.monotonic()
         with self._memory:
             before = self._known.get(name)
@@ -201,8 +206,8 @@ class ClockStore:
             seen = before.seen if before is not None and before.stamp == stamp else now
             if before is not None and before.tasks == tasks:
                 tasks = before.tasks
-            self._known[name] = _Known(stamp, tasks, size, _is_settled(stamp, now - seen), seen)
-            self._size += size
+            self._known[name] = _Known(stamp, tasks, hash(raw), len(raw), _is_settled(stamp, now - seen), seen)
+            self._size += len(raw)
             while len(self._known) > _MOST_SESSIONS or (self._size > _MOST_REMEMBERED_BYTES and len(self._known) > 1):
                 self._forget(next(iter(self._known)))
             if len(tasks) > MANY and name not in self._said_many:

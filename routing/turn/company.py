@@ -65,6 +65,8 @@ class Company:
         """Our tools join once the target is known; the answer's merger keeps their calls from the client."""
         offered = self.life.offer(call, able=able)
         self._own = offered.names
+        if offered.left_out and not self.life.turn.rounds:
+            self.life.turn.notes.append(f"tools of ours are left out: {offered.left_out}")
         return offered.call
 
     def merger(self, call: Call) -> Merger:

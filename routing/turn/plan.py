@@ -10,6 +10,7 @@ from routing import headers, upstream
 from routing.dialects import answers
 from routing.dialects.estimate import Calibration, count_answer
 from routing.dialects.failures import read_failure
+from routing.dialects.seals import Seals
 from routing.errors import RouteCodexError
 from routing.redact import Redactor
 from routing.router.attempts import Attempts, GiveUp, RetryBudget, WaitThenSame, Why
@@ -33,6 +34,7 @@ class Memory:
     rotation: Rotation = field(default_factory=Rotation)
     budget: RetryBudget = field(default_factory=RetryBudget)
     calibration: Calibration = field(default_factory=Calibration)
+    seals: Seals = field(default_factory=Seals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,13 @@ class Plan:
         self.began = now
         if not self.counting:
             self.memory.health.begin(self.target, now)
-        return upstream.write(self.received, self.call, self.provider, self.target, own=self._own_ids())
+        return upstream.write(
+            self.received,
+            self.call,
+            self.provider,
+            self.target,
+            own=self.memory.seals.made_by(self.provider.id, *self._own_ids()),
+        )
 
     def go_on(self, call: Call, attempts: Attempts) -> None:
         """A later round of the same turn: the same target, every attempt anew."""
@@ -144,6 +152,11 @@ class Plan:
             return None  # nobody else knows what came before
         self.tried.append(f"{target} {error.status}")
         return 0.0 if self._move_on(now) else None
+
+    def heard(self, said: bytes) -> None:
+        """Whole events or documents of the provider's: seals that it made may go back to it."""
+        if not upstream.goes_home(self.provider, self.received):
+            self.memory.seals.note(self.provider.id, said)
 
     def answered(self, first: bytes, now: float) -> None:
         self.settled = True

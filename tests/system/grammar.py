@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -61,12 +62,9 @@ def _events(body: bytes, told: Told, *, blank_lines: bool) -> list[Event]:
     text = body.decode().replace("\r\n", "\n")
     assert text.endswith("\n\n") or not text
     events: list[Event] = []
-    for block in text[:-2].split("\n\n") if text else []:
-        bare = block.lstrip("\n")
-        told.alive += len(block) - len(bare)
-        assert blank_lines or bare == block, "a blank line too many"
-        if not bare:
-            continue
+    for blank, bare in re.findall(r"(\n*)((?:[^\n]+\n?)+?)(?:\n\n|\Z)", text):
+        told.alive += len(blank)
+        assert blank_lines or not blank, "a blank line too many"
         fields: dict[str, str] = {}
         for line in bare.split("\n"):
             name, colon, value = line.partition(":")

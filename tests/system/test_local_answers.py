@@ -132,8 +132,8 @@ TOLD: dict[str, tuple[Told, ...]] = {
         )
     ),
     "C10 C11 clock:clear": (
-        Told("<**clock:clear**>", ("The clock's tasks are cleared.", *NORMAL)),
-        Told("<** Clock : CLEAR **>", ("The clock's tasks are cleared.", *NORMAL)),
+        Told("<**clock:clear**>", ("The clock's tasks are cleared: 0.", *NORMAL)),
+        Told("<** Clock : CLEAR **>", ("The clock's tasks are cleared: 0.", *NORMAL)),
     ),
     "what is no tag": (
         Told("<**foo:bar**>", ("No such tag: foo:bar.", *NORMAL)),
@@ -178,7 +178,7 @@ def test_told(with_clock: tuple[FakeProvider, Mitmdump], told: tuple[Told, ...],
     for one in told:
         heard = talk.tell(one.types)
         assert heard.answer.status == 200
-        assert heard.text == MARK + "\n".join(one.says)
+        assert heard.text == MARK + "\n".join((*one.says, "Clock: no tasks."))
         assert one.state is None or (talk.state or {}) == one.state
         assert [name for name, _ in groupby(_shape(dialect, stream, heard.answer))] == SHAPES[dialect, stream]
     assert talk.provider.requests == []

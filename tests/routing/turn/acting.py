@@ -118,6 +118,7 @@ class Actor(Plugin):
         *,
         start: Hook | None = None,
         before: Hook | None = None,
+        begun: Callable[..., None] | None = None,
         stream: Callable[..., None] | None = None,
         after: Hook | None = None,
         append: Callable[..., None] | None = None,
@@ -125,7 +126,7 @@ class Actor(Plugin):
     ) -> None:
         self.name = name
         self.log: list[str] = []
-        self.start, self.before, self.stream = start, before, stream
+        self.start, self.before, self.begun, self.stream = start, before, begun, stream
         self.after, self.append, self.end = after, append, end
 
     async def on_turn_start(self, turn: TurnInfo) -> CleanUp | None:
@@ -142,6 +143,10 @@ class Actor(Plugin):
         self.log.append(f"chunk {self.name}")
         if self.stream:
             self.stream(turn, data)
+
+    def on_answer_begun(self, turn: TurnInfo) -> None:
+        if self.begun:
+            self.begun(turn)
 
     async def on_after_request(self, turn: TurnInfo, after: AfterRequest) -> None:
         self.log.append(f"after {self.name}")

@@ -1,0 +1,61 @@
+"""A signature goes back to its maker, and to nobody else."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from routing.dialects.calls import for_target, read_call
+from routing.dialects.seals import Seals
+from routing.values import Dialect, Endpoint
+
+SIGNATURE = "EqQBCkYIBxgCKkBsig/with+both=="
+
+
+def call(signature: str = SIGNATURE):  # type: ignore[no-untyped-def]
+    thinking = {"type": "thinking", "thinking": "hm", "signature": signature}
+    use = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {}}
+    messages = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": [thinking, use]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "ok"}]},
+    ]
+    return read_call(json.dumps({"model": "m", "messages": messages}).encode(), Endpoint(Dialect.MESSAGES))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        json.dumps({"type": "signature_delta", "signature": SIGNATURE}),
+        json.dumps({"type": "signature_delta", "signature": SIGNATURE}, separators=(",", ":")),
+        json.dumps({"signature": SIGNATURE}).replace("/", "\\/"),
+        'data: {"encrypted_content": "' + SIGNATURE + '"}\n\n',
+        '{"thoughtSignature":"' + SIGNATURE + '"}',
+    ],
+)
+def test_a_seal_is_known_by_its_maker_alone(said: str) -> None:
+    seals = Seals()
+    seals.note("glm", b"before " + said.encode() + b" after")
+    assert SIGNATURE in seals.made_by("glm")
+    assert SIGNATURE not in seals.made_by("deepseek")
+    assert b"signature" in for_target(call(), "", foreign=True, own=seals.made_by("glm"))
+    assert b"signature" not in for_target(call(), "", foreign=True, own=seals.made_by("deepseek"))
+
+
+def test_an_unknown_seal_is_nobodys() -> None:
+    assert "abcdefghijk" not in Seals().made_by("glm")
+
+
+def test_ids_of_the_targets_own_pass_too() -> None:
+    made = Seals().made_by("glm", "resp_1")
+    assert "resp_1" in made
+    assert list(made) == ["resp_1"]
+
+
+def test_memory_is_bounded() -> None:
+    seals = Seals()
+    for number in range(60_000):
+        seals.note("glm", b'"signature":"%016d"' % number)
+    assert f"{0:016}" not in seals.made_by("glm")
+    assert f"{59_999:016}" in seals.made_by("glm")
