@@ -33,6 +33,7 @@ from mitmproxy.proxy.layers.http import (
     HttpRequestHeadersHook,
     HttpStream,
     RequestData,
+    RequestEndOfMessage,
     RequestHeaders,
     ResponseData,
     ResponseEndOfMessage,
@@ -41,6 +42,7 @@ from mitmproxy.proxy.layers.http import (
 )
 from mitmproxy.proxy.layers.http._events import RequestProtocolError, ResponseProtocolError
 from mitmproxy.proxy.server import ConnectionHandler
+from resets import was_reset
 
 if TYPE_CHECKING:
     from flows import Sealed
@@ -139,8 +141,10 @@ class TurnStream(HttpStream):
     def state_consume_request_body(self, event: events.Event) -> Commands:
         if isinstance(event, RequestData) and len(self.request_body_buf) + len(event.data) > self.relay.request_limit:
             yield from self.refuse_size()
-            return
-        yield from super().state_consume_request_body(event)
+        elif isinstance(event, RequestEndOfMessage) and was_reset(self.relay_layer, self.context.client, self.stream_id):
+            yield from self.handle_protocol_error(RequestProtocolError(self.stream_id, "stream reset by client", CANCEL))
+        else:
+            yield from super().state_consume_request_body(event)
 
     def refuse_size(self) -> Commands:
         """mitmproxy would buffer without end."""
@@ -380,8 +384,18 @@ class Relay:
 
     def stop_waiting(self, flow: http.HTTPFlow) -> None:
         """The flow's upstream is abandoned, perhaps while it waits for a connection."""
-        if (stream := self.streams.get(flow.id)) is not None:
+        stream = self.streams.get(flow.id)
+        if stream is not None and waits_for_connection(stream):
             asyncio.get_running_loop().call_soon(self.flush, stream)
+
+
+def waits_for_connection(stream: TurnStream) -> bool:
+    parent = stream.relay_layer
+    return any(
+        parent.command_sources.get(command) is stream
+        for waiting in parent.waiting_for_establishment.values()
+        for command in waiting
+    )
 
 
 @functools.cache

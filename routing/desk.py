@@ -139,7 +139,7 @@ class Desk:
         key = self._key(received, call, caller)
         newest = self._newest(key, typed) if obeys else typed[-1] if typed else None
         tagged = obeys and newest is not None and bool(tags_of(newest))
-        pass_over_ours(call)
+        pass_over_ours(call, self.learned.begun.get)
         return Reading(
             received, call, caller, typed, newest, key, obeys, tagged, obeys and caller.derived and _opens(call, typed)
         )
@@ -314,16 +314,19 @@ class Desk:
             estimate=lambda: estimate_tokens(call),
             chained=self._chained(reading.call),
             hide=self.hide,
-            on_answer=lambda target, id: self._remember(reading, target, id),
+            on_answer=lambda target, id, begun: self._remember(reading, target, id, begun),
             counting=counting,
             note=self.note,
         )
 
-    def _remember(self, reading: Reading, target: Target, id: str | None) -> None:
+    def _remember(self, reading: Reading, target: Target, id: str | None, begun: str | None = None) -> None:
         if reading.mark:
             self.learned.pins.put((reading.key, reading.mark), target)
         if id is not None and reading.call.endpoint.dialect is Dialect.RESPONSES:
             self.learned.chains.put(id, (reading.key, target))
+            if begun is not None:
+                self.learned.chains.put(begun, (reading.key, target))
+                self.learned.begun.put(begun, id)
 
     def limits(self, plan: Plan, *, alone: bool = True) -> Limits:
         """What goes home, with nobody else taking part, keeps the client's own patience."""

@@ -47,3 +47,5 @@ class Learned(Memory):
     """Sticky targets that were cleared because they were used up: for `status`, until new tags are obeyed."""
     chains: Recent[str, tuple[SessionKey, Target | None]] = field(default_factory=Recent)
     """Responses API: whose answer an id is, and where it lives (None: it was ours, no provider knows it)."""
+    begun: Recent[str, str] = field(default_factory=Recent)
+    """Responses API: what the provider calls an answer that began under an id of ours."""

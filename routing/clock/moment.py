@@ -2,7 +2,8 @@
 
 1. The wall clock is compared with a clock that nobody sets. Where the two part by more than two seconds, the wall clock has
    jumped (somebody set it, or the machine slept): it is in doubt, and believed once it has gone on steadily for a minute.
-2. While it is in doubt, time goes on from what was believed, so that nothing is due early; and nothing expires.
+2. While it is in doubt nothing expires, and nothing is due early: it is the earlier of both, what the wall clock says and what
+   was believed. Where time servers had confirmed what was believed, it is that.
 3. An offset is measured against one wall clock: it holds until that clock jumps and the new time is believed.
 """
 
@@ -104,6 +105,8 @@ class Moments:
         self._timezone = zone_name() if timezone is None else timezone or UNKNOWN
         self._lock = threading.Lock()
         self._offset_ms = offset_ms
+        self._measured = False
+        """The offset was measured against the wall clock as it is believed now."""
         self._jumps = 0
         self._believed = _Pair(wall(), monotonic())
         self._new: _Pair | None = None
@@ -124,16 +127,17 @@ class Moments:
             return self._jumps
 
     def correct(self, offset_ms: int, *, jumps: int | None = None) -> bool:
-        """True time minus `wall()`, as it has just been measured: due times believe the wall clock from here on.
+        """True time minus `wall()`. Whether it was taken.
 
-        `jumps`, as it was before measuring: where the clock has jumped since, the measure is void. Whether it was taken.
+        `jumps`, as it was before measuring: due times believe the wall clock from here on; but where it has jumped since, the
+        measure is void. None: it was not measured just now, and is no reason to believe a clock in doubt.
         """
         with self._lock:
             now = self._look()
             if jumps is not None and jumps != self._jumps:
                 return False
-            self._offset_ms = offset_ms
-            if self._new is not None:
+            self._offset_ms, self._measured = offset_ms, jumps is not None
+            if self._measured and self._new is not None:
                 self._believed, self._new = now, None
             return True
 
@@ -157,8 +161,8 @@ class Moments:
         """The corrected time, and what of it is correction."""
         with self._lock:
             now = self._look()
-            wall = now.wall if self._new is None else self._believed.wall_at(now.steady)
-            return round(wall * 1000) + self._offset_ms, self._offset_ms
+            before = now.wall if self._new is None else self._believed.wall_at(now.steady)
+            return round((before if self._measured else min(before, now.wall)) * 1000) + self._offset_ms, self._offset_ms
 
     def _look(self) -> _Pair:
         """Both clocks now; whether they have parted is decided here, and nowhere else."""
@@ -180,7 +184,7 @@ class Moments:
     def _believe(self, now: _Pair) -> None:
         self._doubted_until = None
         if self._new is not None:
-            self._believed, self._new, self._offset_ms = now, None, 0
+            self._believed, self._new, self._offset_ms, self._measured = now, None, 0, False
 
 
 def _apart(now: _Pair, before: _Pair) -> bool:

@@ -10,8 +10,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Protocol
 
 from routing.clock.moment import utc_text
@@ -30,9 +31,9 @@ _FOOT = "These reminders were scheduled in this session and are due now. You may
 
 def deliverable(
     tasks: Tasks, now_ms: int, trusted_now_ms: int | None, *, window_ms: int, retention_ms: int, request_id: str
-) -> Tasks:
+) -> Iterator[Task]:
     """Those that a request may be reminded of now, the earliest first."""
-    return tuple(
+    return (
         task
         for task in due_ones(tasks, now_ms, window_ms)
         if waits_for(task, request_id) and not is_expired(task, trusted_now_ms, retention_ms)
@@ -117,23 +118,21 @@ class Reservations:
     """Session and task → reservation."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def reserve(self, id: str, session_id: str, load: Callable[[], Tasks]) -> Reservation | None:
+    def reserve(self, id: str, session_id: str, load: Callable[[], Iterable[Task]]) -> Reservation | None:
         """What `load` finds and nobody else holds. It is asked twice: another process may just have delivered something.
 
         None where nothing is left.
         """
-        found = [task for task in load() if (session_id, task.task_id) not in self._holders][:MOST_AT_ONCE]
-        if not found:
-            return None
+        found = list(islice((task for task in load() if (session_id, task.task_id) not in self._holders), MOST_AT_ONCE))
         with self._lock:
-            taken = [task for task in found if self._take(id, session_id, task.task_id)]
+            taken = {task.task_id for task in found if self._take(id, session_id, task.task_id)}
+        if not taken:
+            return None
         tasks: Tasks = ()
         try:
-            still = {task.task_id: task for task in load()} if taken else {}
-            tasks = tuple(still[task.task_id] for task in taken if task.task_id in still)
+            tasks = tuple(islice((task for task in load() if task.task_id in taken), len(taken)))
         finally:
-            kept = {task.task_id for task in tasks}
-            self._give_up(id, session_id, (task.task_id for task in taken if task.task_id not in kept))
+            self._give_up(id, session_id, taken - {task.task_id for task in tasks})
         return Reservation(id, session_id, tasks) if tasks else None
 
     def is_reserved(self, task: Task) -> bool:

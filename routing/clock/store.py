@@ -68,7 +68,7 @@ class ClockStore:
         self._first_due: dict[str, tuple[Stamp, int]] = {}
         """For the sweep: files in which nothing can have expired are not read again."""
         self._unsure: set[str] = set()
-        """Files whose last save failed: perhaps they hold it, perhaps it does not last."""
+        """Files whose last save failed when they had it already: perhaps it does not last."""
         self._said_many: set[str] = set()
         self._memory = threading.RLock()
         self._remove_strays()
@@ -187,12 +187,17 @@ class ClockStore:
         raw = write_record(session_id, tasks, time.time_ns() // 1_000_000) if tasks else b""
         if len(raw) > (MOST_BYTES if grows else _LARGEST_FILE):
             raise StoreError(f"The session file {FOLDER}/{name} would be too large with {len(tasks)} tasks")
-        self._unsure.add(name)
+        before = self._folder.stamp(name)
         self._forget(name)
-        if tasks:
-            self._folder.write(name, raw)
-        else:
-            self._folder.remove(name)
+        try:
+            if tasks:
+                self._folder.write(name, raw)
+            else:
+                self._folder.remove(name)
+        except StoreError:
+            if self._folder.stamp(name) != before:
+                self._unsure.add(name)
+            raise
         self._unsure.discard(name)
         self._remember(name, self._folder.stamp(name) if tasks else None, tasks, raw)
 

@@ -48,7 +48,7 @@ class Watch:
     def reserve(self, session: str, request_id: str, settings: Clock) -> Reservation | None:
         """What a request may be reminded of now, for it alone. StoreError."""
 
-        def load() -> Tasks:
+        def load() -> Iterator[Task]:
             return deliverable(
                 self.store.load(session),
                 self.moments.now_ms(),

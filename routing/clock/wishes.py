@@ -17,6 +17,8 @@ from routing.values import JsonObject
 MOST_TASK_BYTES = 4 << 10
 MOST_TOOL_BYTES = 256
 MOST_ARGUMENTS_BYTES = 16 << 10
+DEEPEST_ARGUMENTS = 32
+"""What is nested deeper may be written, but not read again."""
 
 _EXAMPLES = "2026-01-21T20:30:00-08:00 or 2026-01-22T04:30:00Z"
 _WRITE_SO = f"write ISO 8601 with a time zone, for example {_EXAMPLES}"
@@ -46,7 +48,7 @@ def _items(arguments: JsonObject) -> list[object]:
     items = _value(arguments.get("items"), "items is not JSON: write a list of {dueAt, task, tool, arguments}.")
     if not items and ("dueAt" in arguments or "task" in arguments):
         items = arguments
-    if isinstance(items, dict):
+    if isinstance(items, dict) and items:
         items = [items]
     if not isinstance(items, list) or not items:
         raise Refused("schedule needs items: a list of at least one {dueAt, task, tool, arguments}.")
@@ -86,8 +88,15 @@ def _read_arguments(value: object, where: str) -> JsonObject | None:
         return None
     if not isinstance(found, dict):
         raise Refused(refusal)
+    if _is_deeper(found, DEEPEST_ARGUMENTS):
+        raise Refused(f"{where} is nested more than {DEEPEST_ARGUMENTS} deep: flatten it.")
     _bound(dumps(found), MOST_ARGUMENTS_BYTES, where)
     return found or None
+
+
+def _is_deeper(value: object, depth: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return inner is not None and (depth == 0 or any(_is_deeper(item, depth - 1) for item in inner))
 
 
 def _value(value: object, refusal: str) -> object:

@@ -40,7 +40,7 @@ def unset(missing: tuple[str, ...]) -> str:
     return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set"
 
 
-_OFF = frozenset({"0", "false", "off", "no", "disabled"})
+_OFF = frozenset({"0", "false", "off", "no", "disable", "disabled"})
 _NUMBERS = {
     "ROUTECODEX_MAX_PROVIDER_ATTEMPTS": ("retries", "maxAttempts"),
     "ROUTECODEX_CLOCK_NTP_TIMEOUT_MS": ("virtualrouter", "clock", "ntp", "timeoutMs"),

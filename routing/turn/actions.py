@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from routing.turn.opening import Opening
 from routing.turn.said import Said
 from routing.values import Headers, ProviderError
 
@@ -95,6 +96,9 @@ class Failed:
 
 class Planner(Protocol):
     """Who knows about targets, keys and health."""
+
+    def opening(self) -> Opening:
+        """The answer begins now; its id is the client's for it, whatever the provider's will be."""
 
     def head(self, status: int, headers: Headers) -> Head:
         """The client's head for a good answer."""

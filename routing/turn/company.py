@@ -102,7 +102,9 @@ class Company:
         await self.life.end()
 
     def _remember(self, shown: Said, record: Record) -> None:
-        entry = hidden_in(self._client_call, shown, record.items, results=record.results, ids=self._ids)
+        begun = () if shown.id in self._ids else (shown.id,)  # the client's own, where the answer began before any provider's
+        ids = (*begun, *self._ids)
+        entry = hidden_in(self._client_call, shown, record.items, results=record.results, ids=ids)
         if entry is not None:
             remember(self._store, self._key, entry)
 

@@ -29,6 +29,9 @@ from routing.turn.said import Said
 from routing.values import Call, Dialect, JsonObject, Message, Text, ToolCall, ToolResult
 
 
+_PIECE = 1 << 16
+
+
 class Key(NamedTuple):
     """Digests of an answer and of what had been typed before it."""
 
@@ -153,7 +156,7 @@ def _answer(dialect: Dialect, views: Iterable[Message]) -> str:
     """What an answer says, whoever wrote it down; empty where it says nothing."""
     text, calls, says = hashlib.sha256(), hashlib.sha256(), False
     for part in (part for view in views for part in view.parts):
-        if isinstance(part, Text) and (words := "".join(part.text.split())):
+        if isinstance(part, Text) and (words := _without_space(part.text)):
             text.update(words.encode("utf-8", "surrogatepass"))
             says = True
         elif isinstance(part, ToolCall):
@@ -163,9 +166,14 @@ def _answer(dialect: Dialect, views: Iterable[Message]) -> str:
     return f"{text.hexdigest()[:24]}-{calls.hexdigest()[:24]}" if says else ""
 
 
+def _without_space(text: str) -> str:
+    """Piece by piece: of a long text all words at once take ten times its room."""
+    return "".join("".join(text[start : start + _PIECE].split()) for start in range(0, len(text), _PIECE))
+
+
 def _typed(typed: Typed) -> str:
     words = strip(typed.words)
-    return "" if is_bare(words) else hashlib.sha256("".join(words.split()).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return "" if is_bare(words) else hashlib.sha256(_without_space(words).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _swaps(call: Call, entry: Hidden, raw: Sequence[JsonObject], place: _Place) -> list[Swap]:

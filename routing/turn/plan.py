@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from routing import headers, upstream
 from routing.dialects import answers
+from routing.dialects.calls.following import begun_id
 from routing.dialects.estimate import Calibration, count_answer
 from routing.dialects.failures import read_failure
 from routing.dialects.seals import Seals
@@ -19,6 +20,7 @@ from routing.router.choose import Decision, Wish, choose
 from routing.router.health import Cooling, Health
 from routing.router.registry import ORIGIN, Provider, Registry
 from routing.turn.actions import Failed, Head, Refusal
+from routing.turn.opening import Opening
 from routing.upstream import Received, Request
 from routing.values import Call, Headers, ProviderError, Target, Usage
 
@@ -61,8 +63,8 @@ class Plan:
     estimate: Callable[[], int]
     """Our own count of the call's tokens, made only when it is needed."""
     hide: Redactor
-    on_answer: Callable[[Target, str | None], None] = lambda target, id: None
-    """Hears which target answers, and the answer's id where it tells one."""
+    on_answer: Callable[[Target, str | None, str | None], None] = lambda target, id, begun: None
+    """Hears which target answers, the answer's id where it tells one, and the id that the client was told before it."""
     chained: Target | None = None
     """Where the answer lives that the call follows (Responses): only there can its id be used."""
     counting: bool = False
@@ -72,6 +74,8 @@ class Plan:
     first: Failed | None = None
     first_target: Target | None = None
     tried: list[str] = field(default_factory=list)
+    begun_as: str | None = None
+    """The id of the answer where it began before any provider's."""
     settled: bool = False
     crowded: bool = False
     """Given up only because too many other calls are being repeated: the client may well ask again."""
@@ -121,6 +125,10 @@ class Plan:
 
     # What the turn asks
 
+    def opening(self) -> Opening:
+        self.begun_as = begun_id(self.received.id)
+        return Opening(self.begun_as, self.call.model, int(self.clocks.wall()))
+
     def head(self, status: int, back: Headers) -> Head:
         pairs = headers.answer(back.items(), foreign=not upstream.goes_home(self.provider, self.received))
         return Head(status, pairs)
@@ -165,7 +173,8 @@ class Plan:
         self.attempts.settled()
         self.memory.health.succeeded(self.target, now, began=self.began)
         found = _ID.search(first)
-        self.on_answer(self.target, found[1].decode("utf-8", "replace") if found else None)
+        begun, self.begun_as = self.begun_as, None  # it stands for the first round's answer
+        self.on_answer(self.target, found[1].decode("utf-8", "replace") if found else None, begun)
 
     def used(self, usage: Usage) -> None:
         """What the answer cost: our estimates learn from it. `origin` is asked for its own counts."""

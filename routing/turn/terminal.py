@@ -24,8 +24,15 @@ TERMINAL: Mapping[Dialect, re.Pattern[bytes]] = {
 }
 """What to look for in whole events. An error event is the end of its stream too."""
 
+_NOTHING = re.compile(rb"(?:\s|:[^\r\n]*|event: ?ping\r?\ndata:[^\r\n]*)*")
+"""Comments, pings, white space."""
 _BREAKS = (b"\n\n", b"\n\r\n", b"\r\r")
 _LONGEST_BREAK = 3
+
+
+def says_nothing(events: bytes) -> bool:
+    """Whether these whole events are nothing but keep-alives of the provider's."""
+    return _NOTHING.fullmatch(events) is not None
 
 
 class Passage:

@@ -3,7 +3,7 @@
 1. Exactly one head and one end leave for the client, whatever happens.
 2. Nothing of a round reaches the client before its first content: until then another round may take its place.
 3. After the first content nothing is retried; an answer that breaks off ends in an error, never in an invented success.
-4. Keep-alives and early heads do not commit: retries go on under them.
+4. Keep-alives and early heads do not commit: retries go on under them, also where the answer had to begin for them.
 5. With a merger, what ends the answer is held back until it is decided whether another round follows. A later round that
    fails before its first content ends the turn as the round before it ended.
 """
@@ -34,15 +34,15 @@ from routing.turn.actions import (
     Refusal,
     Refuse,
 )
+from routing.turn.edges import Edges
+from routing.turn.opening import begin_early
 from routing.turn.peek import Begun, Peek, Verdict
 from routing.turn.said import Said
-from routing.turn.terminal import Passage
+from routing.turn.terminal import Passage, says_nothing
 from routing.values import Endpoint, Headers, ProviderError, Usage
 
 ERROR_BYTES = 256 << 10
 """How much of a provider's error is read."""
-EDGE_BYTES = 8 << 10
-"""How much of an answer's start and end is kept for reading its usage."""
 
 
 class State(Enum):
@@ -74,8 +74,6 @@ class Turn:
     """What to do now; whoever carries the turn takes them all."""
     opened: bool = False
     """The head has left."""
-    early: bool = False
-    """It left before any content."""
     rounds: int = 0
     """Rounds that have answered."""
     heard: float = 0.0
@@ -87,8 +85,7 @@ class Turn:
     """Of the last round that answered: what the client is sent."""
     _raw_headers: Headers = field(default_factory=dict)
     _held: bytearray = field(default_factory=bytearray)
-    _first: bytes = b""
-    _edge: bytearray = field(default_factory=bytearray)
+    _edges: Edges = field(default_factory=Edges)
     _peek: Peek | None = None
     _showed: bool = False
     """The running round has sent the client something."""
@@ -96,8 +93,11 @@ class Turn:
     """What closes the answer, held back."""
     _passage: Passage | None = None
     """Of the round that answers a client which asked for a stream."""
+    _decides: bool = False
+    """There is somebody to ask whether another round follows."""
 
     def __post_init__(self) -> None:
+        self._decides = self.merger is not None
         self.heard = self._quiet_since = self.started
 
     # What happened
@@ -218,7 +218,7 @@ class Turn:
 
     def usage(self) -> Usage | None:
         """What the answer cost, once it is complete."""
-        return answers.read_usage(self.endpoint.dialect, self._first, bytes(self._edge)) if self._first else None
+        return self._edges.usage(self.endpoint.dialect)
 
     # What follows from it
 
@@ -233,13 +233,12 @@ class Turn:
 
     def _commit(self, begun: Begun, now: float) -> None:
         """The first content: from here on this round is the answer, or goes on with it."""
-        self._first = begun.held[:EDGE_BYTES]
-        self.planner.answered(self._first, now)
+        self._edges.begin(begun.held)
+        self.planner.answered(self._edges.first, now)
         self.state = State.FLOWING
         self.rounds += 1
         self._peek = None
         self._showed = False
-        self._edge.clear()
         if begun.converted and self._head is not None:
             kept = (pair for pair in self._head.headers if pair[0].lower() != "content-type")
             form = answers.headers_for(self.stream, self.endpoint.json_array)
@@ -254,7 +253,7 @@ class Turn:
         self._forward(begun.held, now)
 
     def _forward(self, chunk: bytes, now: float) -> None:
-        self._keep_edge(chunk)
+        self._edges.keep(chunk)
         try:
             if self.merger is not None:
                 chunk = self.merger.feed(chunk)
@@ -271,18 +270,14 @@ class Turn:
         if self.stream and self.opened and self.merger is not None and (held := self.merger.feed(b"")):
             self.actions.append(Forward(held))
 
-    def _keep_edge(self, chunk: bytes) -> None:
-        self._edge += chunk
-        if len(self._edge) > 2 * EDGE_BYTES:
-            del self._edge[:-EDGE_BYTES]
-
     def _let_out(self, chunk: bytes, now: float) -> None:
         if chunk:
             self.actions.append(Forward(chunk))
-            if self.merger is not None and self.state is State.FLOWING and not self._showed:
-                self.actions.append(Began())
-            self._showed = True
             self._quiet_since = now
+            if not self._showed and not says_nothing(chunk):
+                self._showed = True
+                if self.merger is not None and self.state is State.FLOWING:
+                    self.actions.append(Began())
 
     def _complete(self, missing: str, now: float) -> None:
         """The answering round is over; `missing` is what to say where its last event has not come."""
@@ -290,7 +285,10 @@ class Turn:
             said = self.merger.end_round()
             if said.complete and said.error is None:
                 self.state = State.DECIDING
-                self.actions.append(Decide(said))
+                if self._decides:
+                    self.actions.append(Decide(said))
+                else:
+                    self.conclude(now)
                 return
             told = said.error or ProviderError(502, missing or _CUT, network=True)
             if self.rounds > 1 and not self._showed:  # thinking alone is not shown: to the client nothing has happened
@@ -356,9 +354,12 @@ class Turn:
 
     def _break_silence(self, now: float) -> None:
         if not self.opened:
-            self.early = self.opened = True
+            self.opened = True
             headers = answers.headers_for(self.stream, self.endpoint.json_array)
             self.actions.append(OpenHead(Head(200, tuple(headers.items()))))
+            if self.stream:
+                self.merger, begun = begin_early(self.endpoint, self.merger, self.planner.opening)
+                self.actions += [Forward(begun)] if begun else []
         self._quiet_since = now
         if not self.stream:
             self.actions.append(Forward(b"\n"))

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,19 +61,26 @@ def _events(body: bytes, told: Told, *, blank_lines: bool) -> list[Event]:
     text = body.decode().replace("\r\n", "\n")
     assert text.endswith("\n\n") or not text
     events: list[Event] = []
-    for blank, bare in re.findall(r"(\n*)((?:[^\n]+\n?)+?)(?:\n\n|\Z)", text):
-        told.alive += len(blank)
-        assert blank_lines or not blank, "a blank line too many"
+    block: list[str] = []
+    for next_line in text.split("\n")[:-1]:
+        if next_line:
+            block.append(next_line)
+            continue
+        if not block:
+            assert blank_lines, "a blank line too many"
+            told.alive += 1
+            continue
         fields: dict[str, str] = {}
-        for line in bare.split("\n"):
+        for line in block:
             name, colon, value = line.partition(":")
             assert colon, f"no field: {line[:80]}"
             assert name in ("event", "data", ""), line[:80]
             assert name not in fields, f"twice in one event: {line[:80]}"
             fields[name] = value.removeprefix(" ")
         if "data" not in fields:
-            assert set(fields) == {""}, f"an event without data: {bare[:80]}"
+            assert set(fields) == {""}, f"an event without data: {block}"
             told.alive += 1
+        block.clear()
         events.append(Event(fields.get("event", ""), fields.get("data", ""), "data" not in fields))
     return events
 

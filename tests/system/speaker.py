@@ -205,9 +205,7 @@ def _written(
             message: Item = {"role": "assistant", "content": text or None}
             message |= {"reasoning_content": thinking} if thinking else {}
             functions = [{"name": call.name, "arguments": call.json} for call in calls]
-            called = [
-                {"id": id, "type": "function", "function": function} for id, function in zip(ids, functions, strict=True)
-            ]
+            called = [{"id": id, "type": "function", "function": function} for id, function in zip(ids, functions, strict=True)]
             return [message | ({"tool_calls": called} if called else {})]
         case Dialect.RESPONSES:
             return _responses_items(text, thinking, signature, calls, ids, told=number is not None)

@@ -11,7 +11,7 @@ import pytest
 
 from routing.values import Dialect
 from tests.rig.behaviour import Behaviour
-from tests.rig.client import Answer, Http1, Route, call
+from tests.rig.client import Answer, Http1, Leave, Route, call
 from tests.rig.provider import FakeProvider
 from tests.rig.proxy import SCRIPT, Mitmdump
 from tests.rig.wire import Reply
@@ -257,3 +257,80 @@ def test_a_slow_but_steady_answer_is_not_given_up(quick: Tool) -> None:
     answer = quick.ask("<**six.m**> hello", stream=True)
     assert answer.events[-1][0] == "message_stop"
     assert answer.took_s > 1
+
+
+# ---- long waits: the client is kept ----
+
+_SOONER = """
+from dataclasses import replace
+from routing.desk import Desk
+
+usual = Desk.limits
+Desk.limits = lambda *given, **named: replace(usual(*given, **named), early_head_s=0.25, keep_alive_s=0.15)
+"""
+KEPT = {Dialect.MESSAGES: b"event: ping", Dialect.CHAT: b": ", Dialect.RESPONSES: b"response.in_progress", Dialect.GEMINI: b"\n"}
+STARTS = {Dialect.MESSAGES: b"event: message_start", Dialect.RESPONSES: b"event: response.created"}
+
+
+@pytest.fixture(scope="module")
+def keeping(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mitmdump]:
+    """A proxy that does after parts of a second what it usually does after half a minute."""
+    folder = tmp_path_factory.mktemp("keeping")
+    (folder / "sooner.py").write_text(_SOONER)
+    scripts = [SCRIPT, folder / "sooner.py"]
+    with Mitmdump(script=scripts, config=CONFIG, upstream=provider, folder=folder) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def kept(provider: FakeProvider, keeping: Mitmdump) -> Tool:
+    provider.forget()
+    return Tool(provider, keeping)
+
+
+@pytest.mark.parametrize("failure", [None, Behaviour(status=529, error="busy", wait_s=0.5)], ids=["at once", "second attempt"])
+@pytest.mark.parametrize("dialect", list(Dialect))
+def test_a_client_that_waits_long_is_sent_signs_of_life(kept: Tool, dialect: Dialect, failure: Behaviour | None) -> None:
+    """The head and something that its dialect ignores; then one good answer, though the first attempt fails under it."""
+    kept.dialect = dialect
+    kept.provider.enqueue(*[failure] * (failure is not None), Behaviour(wait_s=0.7))
+    answer = kept.ask("<**six.m**> hello", stream=True)
+    assert (answer.status, answer.ended) == (200, "complete")
+    assert 0.2 < answer.head_s < 0.6
+    assert text_of(dialect, answer.body, True) == "m was asked: hello"
+    first_words = next(at for at, data in answer.chunks if b"asked" in data or b"m " in data)
+    before = b"".join(data for at, data in answer.chunks if at < first_words)
+    assert before.count(KEPT[dialect]) >= 2
+    if dialect in STARTS:
+        assert answer.body.count(STARTS[dialect]) == 1
+    assert len(kept.received) == 1 + (failure is not None)
+
+
+@pytest.mark.parametrize("dialect", list(Dialect))
+def test_a_failure_after_signs_of_life_is_an_error_event(kept: Tool, dialect: Dialect) -> None:
+    """The status has gone: the error comes inside the stream."""
+    kept.dialect = dialect
+    kept.provider.always(Behaviour(status=400, error="that is no model of mine", wait_s=0.6))
+    answer = kept.ask("<**six.m**> hello", stream=True)
+    assert (answer.status, answer.ended) == (200, "complete")
+    assert "that is no model of mine" in answer.text
+    assert text_of(dialect, answer.body, True) == ""
+    assert len(kept.received) == 1
+
+
+def test_json_is_waited_for_in_silence(kept: Tool) -> None:
+    """No sign of life fits into JSON; and origin alone is left to its client's patience."""
+    kept.provider.enqueue(Behaviour(wait_s=0.7))
+    answer = kept.ask("<**six.m**> hello")
+    assert answer.status == 200
+    assert answer.head_s > 0.6
+
+
+def test_leaving_between_two_signs_of_life(kept: Tool) -> None:
+    kept.provider.always(Behaviour(before="hang"))
+    path, body = write(Dialect.MESSAGES, "m", [("user", "<**six.m**> hello")], True)
+    headers = [CREDENTIALS[Dialect.MESSAGES]]
+    answer = call(HOSTS[Dialect.MESSAGES], path, body, proxy=kept.proxy, headers=headers, leave=Leave(chunks=2))
+    assert answer.ended == "left"
+    kept.provider.wait_until(lambda: kept.provider.open_connections == 0, 1)
+    assert len(kept.received) == 1

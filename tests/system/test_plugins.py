@@ -215,9 +215,7 @@ def test_one_tool_that_fails_harms_no_other(speak: Callable[..., Speaker], name:
 
 @every_form
 @pytest.mark.parametrize("ours_first", [True, False], ids=["ours first", "theirs first"])
-def test_beside_a_tool_of_the_client(
-    speak: Callable[..., Speaker], dialect: Dialect, stream: bool, ours_first: bool
-) -> None:
+def test_beside_a_tool_of_the_client(speak: Callable[..., Speaker], dialect: Dialect, stream: bool, ours_first: bool) -> None:
     """The client sees only its own call; with its result the provider gets both pairs back, now and on every later call."""
     speaker = speak(dialect, stream)
     calls = (roll(6, "call_1"), BASH) if ours_first else (BASH, roll(6, "call_1"))
@@ -322,9 +320,7 @@ def test_a_plugin_that_fails_harms_its_own_turn(
 
 @pytest.mark.parametrize("name", HARMLESS)
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
-def test_failures_that_cost_the_client_nothing(
-    speak: Callable[..., Speaker], house: Mitmdump, stream: bool, name: str
-) -> None:
+def test_failures_that_cost_the_client_nothing(speak: Callable[..., Speaker], house: Mitmdump, stream: bool, name: str) -> None:
     speaker = speak(Dialect.CHAT, stream)
     replies(speaker, Reply("the answer"))
     before = len(house.log)
@@ -371,9 +367,7 @@ def test_echo_and_a_clean_up_that_fails(speak: Callable[..., Speaker], dialect: 
 
 @pytest.mark.parametrize("hook, rounds", [("start", 0), ("before", 0), ("after", 1)])
 @pytest.mark.parametrize("reset", [False, True], ids=["closes", "resets"])
-def test_leaving_while_a_hook_waits(
-    speak: Callable[..., Speaker], house: Mitmdump, hook: str, rounds: int, reset: bool
-) -> None:
+def test_leaving_while_a_hook_waits(speak: Callable[..., Speaker], house: Mitmdump, hook: str, rounds: int, reset: bool) -> None:
     """The hook is given up, nothing is sent any more, and the clean-up runs."""
     speaker = speak(Dialect.MESSAGES, True)
     speaker.ask("hello")

@@ -19,7 +19,7 @@ from tests.rig.provider import FakeProvider, Received
 from tests.rig.proxy import Mitmdump
 from tests.rig.wire import Reply
 from tests.system.grammar import error_at_end, read_stream
-from tests.system.speaker import FORMS, IDS, Speaker, followed_up, true_answer
+from tests.system.speaker import FORMS, IDS, Speaker, followed_up, said_by_user, true_answer
 from tests.system.tool import CONFIG, HOSTS
 from tests.system.watched import held, settles, until, watched
 
@@ -29,6 +29,9 @@ every_form = pytest.mark.parametrize("dialect, stream", FORMS, ids=IDS)
 every_dialect = pytest.mark.parametrize("dialect", list(Dialect))
 ARM = '<**!six.m**> <**stopMessage:"go on",{most}**> go'
 EARLY_S, ALIVE_S, WHOLE_S = 0.5, 0.2, 0.5
+MORE_KEYS = ", ".join(f"{{alias: more{n}, value: six-more-{n:03}}}" for n in range(400))
+ROOMY = CONFIG.replace("keys: [{alias: k0,", f"keys: [{MORE_KEYS}, {{alias: k0,")
+"""Each failure rests a key for a while."""
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +39,7 @@ def house(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) -> I
     """Its patience is short: a head after half a second, a keep-alive after a fifth."""
     patience = {"early_head_s": EARLY_S, "keep_alive_s": ALIVE_S, "whole_s": WHOLE_S}
     folder = tmp_path_factory.mktemp("rounds")
-    with watched(provider, CONFIG, patience, folder=folder, options=["routecodex_http2=true"]) as started:
+    with watched(provider, ROOMY, patience, folder=folder, options=["routecodex_http2=true"]) as started:
         yield started
         assert started.alive
         assert "RouteCodex failed" not in started.log
@@ -75,7 +78,7 @@ FAILURES = {
 IN_STREAMS = {
     "error as the first event": Behaviour(error="overloaded", error_after=0),
     "cut behind the head": Behaviour(cut_at=0),
-    "ended before its content": Behaviour(cut_after=1, ending="clean"),
+    "ended before its content": Behaviour(edit=lambda events: [b": ok\n\n"]),
 }
 HIDDEN = Reply("never seen", thinking="Something that nobody is shown, at some length.")
 IN_HIDDEN_THINKING = {
@@ -110,10 +113,10 @@ def test_m18_a_follow_up_that_fails_goes_to_the_next_key(speak: Callable[..., Sp
 
 
 @every_form
-@pytest.mark.parametrize("name", ["429", "reset before the answer", "error as the whole body", "cut in thinking that is not shown"])
-def test_m18_every_key_fails(
-    speak: Callable[..., Speaker], house: Mitmdump, dialect: Dialect, stream: bool, name: str
-) -> None:
+@pytest.mark.parametrize(
+    "name", ["429", "reset before the answer", "error as the whole body", "cut in thinking that is not shown"]
+)
+def test_m18_every_key_fails(speak: Callable[..., Speaker], house: Mitmdump, dialect: Dialect, stream: bool, name: str) -> None:
     """The answer that is there ends as it ended by itself; people are told why."""
     failure = failures_of(dialect, stream).get(name) or FAILURES["500"]
     speaker, before = speak(dialect, stream), len(house.log)
@@ -126,8 +129,8 @@ def test_m18_every_key_fails(
     state = state_of(speaker)
     assert "stopMessageText" not in state
     assert "stopMessageClearedAt" in state
-    until(lambda: "stopMessage is cleared: the follow-up failed" in house.log[before:], 2, lambda: house.log[before:])
-    assert "the later round failed" in house.log[before:]
+    for words in ("stopMessage is cleared: the follow-up failed", "the later round failed"):
+        until(lambda words=words: words in house.log[before:], 2, lambda: house.log[before:])  # type: ignore[misc]
     speaker.provider.forget()
     speaker.ask("next")
     assert speaker.provider.calls[-1].body == speaker.provider.calls[0].body
@@ -202,94 +205,127 @@ def test_the_first_round_fails_over_under_a_stop_message(speak: Callable[..., Sp
 
 # ---- silence ----
 
-QUIET = Behaviour(reply=Reply("after a silence"), wait_s=3.5 * ALIVE_S)
-THINKS = Behaviour(reply=Reply("after a silence", thinking="Hidden."), stall_after=3, stall_s=3.5 * ALIVE_S)
+SILENT_S = 3.5 * ALIVE_S
+QUIET = Behaviour(reply=Reply("after a silence"), wait_s=SILENT_S)
+SILENCES = {
+    "between rounds": QUIET,
+    "behind the head": replace(QUIET, wait_s=0, body_wait_s=SILENT_S),
+    "in hidden thinking": Behaviour(reply=Reply("after a silence", thinking="Hidden."), stall_after=3, stall_s=SILENT_S),
+}
+
+
+class Together:
+    """Many calls at the same time; each has its own word, by which the provider knows what to answer it."""
+
+    def __init__(self, speak: Callable[..., Speaker], arm: str, *plan: Behaviour) -> None:
+        self.speak, self.arm, self.plan = speak, arm, plan
+        self.left: dict[str, list[Behaviour]] = {}
+        self.received: dict[str, list[Received]] = {}
+        self.provider = speak().provider
+        self.provider.script(self._rule)
+
+    def _rule(self, received: Received) -> Behaviour | None:
+        token = next((token for token in self.left if token in received.body.decode()), None)
+        if token is None:
+            return None
+        self.received[token].append(received)
+        waiting = self.left[token]
+        return waiting.pop(0) if len(waiting) > 1 else waiting[0]
+
+    async def one(self, dialect: Dialect, stream: bool, client: type[Http1 | Http2], **how: Any) -> tuple[Speaker, str, Answer]:
+        token = f"{dialect.name}{client.__name__}{stream}."
+        self.left[token], self.received[token] = list(self.plan), []
+        speaker = self.speak(dialect, stream, items=said_by_user(dialect, f"{self.arm} {token}"))
+        return speaker, token, await speaker.send(client, **how)
+
+    def all(
+        self, forms: list[tuple[Dialect, bool]], *clients: type[Http1 | Http2], **how: Any
+    ) -> list[tuple[Speaker, str, Answer]]:
+        async def together() -> list[tuple[Speaker, str, Answer]]:
+            return list(await asyncio.gather(*(self.one(*form, client, **how) for form in forms for client in clients)))
+
+        return asyncio.run(together())
+
+
+STREAMS = [form for form in FORMS if form[1]]
+WHOLE = [form for form in FORMS if not form[1]]
 
 
 def _gaps(answer: Answer) -> list[float]:
     return [later - earlier for (earlier, _), (later, _) in pairwise(answer.chunks)]
 
 
-@every_dialect
-@pytest.mark.parametrize("client", [Http1, Http2])
-@pytest.mark.parametrize("silence", ["between rounds", "behind the head", "in hidden thinking"])
-def test_silence_between_rounds_of_a_stream(
-    speak: Callable[..., Speaker], dialect: Dialect, client: type[Http1 | Http2], silence: str
-) -> None:
+@pytest.mark.parametrize("silence", SILENCES)
+def test_silence_between_rounds_of_a_stream(speak: Callable[..., Speaker], silence: str) -> None:
     """The client hears something all the time, and all of it is valid where it stands."""
-    speaker = speak(dialect)
-    quiet = {
-        "between rounds": QUIET,
-        "behind the head": replace(QUIET, wait_s=0, body_wait_s=3.5 * ALIVE_S),
-        "in hidden thinking": THINKS,
-    }[silence]
-    speaker.provider.enqueue(Behaviour(reply=Reply("first", output_tokens=2)), quiet, quiet)
-    speaker.items = [*Speaker(speaker.provider, speaker.proxy, dialect).items]
-    speaker.items += _typed(dialect, ARM.format(most=2))
-    answer = asyncio.run(speaker.send(client))
-    assert answer.status == 200
-    told = read_stream(dialect, answer.body)
-    assert told.text == "first\n\nafter a silence\n\nafter a silence"
-    assert told.output == 2 + 2 * 3
-    assert told.alive >= 4
-    assert max(_gaps(answer)) < 2 * ALIVE_S
-    assert len(speaker.provider.calls) == 3
+    quiet = SILENCES[silence]
+    calls = Together(speak, ARM.format(most=2), Behaviour(reply=Reply("first", output_tokens=2)), quiet, quiet)
+    for speaker, token, answer in calls.all(STREAMS, Http1, Http2):
+        told = speaker.told(answer)
+        assert told.text == "first\n\nafter a silence\n\nafter a silence", token
+        assert told.output == 2 + 2 * 3, token
+        assert told.alive >= 4, token
+        assert max(_gaps(answer)) < 2 * ALIVE_S, token
+        assert len(calls.received[token]) == 3, token
 
 
-def _typed(dialect: Dialect, text: str) -> list[dict[str, Any]]:
-    from tests.system.speaker import said_by_user
-
-    return said_by_user(dialect, text)
-
-
-@every_dialect
-def test_silence_before_the_first_word(speak: Callable[..., Speaker], dialect: Dialect) -> None:
+def test_silence_before_the_first_word(speak: Callable[..., Speaker]) -> None:
     """The head leaves early, and then a keep-alive in time; a failure under it still goes to the next key."""
-    speaker = speak(dialect)
     failing = Behaviour(status=503, error="down", wait_s=2 * EARLY_S)
-    speaker.provider.enqueue(failing, Behaviour(reply=Reply("first"), wait_s=2.5 * ALIVE_S))
-    speaker.provider.always(QUIET)
-    answer = speaker.ask(ARM.format(most=1))
-    told = speaker.told(answer)
-    assert told.text == "first\n\nafter a silence"
-    assert EARLY_S * 0.9 < answer.head_s < EARLY_S + 0.3
-    assert told.alive >= 5
-    assert max(_gaps(answer)) < 2 * ALIVE_S
+    calls = Together(speak, ARM.format(most=1), failing, Behaviour(reply=Reply("first"), wait_s=2.5 * ALIVE_S), QUIET)
+    # not all at once: few calls may be repeated at the same time
+    for speaker, token, answer in (*calls.all(STREAMS[:3], Http1), *calls.all(STREAMS[1:], Http2)):
+        told = speaker.told(answer)
+        assert told.text == "first\n\nafter a silence", token
+        assert EARLY_S * 0.9 < answer.head_s < EARLY_S + 0.3, token
+        assert told.alive >= 5, token
+        assert max(_gaps(answer)) < 2 * ALIVE_S, token
 
 
-@every_dialect
-def test_silence_before_whole_json(speak: Callable[..., Speaker], dialect: Dialect) -> None:
+def test_silence_before_whole_json(speak: Callable[..., Speaker]) -> None:
     """White space in front of the document; nothing of it before there is an answer to give."""
-    speaker = speak(dialect, False)
-    speaker.provider.enqueue(Behaviour(reply=Reply("first"), wait_s=2 * WHOLE_S), replace(QUIET, wait_s=1))
-    answer = speaker.ask(ARM.format(most=1))
-    told = speaker.told(answer)
-    assert told.text == "first\n\nafter a silence"
-    assert 2 * WHOLE_S < answer.head_s < 2 * WHOLE_S + 0.4
-    assert told.alive >= 3
-    assert answer.header("content-type") == "application/json"
-    assert answer.header("content-length") is None
-    assert max(_gaps(answer)) < 2 * ALIVE_S
+    first = Behaviour(reply=Reply("first"), wait_s=2 * WHOLE_S)
+    calls = Together(speak, ARM.format(most=1), first, replace(QUIET, wait_s=1))
+    for speaker, token, answer in calls.all(WHOLE, Http1, Http2):
+        told = speaker.told(answer)
+        assert told.text == "first\n\nafter a silence", token
+        assert 2 * WHOLE_S < answer.head_s < 2 * WHOLE_S + 0.4, token
+        assert told.alive >= 3, token
+        assert answer.header("content-type") == "application/json", token
+        assert answer.header("content-length") is None, token
+        assert max(_gaps(answer)) < 2 * ALIVE_S, token
 
 
-@every_dialect
-def test_whole_json_without_silence_is_sent_at_once(speak: Callable[..., Speaker], dialect: Dialect) -> None:
-    speaker = speak(dialect, False)
-    speaker.provider.always(Behaviour(reply=Reply("yes")))
-    answer = speaker.ask(ARM.format(most=2))
-    assert speaker.told(answer).alive == 0
-    assert answer.took_s < WHOLE_S
+def test_whole_json_without_silence_is_sent_at_once(speak: Callable[..., Speaker]) -> None:
+    calls = Together(speak, ARM.format(most=2), Behaviour(reply=Reply("yes")))
+    for speaker, token, answer in calls.all(WHOLE, Http1):
+        assert speaker.told(answer).alive == 0, token
+        assert answer.took_s < WHOLE_S, token
 
 
-@every_form
-def test_silence_and_then_every_key_fails(speak: Callable[..., Speaker], dialect: Dialect, stream: bool) -> None:
+def test_silence_and_then_every_key_fails(speak: Callable[..., Speaker]) -> None:
     """The head has left; what there is makes a good end all the same."""
-    speaker = speak(dialect, stream)
-    speaker.provider.enqueue(Behaviour(reply=Reply("first", output_tokens=7)))
-    speaker.provider.always(Behaviour(status=503, error="down", wait_s=0.4))
-    told = speaker.told(speaker.ask(ARM.format(most=1)))
-    assert (told.text, told.output) == ("first", 7)
-    assert told.alive >= 3
+    failing = Behaviour(status=503, error="down", wait_s=0.4)
+    calls = Together(speak, ARM.format(most=1), Behaviour(reply=Reply("first", output_tokens=7)), failing)
+    for speaker, token, answer in calls.all(FORMS, Http1):
+        told = speaker.told(answer)
+        assert (told.text, told.output) == ("first", 7), token
+        if len(calls.received[token]) > 3:  # fewer where many are being repeated at once
+            assert told.alive >= 3, token
+
+
+def test_a_client_that_leaves_in_a_silence(speak: Callable[..., Speaker], house: Mitmdump) -> None:
+    speak().ask("hello")
+    before = held(house)
+    calls = Together(speak, ARM.format(most=3), Behaviour(reply=Reply("first")), Behaviour(before="hang"))
+    answers = calls.all(FORMS, Http1, Http2, leave=Leave(after_s=6 * ALIVE_S))
+    left = time.monotonic()
+    assert [answer.ended for _, _, answer in answers] == ["left"] * 16
+    for _, token, _ in answers:
+        _, second = calls.received[token]
+        calls.provider.wait_until(lambda second=second: second.left_early, 1)  # type: ignore[misc]
+    assert time.monotonic() - left < 1
+    settles(house, before)
 
 
 @pytest.mark.parametrize("envelope", [False, True], ids=["plain", "code-assist"])
@@ -297,7 +333,7 @@ def test_geminis_json_array(speak: Callable[..., Speaker], envelope: bool) -> No
     """The stream of a client that does not ask for events."""
     speaker = speak(Dialect.GEMINI)
     host, path = HOSTS[Dialect.GEMINI], speaker.path.removesuffix("?alt=sse")
-    speaker.items = _typed(Dialect.GEMINI, ARM.format(most=2).replace("<**!six.m**>", ""))
+    speaker.items = said_by_user(Dialect.GEMINI, ARM.format(most=2).replace("<**!six.m**>", ""))
     body = json.loads(speaker.body)
     if envelope:
         host, path = "https://cloudcode-pa.googleapis.com", "/v1internal:streamGenerateContent"
@@ -362,7 +398,7 @@ def test_a_connection_serves_on_after_rounds(speak: Callable[..., Speaker], hous
                 calls = []
                 for place in range(6):
                     one = Speaker(speaker.provider, house, dialect)
-                    one.items = _typed(dialect, ARM.format(most=2) + f" token{batch}{place}.")
+                    one.items = said_by_user(dialect, ARM.format(most=2) + f" token{batch}{place}.")
                     calls.append(client.send("POST", one.path, body=one.body, headers=one.sent_headers))
                 found += await asyncio.gather(*calls)
             return found
@@ -376,19 +412,3 @@ def test_a_connection_serves_on_after_rounds(speak: Callable[..., Speaker], hous
 def _token(received: Received) -> str:
     text = received.body.decode()
     return text[text.rindex("token") :][:8]
-
-
-def test_a_client_that_leaves_in_a_silence(speak: Callable[..., Speaker], house: Mitmdump) -> None:
-    speak().ask("hello")
-    before = held(house)
-    for dialect, stream in FORMS:
-        speaker = speak(dialect, stream)
-        speaker.provider.forget()
-        speaker.provider.enqueue(Behaviour(reply=Reply("first")))
-        speaker.provider.always(Behaviour(before="hang"))
-        assert speaker.ask(ARM.format(most=3), leave=Leave(after_s=4 * ALIVE_S)).ended == "left"
-        left = time.monotonic()
-        speaker.provider.wait_until(lambda speaker=speaker: speaker.provider.calls[-1].left_early, 1)  # type: ignore[misc]
-        assert time.monotonic() - left < 1
-        assert len(speaker.provider.calls) == 2
-    settles(house, before)

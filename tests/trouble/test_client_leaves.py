@@ -46,7 +46,7 @@ class Site:
         async with client:
             answer = await client.send("POST", path, body=body, headers=[CREDENTIALS[dialect]], leave=leave, within=20)
             if self.http2 and leave is not None:
-                await asyncio.sleep(1.2)  # the connection stays: only the stream was reset
+                await asyncio.sleep(0.5)  # the connection stays: only the stream was reset
             return answer
 
 

@@ -87,6 +87,11 @@ def write_keep_alive(*, id: str, model: str, created: int, sequence: int = 0, js
     return _event(sequence, body)
 
 
+def write_opening(*, id: str, model: str, created: int) -> bytes:
+    """The first event of an answer that nothing is known of yet."""
+    return _event(0, {"type": "response.created", "response": _response(id, model, created, "in_progress")})
+
+
 def read_usage(head: bytes, tail: bytes) -> Usage | None:
     """From a whole answer, or from the first and last bytes of a stream: the last count holds."""
     if body := read_object(head):

@@ -16,7 +16,7 @@ from routing.dialects.merging.common import BLANK_LINE, Form
 from routing.turn.said import Said
 from routing.values import Dialect, Endpoint
 
-__all__ = ["BLANK_LINE", "Form", "Merger", "merger_for"]
+__all__ = ["BLANK_LINE", "Form", "Merger", "Opener", "merger_for", "opener_for"]
 
 
 class Merger(Protocol):
@@ -51,6 +51,13 @@ class Merger(Protocol):
         """After `finish`: the whole answer as the client holds it."""
 
 
+class Opener(Merger, Protocol):
+    """A merger that can begin the answer before any round has said anything; then the rounds go on in it."""
+
+    def open(self, *, id: str, model: str, created: int) -> bytes:
+        """How the answer begins; `id` is what the client will know it by."""
+
+
 class _Module(Protocol):
     """What each dialect's module offers: `Merging` for a stream, `Whole` for JSON."""
 
@@ -73,3 +80,13 @@ def merger_for(
     form = Form(own_tools, include_usage, stream and endpoint.json_array, endpoint.envelope)
     module = _MODULES[endpoint.dialect]
     return module.Merging(form) if stream else module.Whole(form)
+
+
+def opener_for(dialect: Dialect, merger: Merger | None) -> Opener | None:
+    """Who can begin a stream, and goes on as its merger; None where keep-alives may stand before a stream's first event.
+
+    Codex's patience is renewed by events alone, and a Responses stream may hold none before `response.created`.
+    """
+    if dialect is not Dialect.RESPONSES:
+        return None
+    return merger if isinstance(merger, responses.Merging) else responses.Merging(Form())

@@ -9,8 +9,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from routing.dialects import answers
+from routing.dialects.answers.responses import write_opening
 from routing.dialects.fields import count_of, list_of, read_object, text_of
 from routing.dialects.finish import read_response_finish
 from routing.dialects.merging.common import BLANK_LINE, Collected, Form, client_calls, shown_as_one
@@ -22,6 +24,9 @@ from routing.dialects.sse import Event, write_event
 from routing.jsonbytes import dumps
 from routing.turn.said import Said
 from routing.values import Dialect, JsonObject
+
+_OURS = ("id", "created_at")
+"""What an answer that we began keeps to its end; the model that answered is the provider's to tell."""
 
 
 class Merging(Untouched[Step]):
@@ -38,6 +43,14 @@ class Merging(Untouched[Step]):
         """Events carry their name outside the JSON as well."""
         self._number: int | None = None
         """The next sequence number; None: the provider gives none."""
+        self._opened: JsonObject = {}
+        """Who the answer is, where it was begun by us."""
+
+    def open(self, *, id: str, model: str, created: int) -> bytes:
+        """The answer begins before any provider has begun one: whose stream it becomes goes on in it as a later round would."""
+        self._opened = {"id": id, "created_at": created, "model": model}
+        self._as_it_came, self._started, self._number = False, True, 1
+        return write_opening(id=id, model=model, created=created)
 
     # The rounds
 
@@ -70,7 +83,8 @@ class Merging(Untouched[Step]):
     @property
     def shown(self) -> Said:
         responses = [round_.response for round_ in self._kept]
-        return _shown(self._rounds, responses, merged_items([round_.items for round_ in self._kept], self._own))
+        shown = _shown(self._rounds, responses, merged_items([round_.items for round_ in self._kept], self._own))
+        return replace(shown, id=text_of(self._opened["id"])) if self._opened else shown
 
     # The events
 
@@ -126,7 +140,8 @@ class Merging(Untouched[Step]):
         documents = self._reading.closed()
         items = [item for _, item in sorted(self._reading.items.items())]
         responses = [round_.response for round_ in self._kept]
-        response = ended(responses, self._reading.first or responses[0], items)
+        first = {**(self._reading.first or responses[0]), **{name: self._opened[name] for name in _OURS if name in self._opened}}
+        response = ended(responses, first, items)
         documents.append({**(self._kept[-1].ending or {}), "response": response})
         return self._written(documents)
 
@@ -150,7 +165,7 @@ class Merging(Untouched[Step]):
 
     @property
     def _about(self) -> tuple[str, str, int]:
-        first = self._reading.first
+        first = self._opened or self._reading.first
         return text_of(first.get("id")), text_of(first.get("model")), count_of(first.get("created_at"))
 
 

@@ -186,6 +186,8 @@ def test_a_correction_measured_across_a_jump_is_void(clocks: Clocks) -> None:
 def test_a_correction_ends_the_doubt_about_due_times_alone(clocks: Clocks) -> None:
     clocks.jumps(10 * HOUR)
     clocks.moments.correct(-2_000)
+    assert clocks.now == START - 2, "not measured just now"
+    clocks.moments.correct(-2_000, jumps=clocks.moments.jumps)
     assert clocks.now == START + 10 * HOUR - 2
     assert clocks.trusted is None
     clocks.passes(60)
@@ -193,7 +195,7 @@ def test_a_correction_ends_the_doubt_about_due_times_alone(clocks: Clocks) -> No
 
 
 def test_a_correction_goes_with_the_clock_that_it_was_measured_against(clocks: Clocks) -> None:
-    clocks.moments.correct(3_600_000)
+    clocks.moments.correct(3_600_000, jumps=0)
     clocks.jumps(HOUR)  # somebody sets the clock right
     assert clocks.now == START + HOUR
     clocks.passes(60)
@@ -212,7 +214,7 @@ def test_s13_a_jump_is_doubted_for_a_minute(clocks: Clocks, jump: float) -> None
     assert clocks.moments.jumps == 1
     for second in range(60):
         assert clocks.trusted is None
-        assert clocks.now == START + 100 + second
+        assert clocks.now == START + 100 + second + min(jump, 0), "the earlier of both"
         clocks.passes(1)
     assert clocks.trusted == clocks.now == START + 160 + jump
     assert clocks.moments.jumps == 1
@@ -222,6 +224,7 @@ def test_s13_a_jump_is_doubted_for_a_minute(clocks: Clocks, jump: float) -> None
 def test_s13_a_jump_that_is_taken_back(clocks: Clocks, jump: float) -> None:
     clocks.jumps(jump)
     clocks.passes(30)
+    assert clocks.now == START + 30 + min(jump, 0)
     clocks.jumps(-jump)
     assert clocks.now == START + 30
     assert clocks.trusted is None
@@ -277,17 +280,30 @@ ERROR = st.sampled_from([0.0, *JUMPS]) | st.floats(-11 * YEAR, 11 * YEAR).filter
 STEPS = st.lists(st.tuples(ERROR, st.floats(0, 59), st.floats(0, 4_000), st.integers(1, 5)), max_size=12)
 
 
+@pytest.mark.parametrize("jump", JUMPS)
+def test_s13_what_time_servers_have_confirmed_goes_on(clocks: Clocks, jump: float) -> None:
+    clocks.moments.correct(500, jumps=0)
+    clocks.jumps(jump)
+    clocks.passes(59)
+    assert clocks.now == START + 59.5
+    clocks.passes(1)
+    assert clocks.now == START + 60 + jump
+
+
+@pytest.mark.parametrize("confirmed", [False, True])
 @given(STEPS)
-def test_s13_no_passing_error_makes_time_jump(steps: list[tuple[float, float, float, int]]) -> None:
+def test_s13_no_passing_error_makes_time_jump(confirmed: bool, steps: list[tuple[float, float, float, int]]) -> None:
     """Whatever the wall clock says for less than a minute: nothing is early by it, and nothing is lost."""
     clocks = Clocks()
+    if confirmed:
+        clocks.moments.correct(0, jumps=0)
     true = START
     for error, wrong_for, right_for, looks in steps:
         clocks.jumps(error)
         for _ in range(looks):
             true += wrong_for / looks
             clocks.passes(wrong_for / looks)
-            assert clocks.now == pytest.approx(true, abs=2.01)
+            assert clocks.now == pytest.approx(true + (0 if confirmed else min(error, 0)), abs=2.01)
             assert clocks.trusted is None or clocks.trusted == pytest.approx(true, abs=2.01)
         clocks.jumps(-error)
         true += right_for

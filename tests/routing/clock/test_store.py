@@ -159,7 +159,7 @@ def test_what_cannot_be_written_is_not_there(store: ClockStore, folder: Path, ca
     assert files(folder) == ["s1.json"]
 
 
-def test_a_save_that_perhaps_does_not_last_is_done_again(store: ClockStore, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_save_that_may_not_last_is_done_again(store: ClockStore, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(Disk, "fsync_dir", lambda *_: (_ for _ in ()).throw(OSError(5, "no")))
         with pytest.raises(StoreError):

@@ -124,7 +124,7 @@ def test_no_field_is_forgotten() -> None:
     assert len(to_json(FULL)) == len(fields(Task))
 
 
-@pytest.mark.parametrize("field", OPTIONAL + ("createdAtMs", "updatedAtMs", "deliveryCount", "sessionId"))
+@pytest.mark.parametrize("field", [*OPTIONAL, "createdAtMs", "updatedAtMs", "deliveryCount", "sessionId"])
 @pytest.mark.parametrize("wrong", [None, -1, [], "", float("1e300")])
 def test_a_field_of_a_wrong_type_costs_no_task(field: str, wrong: Any) -> None:
     task = from_json({**FULL_JSON, field: wrong}, "s1")

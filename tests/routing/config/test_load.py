@@ -722,6 +722,7 @@ def test_what_is_only_odd_is_warned_about(text: str, warning: str) -> None:
     "env, expected",
     [
         pytest.param({"ROUTECODEX_CLOCK_NTP": "0"}, Ntp(enabled=False), id="off"),
+        pytest.param({"ROUTECODEX_CLOCK_NTP": "disable"}, Ntp(enabled=False), id="off-in-a-word"),
         pytest.param({"ROUTECODEX_CLOCK_NTP": "1"}, Ntp(), id="on"),
         pytest.param(
             {"ROUTECODEX_CLOCK_NTP_SERVERS": "a.example, b.example"}, Ntp(servers=("a.example", "b.example")), id="servers"

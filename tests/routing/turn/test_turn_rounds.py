@@ -29,6 +29,7 @@ from routing.turn.actions import (
     Refusal,
     Refuse,
 )
+from routing.turn.opening import Opening
 from routing.turn.terminal import TERMINAL
 from routing.turn.turn import State, Turn
 from routing.values import Answer, Dialect, Endpoint, Headers, ProviderError, Usage
@@ -54,6 +55,9 @@ class Script:
     dialect: Dialect
     again: list[float | None] = field(default_factory=list)
     answers: int = 0
+
+    def opening(self) -> Opening:
+        return Opening("resp_ours", "m", 7)
 
     def head(self, status: int, headers: Headers) -> Head:
         return Head(status, tuple(headers.items()))

@@ -1,0 +1,182 @@
+"""A turn with the clock and without a network: what each round sends, what lies in the store, what is told."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from routing.clock.moment import Moments
+from routing.clock.plugin import ClockPlugin
+from routing.clock.reminders import Reservations
+from routing.clock.store import ClockStore
+from routing.clock.tasks import Task
+from routing.clock.watch import Watch
+from routing.config.values import Clock
+from routing.dialects.calls import for_target
+from routing.sessions.disk import Disk
+from routing.sessions.state import EMPTY
+from routing.sessions.store import SessionKey
+from routing.turn.company import Company
+from routing.turn.hidden import Hidden
+from routing.turn.lifecycle import Lifecycle, takers
+from routing.turn.plugins import Plugin, TurnInfo
+from routing.turn.said import Said
+from routing.values import Call, Caller, Dialect, JsonObject, Kind, ToolCall, Usage
+from tests.routing.turn.acting import tcall
+from tests.routing.turn.hidden_talk import TALKS
+
+TALK = {talk.dialect: talk for talk in TALKS}
+SESSION = "s1"
+FAILS = "fails"
+"""A round that is never answered."""
+LEAVES = "leaves"
+"""The client goes before the round's first content."""
+Reply = Said | str
+
+
+def said(text: str, *, dialect: Dialect = Dialect.MESSAGES, finish: str = "stop", own: Sequence[ToolCall] = ()) -> Said:
+    tools = tuple((call.id, call.name, json.loads(call.arguments)) for call in own)
+    native = tuple(TALK[dialect].answer(text, *tools))
+    return Said(text, tuple(own), tuple(own), finish, Usage(1, 1), f"id-{text}", native)  # type: ignore[arg-type]
+
+
+def calls_clock(action: str, **fields: Any) -> ToolCall:
+    return ToolCall("c1", "clock", json.dumps({"action": action, "items": [], "taskId": "", **fields}))
+
+
+class Past:
+    """What stays hidden from the client; nobody asks for it here."""
+
+    def add(self, key: SessionKey, entry: Hidden) -> None:
+        pass
+
+
+async def at_once(work: Callable[[], None]) -> None:
+    work()
+
+
+@dataclass
+class Played:
+    bodies: list[JsonObject] = field(default_factory=list)
+    suffixes: list[str] = field(default_factory=list)
+    status: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def sent(self) -> list[str]:
+        return [json.dumps(body, ensure_ascii=False) for body in self.bodies]
+
+
+@dataclass
+class House:
+    folder: Path
+    settings: Clock = field(default_factory=Clock)
+    disk: Disk | None = None
+    derived_too: bool = False
+    others: Sequence[Plugin] = ()
+    lines: list[str] = field(default_factory=list)
+    reservations: Reservations = field(default_factory=Reservations)
+    wall: float = field(default_factory=time.time)
+
+    def __post_init__(self) -> None:
+        numbers = itertools.count(1)
+        started = time.monotonic()
+        self.store = ClockStore(self.folder, self.disk)
+        self.moments = Moments(lambda: self.wall + time.monotonic() - started, time.monotonic, timezone="Etc/UTC")
+        self.watch = Watch(
+            self.store, self.moments, self.reservations, lambda: f"new-{next(numbers)}", lambda: {"status": "disabled"}
+        )
+        self.plugin = ClockPlugin(self.watch, self.settings, self._tell, self.lines.append, derived_too=self.derived_too)
+        self.told: dict[str, list[str]] = {}
+
+    def _tell(self, turn: TurnInfo, line: str) -> None:
+        self.told.setdefault(turn.id, []).append(line)
+
+    def task(self, text: str, in_s: float, *, session: str = SESSION, **more: Any) -> Task:
+        """One that is there already."""
+        now = self.moments.now_ms()
+        task = Task(f"id-{text}", session, now + round(in_s * 1000), now, now, text, **more)
+        self.store.update(session, lambda tasks: [*tasks, task])
+        return task
+
+    @property
+    def delivered(self) -> dict[str, int]:
+        return {task.task: task.delivery_count for task in self.store.load(SESSION) if task.delivered_at_ms is not None}
+
+    def play(self, *replies: Reply, **how: Any) -> Played:
+        async def bounded() -> Played:
+            async with asyncio.timeout(10):
+                return await self.played(*replies, **how)
+
+        return asyncio.run(bounded())
+
+    async def played(
+        self,
+        *replies: Reply,
+        call: Call | None = None,
+        id: str = "turn-1",
+        session: str | None = SESSION,
+        derived: bool = False,
+        kind: Kind = Kind.MAIN,
+        begun: Callable[[], Awaitable[None]] | None = None,
+        able: bool = True,
+    ) -> Played:
+        """`begun` is awaited when the first round's first content has gone to the client."""
+        call = call or tcall()
+        key = SessionKey("session", session or "chain")
+        turn = TurnInfo(
+            id, call, Caller("test", kind, session, derived=derived), key, EMPTY, time.time, time.monotonic, prompt="p"
+        )
+        played = Played()
+        company = Company(Lifecycle(turn, takers([*self.others, self.plugin], turn)), call, Past(), key, at_once)
+        try:
+            await self._rounds(company, list(replies), played, begun, able=able)
+        except Exception as error:
+            await company.leave(aborted=False, error=type(error).__name__)
+            raise
+        finally:
+            played.status = turn.status
+            played.notes = turn.notes
+        await company.leave(aborted=turn.aborted, error="it failed" if played.status == "error" else "")
+        return played
+
+    async def _rounds(
+        self,
+        company: Company,
+        replies: list[Reply],
+        played: Played,
+        begun: Callable[[], Awaitable[None]] | None,
+        *,
+        able: bool,
+    ) -> None:
+        life = company.life
+        call = company.offer(await company.begin(), able=able)
+        while True:
+            played.bodies.append(json.loads(for_target(call, "", foreign=False)))
+            reply = replies.pop(0)
+            if reply == LEAVES:
+                life.abort()
+                return
+            if isinstance(reply, str):
+                if life.turn.rounds:
+                    break
+                life.fail(RuntimeError("no answer"))
+                return
+            if life.turn.stream:
+                company.begun()
+                if begun is not None and not life.turn.rounds:
+                    await begun()
+            following = await company.next(reply, able=able)
+            if following is None:
+                if life.turn.aborted:
+                    return
+                break
+            played.suffixes.append(following.suffix)
+            call = following.call
+        await company.settle(said("all"))

@@ -1,0 +1,176 @@
+"""A slow reader: the provider is read at its pace, in every round, and the proxy holds next to nothing meanwhile."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from routing.values import Dialect
+from tests.conftest import LONG
+from tests.rig.behaviour import Behaviour
+from tests.rig.provider import FakeProvider, Received
+from tests.rig.proxy import SCRIPT, Mitmdump
+from tests.rig.wire import Reply, events
+from tests.system.speaker import Speaker, said_by_user
+from tests.system.tool import CONFIG, HOSTS
+
+pytestmark = pytest.mark.system
+
+ROUND_BYTES = 25 << 20
+SLOW_BYTES_PER_S = 100_000
+SLOW_S = 12.0 if LONG else 4.0
+GROWTH_BYTES = 8 << 20
+AHEAD_BYTES = ROUND_BYTES * 3 // 5
+"""How much further than its client a provider may be: what four sockets' buffers hold in the system."""
+DIALECTS = list(Dialect) if LONG else [Dialect.MESSAGES, Dialect.RESPONSES]
+
+
+class SlowReader:
+    """A client that takes what comes when it wants to, with a small window."""
+
+    def __init__(self, proxy: Mitmdump, speaker: Speaker) -> None:
+        host = HOSTS[speaker.dialect].removeprefix("https://")
+        plain = socket.socket()
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 32 << 10)
+        plain.settimeout(60)
+        plain.connect(("127.0.0.1", proxy.port))
+        plain.sendall(f"CONNECT {host}:443 HTTP/1.1\r\nHost: {host}:443\r\n\r\n".encode())
+        assert b" 200 " in plain.recv(4096)
+        self.socket = proxy.tls("http/1.1").wrap_socket(plain, server_hostname=host)
+        body = speaker.body
+        lines = [("Host", host), *speaker.sent_headers, ("Content-Length", str(len(body)))]
+        head = f"POST {speaker.path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines) + "\r\n"
+        self.socket.sendall(head.encode() + body)
+        self.taken = 0
+        self.words = 0
+        self.tail = b""
+
+    def take(self, most: int) -> bool:
+        """Whether there may be more."""
+        data = self.socket.recv(most)
+        self.taken += len(data)
+        # a word that was cut by the border of a chunk is not counted
+        self.words += data.count(WORD.encode())
+        self.tail = (self.tail + data)[-5000:]
+        return bool(data) and not self.tail.endswith(b"\r\n0\r\n\r\n")
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+WORD = "lorem "
+
+
+def long_answer(received: Received, size: int) -> tuple[tuple[bytes, ...], int]:
+    """The events of an answer in small words that is so many bytes long, and how many words it has."""
+    assert received.asked is not None
+    reply = Reply((WORD, WORD))
+    made = events(reply, received.asked)
+    first = next(place for place, event in enumerate(made) if WORD.encode() in event)
+    delta = made[first]
+    words = size // len(delta)
+    ending = [re.sub(rb"(?:lorem ){2}", b"lorem " * 0, event) for event in made[first + 2 :]]
+    if received.asked.dialect is Dialect.GEMINI:
+        ending = [made[first + 1]]
+        words += 1
+    head = made[:first]
+    return (*head, *([delta] * words), *ending), words
+
+
+@pytest.fixture
+def house(provider: FakeProvider, tmp_path: Path) -> Iterator[Mitmdump]:
+    """A new one for each test: memory that one test has used would hide what the next one needs."""
+    with Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, folder=tmp_path, options=["flow_detail=0"]) as started:
+        yield started
+
+
+class Highest(threading.Thread):
+    """The highest resident memory of the proxy while it runs."""
+
+    def __init__(self, proxy: Mitmdump) -> None:
+        super().__init__(daemon=True)
+        self.proxy, self.bytes, self.over = proxy, proxy.rss_bytes, threading.Event()
+
+    def run(self) -> None:
+        while not self.over.wait(0.02):
+            self.bytes = max(self.bytes, self.proxy.rss_bytes)
+
+    def __enter__(self) -> Highest:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.join(5)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_long_answer_of_two_rounds_read_slowly(house: Mitmdump, provider: FakeProvider, dialect: Dialect) -> None:
+    provider.forget()
+    warm = Speaker(provider, house, dialect)
+    for _ in range(3):
+        warm.told(warm.ask('<**!six.m**> <**stopMessage:"go on",1**> hello'))
+    provider.forget()
+    words: list[int] = []
+
+    def rule(received: Received) -> Behaviour:
+        made, count = long_answer(received, ROUND_BYTES)
+        words.append(count)
+        return Behaviour(events=made)
+
+    provider.script(rule)
+    speaker = Speaker(provider, house, dialect)
+    speaker.items = said_by_user(dialect, '<**!six.m**> <**stopMessage:"go on",1**> tell me everything')
+    time.sleep(0.3)
+    before = house.rss_bytes
+    reader = SlowReader(house, speaker)
+    try:
+        with Highest(house) as highest:
+            began = time.monotonic()
+            while time.monotonic() - began < SLOW_S:
+                reader.take(4096)
+                time.sleep(max(0.0, reader.taken / SLOW_BYTES_PER_S - (time.monotonic() - began)))
+            slow = highest.bytes - before
+            (received,) = provider.calls
+            ahead = received.bytes_sent - reader.taken
+            while reader.take(1 << 16):
+                pass
+    finally:
+        reader.close()
+    grown = highest.bytes - before
+    print(
+        f"{dialect}: {reader.taken / 1e6:.0f} MB, {sum(words)} words; slow: +{slow / 1e6:.1f} MB, provider {ahead / 1e6:.2f} MB"
+        f" ahead; whole: +{grown / 1e6:.1f} MB in {time.monotonic() - began:.0f} s"
+    )
+    assert len(provider.calls) == 2
+    assert reader.taken > 2 * ROUND_BYTES * 0.95
+    assert sum(words) * 0.99 < reader.words <= sum(words) * 2
+    assert ahead < AHEAD_BYTES, "the provider ran ahead of its client"
+    assert slow < GROWTH_BYTES
+    assert grown < GROWTH_BYTES
+
+
+def test_the_slow_reader_gets_everything(house: Mitmdump, provider: FakeProvider) -> None:
+    """Read in small bites, byte for byte what a quick reader gets."""
+    provider.forget()
+    for dialect in Dialect:
+        provider.script(lambda received: Behaviour(events=long_answer(received, 300_000)[0]))
+        speaker = Speaker(provider, house, dialect)
+        speaker.items = said_by_user(dialect, '<**!six.m**> <**stopMessage:"go on",1**> tell me')
+        reader, whole = SlowReader(house, speaker), b""
+        while True:
+            data = reader.socket.recv(3000)
+            whole += data
+            if whole.endswith(b"\r\n0\r\n\r\n") or not data:
+                break
+            time.sleep(0.001)
+        reader.close()
+        assert json.dumps(WORD)[1:-1].encode() in whole
+        assert whole.count(b"lorem ") > 2 * 300_000 / 400
