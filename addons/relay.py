@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import asyncio
 import collections
-import contextlib
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -42,6 +41,7 @@ from mitmproxy.proxy.layers.http import (
 )
 from mitmproxy.proxy.layers.http._events import RequestProtocolError, ResponseProtocolError
 from mitmproxy.proxy.server import ConnectionHandler
+from open_answer import OpenAnswer, drain_client
 from resets import was_reset
 
 if TYPE_CHECKING:
@@ -69,25 +69,6 @@ Wire = Callable[[http.Request], http.Request]
 CONNECTIONS_PER_HOST = 1000
 SHOWN_BYTES = 256 * 1024
 """How much of a streamed answer mitmweb shows; the client gets all of it."""
-
-
-@dataclass(eq=False, slots=True, weakref_slot=True)
-class OpenAnswer:
-    """The client's side of a turn: what waits to be written to it."""
-
-    upstream: FirstRound
-    """Hears what becomes of the first round, and that the client has left."""
-    outbox: list[bytes] = field(default_factory=list)
-    response: http.Response | None = None
-    """The head that leaves with the first bytes; the first round's own where it is None."""
-    head_now: bool = False
-    """Send the head although there are no bytes yet."""
-    abandoned: bool = False
-    """Drop the first round's upstream; whatever it still says is ignored."""
-    finished: bool = False
-    aborted: bool = False
-    """Cut the client off: the answer has begun and cannot be completed."""
-    shown: bytearray = field(default_factory=bytearray)
 
 
 @dataclass
@@ -402,13 +383,6 @@ def waits_for_connection(stream: TurnStream) -> bool:
 def shared(request_limit: int) -> Relay:
     """One for the process: connections and turns outlive a reload of the script that began them."""
     return Relay(request_limit)
-
-
-async def drain_client(handler: ConnectionHandler) -> None:
-    transport = handler.transports.get(handler.client)
-    if transport is not None and transport.writer is not None:
-        with contextlib.suppress(OSError):
-            await transport.writer.drain()
 
 
 def _place(flow: http.HTTPFlow) -> tuple[str, str, int]:

@@ -71,7 +71,7 @@ class Sntp:
         self._logged: dict[str, str] = {}
         self._sent_away: set[str] = set()
         """Servers that do not want to be asked; they are not, until the configuration changes."""
-        self._asking: dict[str, threading.Thread] = {}
+        self._asked: dict[str, Future[Verdict]] = {}
         self._task: asyncio.Task[None] | None = None
 
     def use(self, settings: Ntp | None, file: StateFile) -> None:
@@ -167,14 +167,13 @@ class Sntp:
     async def _ask(self, server: str, timeout_s: float) -> Verdict:
         if server in self._sent_away:
             return Refusal.SENT_AWAY
-        earlier = self._asking.get(server)
-        if earlier is not None and earlier.is_alive():  # its name is still being looked up
+        earlier = self._asked.get(server)
+        if earlier is not None and not earlier.done():  # its name is still being looked up
             return Refusal.UNKNOWN_NAME
         answer: Future[Verdict] = Future()
         answer.set_running_or_notify_cancel()
-        thread = threading.Thread(target=self._answer, args=(answer, server, timeout_s), name=f"ntp {server}", daemon=True)
-        self._asking[server] = thread
-        thread.start()
+        threading.Thread(target=self._answer, args=(answer, server, timeout_s), name=f"ntp {server}", daemon=True).start()
+        self._asked[server] = answer
         try:
             return await asyncio.wait_for(asyncio.wrap_future(answer), _LOOKUP_S + 2 * timeout_s)
         except TimeoutError:

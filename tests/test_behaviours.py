@@ -30,13 +30,10 @@ BEHAVIOURS = {
 }
 IDS = [f"{family}{number}" for family, numbers in BEHAVIOURS.items() for number in numbers.split()]
 
-_STOP = "stopMessage's rounds are not joined to the turn yet"
-_CLOCK = "the clock is not built yet"
+_CLOCK = "the clock is being built"
 _CLI = "the control socket and the command line are not built yet"
 WAITING: dict[str, str] = {
-    **dict.fromkeys(("M07", "M10", "M15", "M33"), _STOP),
-    "M32": f"{_STOP}, and {_CLOCK}",
-    **{f"C{number}": _CLOCK for number in BEHAVIOURS["C"].split() if number != "11"},
+    **dict.fromkeys(("C15", "C29"), _CLOCK),
     **{f"D{number}": _CLI for number in BEHAVIOURS["D"].split()},
 }
 MAY_WAIT = frozenset("MCFLD")

@@ -53,8 +53,8 @@ class _Lot:
 class _Turn:
     session: str | None
     lots: list[_Lot] = field(default_factory=list)
-    offers: bool = False
-    """The model has the tool, as far as the call decides that."""
+    reminds: bool = False
+    """The model has the tool, as far as the call decides that, and its answer is not one to be gone on with as it stands."""
     answered_at: float | None = None
     """When the first answer was complete."""
 
@@ -92,9 +92,9 @@ class ClockPlugin(Plugin):
         if request.round:
             return
         call, mine = request.call, self._turns[turn.id]
-        mine.offers = bool(offer(call, self.tools, kind=turn.kind).names)
         if not takes_texts(call):
             return
+        mine.reminds = mine.session is not None and bool(offer(call, self.tools, kind=turn.kind).names)
         texts: list[str] = []
         if (found := self._reserve(turn, mine)) is not None:
             texts.append(reminder_text(found.tasks))
@@ -119,7 +119,7 @@ class ClockPlugin(Plugin):
             hold_non_streaming=settings.hold_non_streaming,
             waits_for_client=waits_for_client(after.said.native),
         )
-        if mine.session is None or not mine.offers or not is_held or await after.earlier_plugins():
+        if mine.session is None or not mine.reminds or not is_held or await after.earlier_plugins():
             return
         left_s = min(settings.hold_max_ms / 1000, mine.answered_at + HOLD_TOTAL_S - began)
         if await self._wait(turn, mine.session, began + left_s) and (found := self._reserve(turn, mine)) is not None:
@@ -164,7 +164,7 @@ class ClockPlugin(Plugin):
 
     def _reserve(self, turn: TurnInfo, mine: _Turn) -> Reservation | None:
         """What the round that comes next brings."""
-        if mine.session is None or not mine.offers:
+        if mine.session is None or not mine.reminds:
             return None
         try:
             found = self._watch.reserve(mine.session, turn.id, self._settings)

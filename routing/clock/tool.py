@@ -203,8 +203,6 @@ def _again(task: Task, wish: Wish, desk: ToolDesk) -> Task:
     if not is_repeated:
         fresh = _new(wish, task.session_id, desk)
         return replace(fresh, task_id=task.task_id, created_at_ms=task.created_at_ms)
-    if task.delivered_at_ms is not None:
-        return task
     return replace(task, not_before_request_id=_guard(task, desk))
 
 

@@ -28,7 +28,6 @@ from routing.tags.typed_tags import is_bare
 from routing.turn.said import Said
 from routing.values import Call, Dialect, JsonObject, Message, Text, ToolCall, ToolResult
 
-
 _PIECE = 1 << 16
 
 

@@ -48,8 +48,9 @@ def test_the_plain_command_line(provider: FakeProvider, tmp_path: Path) -> None:
         offered = asyncio.run(_handshake(proxy))
         assert offered == "http/1.1", "HTTP/2 is not offered unless it is asked for"
         assert provider.connections == [], "a provider was connected to before its call was read"
-        assert "claude-x was asked: hello" in said(ask(proxy, "hello"))
+        assert "claude-x was asked: " in said(ask(proxy, "hello"))
         (received,) = provider.calls
+        assert b"hello" in received.body
         assert (received.host, received.sni, received.key) == ("api.anthropic.com", "api.anthropic.com", "sk-client")
         said(ask(proxy, "<**echo**> hello"))
         said(ask(proxy, "<**status**>"))

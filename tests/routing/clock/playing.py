@@ -80,6 +80,9 @@ class House:
     disk: Disk | None = None
     derived_too: bool = False
     others: Sequence[Plugin] = ()
+    """Before the clock…"""
+    later: Sequence[Plugin] = ()
+    """… and behind it."""
     lines: list[str] = field(default_factory=list)
     reservations: Reservations = field(default_factory=Reservations)
     wall: float = field(default_factory=time.time)
@@ -94,6 +97,7 @@ class House:
         )
         self.plugin = ClockPlugin(self.watch, self.settings, self._tell, self.lines.append, derived_too=self.derived_too)
         self.told: dict[str, list[str]] = {}
+        self.lives: list[Lifecycle] = []
 
     def _tell(self, turn: TurnInfo, line: str) -> None:
         self.told.setdefault(turn.id, []).append(line)
@@ -134,7 +138,8 @@ class House:
             id, call, Caller("test", kind, session, derived=derived), key, EMPTY, time.time, time.monotonic, prompt="p"
         )
         played = Played()
-        company = Company(Lifecycle(turn, takers([*self.others, self.plugin], turn)), call, Past(), key, at_once)
+        self.lives.append(Lifecycle(turn, takers([*self.others, self.plugin, *self.later], turn)))
+        company = Company(self.lives[-1], call, Past(), key, at_once)
         try:
             await self._rounds(company, list(replies), played, begun, able=able)
         except Exception as error:

@@ -133,7 +133,7 @@ class Clock(RuleBasedStateMachine):
         before = next((task for task in self.of(session) if (task.text, task.due) == (text, due)), None)
         is_same = before is not None and (before.prompt, before.tool) == (prompt, tool) and prompt != ""
         if before is not None and is_same:
-            wish = replace(before, guard=before.guard if before.delivered else guard)
+            wish = replace(before, guard=guard)
         if self.disk.full and (before is None or replace(wish, id=before.id) != before):
             assert found["ok"] is False
             return

@@ -344,6 +344,15 @@ def test_damage_costs_what_cannot_be_read(store: ClockStore, folder: Path, spoil
     assert len(again.update("s1", lambda tasks: [*tasks, task(9)])) == len(kept) + 1
 
 
+def test_an_empty_file_is_not_the_same_as_none(store: ClockStore, folder: Path) -> None:
+    """A machine that lost its power may leave one."""
+    folder.mkdir(parents=True)
+    assert store.load("s1") == ()
+    (folder / "s1.json").touch()
+    assert store.load("s1") == ()
+    assert len(store.warnings) == 1
+
+
 def test_the_text_of_a_task_is_never_taken_for_a_task(store: ClockStore, folder: Path) -> None:
     forged = json.dumps(to_json(task(7, task="forged")))
     put(store, task(1, task=forged), task(2, arguments={"a": to_json(task(8))}))

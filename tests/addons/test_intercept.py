@@ -1,0 +1,131 @@
+"""Which connections are ours, which paths are refused at once, and who may come at all: the questions themselves, as tables."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import intercept
+import pytest
+from mitmproxy import http
+from mitmproxy.connection import Client
+from mitmproxy.proxy.mode_specs import ProxyMode
+from mitmproxy.test import tflow
+
+HOSTS = intercept.Hosts(["api.anthropic.com", "*.example.com", "127.0.0.1", "::1"])
+
+
+def peer(address: Any, mode: str = "regular") -> Client:
+    return Client(peername=address, sockname=("127.0.0.1", 8080), timestamp_start=0, proxy_mode=ProxyMode.parse(mode))
+
+
+@pytest.mark.parametrize(
+    "host, ours",
+    [
+        ("api.anthropic.com", True),
+        ("API.ANTHROPIC.COM", True),
+        ("api.anthropic.com.", True),
+        ("a.example.com", True),
+        ("a.b.example.com", True),
+        ("example.com", False),
+        ("aexample.com", False),
+        ("anthropic.com", False),
+        ("api.anthropic.com.evil.org", False),
+        ("api.anthropic.com\x00.evil.org", False),
+        ("*.example.com", True),
+        ("127.0.0.1", True),
+        ("::1", True),
+        ("", False),
+        (None, False),
+        (443, False),
+        (b"api.anthropic.com", False),
+    ],
+)
+def test_hosts(host: object, ours: bool) -> None:
+    assert (host in HOSTS) is ours
+
+
+@pytest.mark.parametrize(
+    "address, loopback",
+    [
+        (("127.0.0.1", 5), True),
+        (("127.0.0.2", 5), True),
+        (("127.255.255.254", 5), True),
+        (("::1", 5, 0, 0), True),
+        (("::1%lo", 5, 0, 0), True),
+        (("::ffff:127.0.0.1", 5, 0, 0), True),
+        (("::ffff:10.0.0.1", 5, 0, 0), False),
+        (("10.0.0.1", 5), False),
+        (("192.168.1.2", 5), False),
+        (("169.254.1.1", 5), False),
+        (("0.0.0.0", 5), False),
+        (("::", 5, 0, 0), False),
+        (("fe80::1%eth0", 5, 0, 0), False),
+        (("8.8.8.8", 5), False),
+        (("localhost", 5), False),
+        (("", 5), False),
+        ((), False),
+        (None, False),
+    ],
+)
+def test_s8_who_is_on_this_machine(address: Any, loopback: bool) -> None:
+    assert intercept.is_loopback(peer(address)) is loopback
+
+
+@pytest.mark.parametrize(
+    "sni, address, mode, opened",
+    [
+        ("api.anthropic.com", ("api.anthropic.com", 443), "regular", True),
+        ("api.anthropic.com", ("203.0.113.1", 443), "regular", True),
+        (None, ("api.anthropic.com", 443), "regular", True),
+        ("other.org", ("api.anthropic.com", 443), "regular", True),
+        ("other.org", ("other.org", 443), "regular", False),
+        (None, ("203.0.113.1", 443), "regular", False),
+        (None, None, "regular", False),
+        ("other.org", ("other.org", 443), "reverse:https://other.org", True),
+    ],
+)
+def test_what_is_opened(sni: str | None, address: tuple[str, int] | None, mode: str, opened: bool) -> None:
+    context = SimpleNamespace(client=peer(("127.0.0.1", 1), mode), server=SimpleNamespace(address=address))
+    hello = SimpleNamespace(context=context, client_hello=SimpleNamespace(sni=sni))
+    assert intercept.opens(hello, HOSTS) is opened  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "method, host, header, mode, ours",
+    [
+        ("POST", "api.anthropic.com", "api.anthropic.com", "regular", True),
+        ("GET", "api.anthropic.com", "other.org", "regular", True),
+        ("POST", "203.0.113.1", "api.anthropic.com", "regular", True),
+        ("POST", "other.org", "other.org", "regular", False),
+        ("CONNECT", "api.anthropic.com", "api.anthropic.com", "regular", False),
+        ("POST", "other.org", "other.org", "reverse:https://other.org", True),
+    ],
+)
+def test_which_flows_are_ours(method: str, host: str, header: str, mode: str, ours: bool) -> None:
+    flow = tflow.tflow()
+    flow.client_conn = peer(("127.0.0.1", 1), mode)
+    flow.request = http.Request.make(
+        method,
+        f"https://{host}/v1/messages",
+    )
+    flow.request.headers["host"] = header
+    assert intercept.is_ours(flow, HOSTS) is ours
+
+
+@pytest.mark.parametrize(
+    "method, path, upgrade, refused",
+    [
+        ("GET", "/v1/responses", "websocket", True),
+        ("GET", "/v1/responses", "WebSocket", True),
+        ("GET", "/backend-api/codex/responses?a=/x", "websocket", True),
+        ("GET", "/v1/responses", "", False),
+        ("GET", "/v1/responses", "h2c", False),
+        ("POST", "/v1/responses", "websocket", False),
+        ("GET", "/v1/realtime?to=/responses", "websocket", False),
+        ("GET", "/v1/responses/resp_1", "websocket", False),
+    ],
+)
+def test_which_websockets_are_refused(method: str, path: str, upgrade: str, refused: bool) -> None:
+    request = http.Request.make(method, f"https://api.openai.com{path}", headers={"upgrade": upgrade} if upgrade else {})
+    assert intercept.refuses_websocket(request) is refused
