@@ -176,7 +176,8 @@ class RouteCodex:
                 return
             if company is not None:
                 call = company.offer(sent, able=True)
-                outcome = await converse(company, call, lambda call: desk.echo(replace(reading, call=call)))
+                said = await converse(company, call, lambda call: desk.echo(replace(reading, call=call)))
+                outcome = replace(said, comment=outcome.comment)
                 await company.leave(aborted=False)
         except Exception as error:
             if company is not None:

@@ -85,7 +85,8 @@ class HiddenStore:
             kept, size = _newest([*self._current(key, name), entry])
             head = dumps({"version": 1, "id": key.id})[:-1]
             self._forget(key)
-            self._folder.write(name, head + b',"entries":[' + b",".join(raw for _, raw in kept) + b"]}")
+            written = [piece for _, raw in kept for piece in (b",", raw)][1:]
+            self._folder.write(name, b"".join((head, b',"entries":[', *written, b"]}")))
             self._note(key, name, self._folder.stamp(name), [entry for entry, _ in kept], size)
 
     def sweep(self, now: float, retention_days: float) -> int:
@@ -208,7 +209,7 @@ def _to_json(entry: Hidden) -> bytes:
         "ids": entry.ids,
         "sum": _sum(said),
     }
-    return dumps(head)[:-1] + b"," + said[1:]
+    return b"".join((dumps(head)[:-1], b",", memoryview(said)[1:]))
 
 
 def _from_json(value: object) -> Hidden | None:

@@ -195,6 +195,25 @@ def test_s08_a_chain_is_one_conversation(build: Build) -> None:
     assert house.files == [], "chains live in memory"
 
 
+def test_s08_an_answer_that_began_before_its_provider_is_in_the_chain_all_the_same(build: Build) -> None:
+    """The client knows it by an id of ours, the provider by its own."""
+    house = build("default: [openai.gpt-4]", top="sessions: {derive: off}")
+    tool = Tool(house, Dialect.RESPONSES, session=None)
+    first = tool.say("<**!openai.gpt-5.2**> hi")
+    assert first.reading is not None
+    opening = first.plan.opening()
+    assert (opening.model, opening.created) == ("client-model", int(house.clock.epoch))
+    first.answered("resp_1")
+    resumed = Tool(house, Dialect.RESPONSES, session=None, more={"previous_response_id": opening.id}).say("and then?")
+    assert resumed.reading is not None
+    assert resumed.reading.key == first.reading.key
+    assert resumed.plan.target == first.plan.target
+    assert resumed.body["previous_response_id"] == "resp_1"
+    first.answered("resp_2")
+    again = Tool(house, Dialect.RESPONSES, session=None, more={"previous_response_id": opening.id}).say("and then?")
+    assert again.body["previous_response_id"] == "resp_1", "a later round's answer is not what the id stands for"
+
+
 def test_s08_explicit_tags_go_to_the_session_if_the_client_names_one(build: Build) -> None:
     house = build("default: [openai.gpt-4]")
     tool = Tool(house, Dialect.RESPONSES)

@@ -4,7 +4,7 @@ One JSON command a line on stdin, one JSON result a line on stdout:
 
     {"talk": "1", "sdk": "anthropic", "way": "stream", "say": "hello"}      a user message; the SDK's objects stay in the history
     {"talk": "1", "sdk": "anthropic", "way": "stream", "give": "done"}      the result of every tool that was called
-    → {"text": …, "calls": [{"name": …, "arguments": …}], "stop": …, "usage": [input, output]}
+    → {"text": …, "calls": [{"name": …, "arguments": …}], "stop": …, "usage": [input, output], "kinds": what it is made of}
     → {"error": {"type": "BadRequestError", "status": 400, "message": …}, "text": what had come before it}
 
 Ways: `json`; `stream` (the events as they come); `helper` (the SDK's own accumulation of a stream).
@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from itertools import groupby
 from typing import Any
 
 import anthropic
@@ -33,6 +34,12 @@ class Broken(Exception):
     def __init__(self, cause: Exception, text: str) -> None:
         super().__init__(str(cause))
         self.cause, self.text = cause, text
+
+
+def agree(told: str, whole: str) -> None:
+    """What a helper tells event by event is what it puts together."""
+    if told != whole:
+        raise AssertionError(f"the helper's events say {told!r}, its answer says {whole!r}")
 
 
 class Talk:
@@ -77,7 +84,9 @@ class Anthropic(Talk):
                 message = self.client.messages.create(**asked)
             case "helper":
                 with self.client.messages.stream(**asked) as stream:
+                    deltas = "".join(stream.text_stream)
                     message = stream.get_final_message()
+                agree(deltas, "".join(block.text for block in message.content if block.type == "text"))
             case _:
                 return self._events(self.client.messages.create(**asked, stream=True))
         self.calls = [block for block in message.content if block.type == "tool_use"]
@@ -87,19 +96,24 @@ class Anthropic(Talk):
             "calls": [{"name": call.name, "arguments": call.input} for call in self.calls],
             "stop": message.stop_reason,
             "usage": [message.usage.input_tokens, message.usage.output_tokens],
+            "kinds": [block.type for block in message.content],
         }
 
     def _events(self, events: Any) -> Result:
-        text, kinds = "", []
+        text, kinds, usage = "", [], [0, 0]
         try:
             for event in events:
                 kinds.append(event.type)
                 if event.type == "content_block_delta" and event.delta.type == "text_delta":
                     text += event.delta.text
+                elif event.type in ("message_start", "message_delta"):
+                    told = event.message.usage if event.type == "message_start" else event.usage
+                    usage = [told.input_tokens or usage[0], told.output_tokens]
         except anthropic.APIError as error:
             raise Broken(error, text) from error
         self.history.append({"role": "assistant", "content": text})
-        return {"text": text, "stop": kinds[-1], "starts": kinds.count("message_start"), "ends": kinds.count("message_stop")}
+        starts, ends = kinds.count("message_start"), kinds.count("message_stop")
+        return {"text": text, "stop": kinds[-1], "starts": starts, "ends": ends, "usage": usage}
 
 
 class Chat(Talk):
@@ -117,7 +131,9 @@ class Chat(Talk):
                 answer = self.client.chat.completions.create(**asked)
             case "helper":
                 with self.client.chat.completions.stream(**asked, **counted) as stream:
+                    deltas = "".join(event.delta for event in stream if event.type == "content.delta")
                     answer = stream.get_final_completion()
+                agree(deltas, answer.choices[0].message.content or "")
             case _:
                 return self._chunks(self.client.chat.completions.create(**asked, **counted, stream=True))
         choice = answer.choices[0]
@@ -128,19 +144,21 @@ class Chat(Talk):
             "calls": [{"name": call.function.name, "arguments": json.loads(call.function.arguments)} for call in self.calls],
             "stop": choice.finish_reason,
             "usage": [answer.usage.prompt_tokens, answer.usage.completion_tokens] if answer.usage else None,
+            "kinds": ["message"] * len(answer.choices),
         }
 
     def _chunks(self, chunks: Any) -> Result:
-        text, ends = "", []
+        text, ends, usage = "", [], None
         try:
             for chunk in chunks:
+                usage = [chunk.usage.prompt_tokens, chunk.usage.completion_tokens] if chunk.usage else usage
                 for choice in chunk.choices:
                     text += choice.delta.content or ""
                     ends += [choice.finish_reason] if choice.finish_reason else []
         except openai.APIError as error:
             raise Broken(error, text) from error
         self.history.append({"role": "assistant", "content": text})
-        return {"text": text, "stop": ends[-1], "starts": 1, "ends": len(ends)}
+        return {"text": text, "stop": ends[-1], "starts": 1, "ends": len(ends), "usage": usage}
 
 
 class Responses(Talk):
@@ -157,7 +175,9 @@ class Responses(Talk):
                 answer = self.client.responses.create(**asked)
             case "helper":
                 with self.client.responses.stream(**asked) as stream:
+                    deltas = "".join(event.delta for event in stream if event.type == "response.output_text.delta")
                     answer = stream.get_final_response()
+                agree(deltas, answer.output_text)
             case _:
                 return self._events(self.client.responses.create(**asked, stream=True))
         self.calls = [item for item in answer.output if item.type == "function_call"]
@@ -167,15 +187,18 @@ class Responses(Talk):
             "calls": [{"name": call.name, "arguments": json.loads(call.arguments)} for call in self.calls],
             "stop": answer.status,
             "usage": [answer.usage.input_tokens, answer.usage.output_tokens] if answer.usage else None,
+            "kinds": [item.type for item in answer.output],
         }
 
     def _events(self, events: Any) -> Result:
-        text, kinds = "", []
+        text, kinds, usage = "", [], None
         try:
             for event in events:
                 kinds.append(event.type)
                 if event.type == "response.output_text.delta":
                     text += event.delta
+                elif event.type == "response.completed":
+                    usage = [event.response.usage.input_tokens, event.response.usage.output_tokens]
         except openai.APIError as error:
             raise Broken(error, text) from error
         self.history.append({"role": "assistant", "content": text})
@@ -184,6 +207,7 @@ class Responses(Talk):
             "stop": kinds[-1],
             "starts": kinds.count("response.created"),
             "ends": kinds.count("response.completed"),
+            **({"usage": usage} if usage else {}),
         }
 
 
@@ -221,13 +245,15 @@ class Google(Talk):
         self.history.append(types.Content(role="model", parts=parts))
         ends = [candidate.finish_reason.value for candidate in candidates if candidate.finish_reason]
         usage = chunks[-1].usage_metadata
+        kinds = ["thought" if part.thought else "text" if part.text is not None else "call" for part in parts]
         return {
-            "text": "".join(part.text or "" for part in parts),
+            "text": "".join(part.text or "" for part in parts if not part.thought),
             "calls": [{"name": call.name, "arguments": call.args} for call in self.calls],
             "stop": ends[-1] if ends else None,
             "starts": 1,
             "ends": len(ends),
             "usage": [usage.prompt_token_count, usage.candidates_token_count] if usage else None,
+            "kinds": [kind for kind, _ in groupby(kinds)],
         }
 
 

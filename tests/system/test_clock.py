@@ -406,6 +406,30 @@ def test_20_parallel_calls_deliver_it_once(speak: Speak) -> None:
     assert delivered(speaker) == [1]
 
 
+def test_20_two_processes_with_one_folder_deliver_it_once(tmp_path: Path, provider: FakeProvider) -> None:
+    provider.forget()
+    shared = {"ROUTECODEX_SESSION_DIR": str(tmp_path / "shared")}
+    houses = [
+        Mitmdump(script=SCRIPT, config=config(), upstream=provider, folder=tmp_path / name, env=shared) for name in ("a", "b")
+    ]
+    with houses[0], houses[1]:
+        one, two = (Speaker(provider, proxy, session="together") for proxy in houses)
+        for number in range(5):
+            provider.forget()
+            slow = Behaviour(reply=Reply("busy"), wait_s=0.3)
+            model(provider, sets(30, f"task {number}"), Reply("set"), slow, slow, slow, slow)
+            one.ask("remind me")
+
+            async def together() -> None:
+                await asyncio.gather(*(speaker.send() for speaker in (one, two, one, two)))
+
+            two.items = one.items
+            one.items += said_by_user(Dialect.MESSAGES, "go on")
+            asyncio.run(together())
+            assert sorted(reminded(received) for received in asked(one)[2:]) == [[], [], [], [f"task {number}"]]
+            assert delivered(one) == [1] * (number + 1)
+
+
 def test_c34_c35_after_a_restart(tmp_path: Path, provider: FakeProvider) -> None:
     text = config(retentionMs=6000)
     with Mitmdump(script=SCRIPT, config=text, upstream=provider, folder=tmp_path) as proxy:

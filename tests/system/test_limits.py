@@ -12,7 +12,7 @@ import pytest
 from routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.client import Answer, Http1, Leave, Route, call
-from tests.rig.provider import FakeProvider
+from tests.rig.provider import FakeProvider, Received
 from tests.rig.proxy import SCRIPT, Mitmdump
 from tests.rig.wire import Reply
 from tests.system.tool import CONFIG, CREDENTIALS, HOSTS, Tool, text_of, write
@@ -192,43 +192,63 @@ BEFORE_CONTENT = {
 }
 
 
-_STARTS_WITH_CONTENT = (Dialect.GEMINI,)
+def together(tool: Tool, behaviours: dict[tuple[Dialect, str], list[Behaviour]]) -> dict[tuple[Dialect, str], Answer]:
+    """One streamed call for each dialect and name, all at the same time; each has the behaviours of its attempts in order."""
+    waiting = {_mark(case): list(attempts) for case, attempts in behaviours.items()}
+
+    def rule(received: Received) -> Behaviour | None:
+        mine = next((attempts for mark, attempts in waiting.items() if mark in received.body), [])
+        return mine.pop(0) if mine else None
+
+    tool.provider.script(rule)
+
+    async def ask(case: tuple[Dialect, str]) -> Answer:
+        path, body = write(case[0], "m", [("user", f"<**six.m**> {_mark(case).decode()}")], True)
+        async with Http1(Route(HOSTS[case[0]], tool.proxy)) as client:
+            return await client.send("POST", path, body=body, headers=[CREDENTIALS[case[0]]])
+
+    async def all_of_them() -> list[Answer]:
+        return list(await asyncio.gather(*map(ask, behaviours)))
+
+    return dict(zip(behaviours, asyncio.run(all_of_them()), strict=True))
 
 
-@pytest.mark.parametrize(
-    "dialect, name",
-    [
-        (dialect, name)
+def _mark(case: tuple[Dialect, str]) -> bytes:
+    return f"call {case[0]} {case[1]} end".encode()
+
+
+def attempts_of(tool: Tool, case: tuple[Dialect, str]) -> list[Received]:
+    return [received for received in tool.received if _mark(case) in received.body]
+
+
+def test_a_provider_that_is_silent_before_its_content_is_replaced(quick: Tool) -> None:
+    cases = {
+        (dialect, name): [behaviour]
         for dialect in Dialect
-        for name in BEFORE_CONTENT
-        if not (name == "after the first event" and dialect in _STARTS_WITH_CONTENT)
-    ],
-)
-def test_a_provider_that_is_silent_before_its_content_is_replaced(quick: Tool, dialect: Dialect, name: str) -> None:
-    quick.dialect = dialect
-    quick.provider.enqueue(BEFORE_CONTENT[name])
-    answer = quick.ask("<**six.m**> hello", stream=True)
-    assert answer.status == 200
-    assert text_of(dialect, answer.body, True) == "m was asked: hello"
-    assert len(quick.received) == 2
-    assert 0.25 < answer.head_s < 1.5
-    quick.provider.wait_until(lambda: quick.received[0].left_early, 1)
+        for name, behaviour in BEFORE_CONTENT.items()
+        if (dialect, name) != (Dialect.GEMINI, "after the first event")  # which is content there
+    }
+    answers = together(quick, cases)
+    for case, answer in answers.items():
+        assert (answer.status, answer.ended) == (200, "complete"), case
+        assert text_of(case[0], answer.body, True) == f"m was asked: {_mark(case).decode()}", case
+        assert 0.25 < answer.head_s < 3, case
+        first, _ = attempts_of(quick, case)
+        quick.provider.wait_until(lambda first=first: first.left_early, 1)  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("dialect", list(Dialect))
-def test_a_provider_that_falls_silent_in_its_answer_is_given_up(quick: Tool, dialect: Dialect) -> None:
+def test_a_provider_that_falls_silent_in_its_answer_is_given_up(quick: Tool) -> None:
     """What has been said stays; an error says that it is not all."""
-    quick.dialect = dialect
     reply = Reply(("one ", "two ", "three"))
-    quick.provider.enqueue(Behaviour(reply=reply, stall_after=SAID_ONE[dialect], stall_s=20))
-    answer = quick.ask("<**six.m**> hello", stream=True)
-    assert (answer.status, answer.ended) == (200, "complete")
-    assert "fell silent" in answer.text
-    assert "one " in answer.text
-    assert "two" not in answer.text
-    assert 0.4 < answer.took_s < 2
-    assert len(quick.received) == 1
-    quick.provider.wait_until(lambda: quick.received[0].left_early, 1)
+    cases = {(dialect, ""): [Behaviour(reply=reply, stall_after=SAID_ONE[dialect], stall_s=20)] for dialect in Dialect}
+    for case, answer in together(quick, cases).items():
+        assert (answer.status, answer.ended) == (200, "complete"), case
+        assert "fell silent" in answer.text, case
+        assert "one " in answer.text, case
+        assert "two" not in answer.text, case
+        assert 0.4 < answer.took_s < 3, case
+        (only,) = attempts_of(quick, case)
+        quick.provider.wait_until(lambda only=only: only.left_early, 1)  # type: ignore[misc]
 
 
 def test_a_whole_answer_that_stops_in_the_middle_is_cut_off(quick: Tool) -> None:
@@ -288,34 +308,32 @@ def kept(provider: FakeProvider, keeping: Mitmdump) -> Tool:
     return Tool(provider, keeping)
 
 
-@pytest.mark.parametrize("failure", [None, Behaviour(status=529, error="busy", wait_s=0.5)], ids=["at once", "second attempt"])
-@pytest.mark.parametrize("dialect", list(Dialect))
-def test_a_client_that_waits_long_is_sent_signs_of_life(kept: Tool, dialect: Dialect, failure: Behaviour | None) -> None:
+def test_a_client_that_waits_long_is_sent_signs_of_life(kept: Tool) -> None:
     """The head and something that its dialect ignores; then one good answer, though the first attempt fails under it."""
-    kept.dialect = dialect
-    kept.provider.enqueue(*[failure] * (failure is not None), Behaviour(wait_s=0.7))
-    answer = kept.ask("<**six.m**> hello", stream=True)
-    assert (answer.status, answer.ended) == (200, "complete")
-    assert 0.2 < answer.head_s < 0.6
-    assert text_of(dialect, answer.body, True) == "m was asked: hello"
-    first_words = next(at for at, data in answer.chunks if b"asked" in data or b"m " in data)
-    before = b"".join(data for at, data in answer.chunks if at < first_words)
-    assert before.count(KEPT[dialect]) >= 2
-    if dialect in STARTS:
-        assert answer.body.count(STARTS[dialect]) == 1
-    assert len(kept.received) == 1 + (failure is not None)
+    waits, fails = Behaviour(wait_s=0.7), Behaviour(status=529, error="busy", wait_s=0.5)
+    cases = {(dialect, "at once"): [waits] for dialect in Dialect} | {(dialect, "later"): [fails, waits] for dialect in Dialect}
+    answers = together(kept, cases)
+    for case, answer in answers.items():
+        dialect = case[0]
+        assert (answer.status, answer.ended) == (200, "complete"), case
+        assert 0.2 < answer.head_s < 0.7, case
+        assert text_of(dialect, answer.body, True) == f"m was asked: {_mark(case).decode()}", case
+        first_words = next(at for at, data in answer.chunks if b"asked" in data or b"m " in data)
+        before = b"".join(data for at, data in answer.chunks if at < first_words)
+        assert before.count(KEPT[dialect]) >= 2, case
+        if dialect in STARTS:
+            assert answer.body.count(STARTS[dialect]) == 1, case
+        assert len(attempts_of(kept, case)) == len(cases[case]), case
 
 
-@pytest.mark.parametrize("dialect", list(Dialect))
-def test_a_failure_after_signs_of_life_is_an_error_event(kept: Tool, dialect: Dialect) -> None:
+def test_a_failure_after_signs_of_life_is_an_error_event(kept: Tool) -> None:
     """The status has gone: the error comes inside the stream."""
-    kept.dialect = dialect
-    kept.provider.always(Behaviour(status=400, error="that is no model of mine", wait_s=0.6))
-    answer = kept.ask("<**six.m**> hello", stream=True)
-    assert (answer.status, answer.ended) == (200, "complete")
-    assert "that is no model of mine" in answer.text
-    assert text_of(dialect, answer.body, True) == ""
-    assert len(kept.received) == 1
+    refuses = Behaviour(status=400, error="that is no model of mine", wait_s=0.6)
+    for case, answer in together(kept, {(dialect, ""): [refuses] for dialect in Dialect}).items():
+        assert (answer.status, answer.ended) == (200, "complete"), case
+        assert "that is no model of mine" in answer.text, case
+        assert text_of(case[0], answer.body, True) == "", case
+        assert len(attempts_of(kept, case)) == 1, case
 
 
 def test_json_is_waited_for_in_silence(kept: Tool) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
 import socket
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -25,11 +24,13 @@ pytestmark = pytest.mark.system
 
 ROUND_BYTES = 25 << 20
 SLOW_BYTES_PER_S = 100_000
-SLOW_S = 12.0 if LONG else 4.0
+SLOW_S = 10.0 if LONG else 3.0
 GROWTH_BYTES = 8 << 20
+KEPT = 12
+"""So many copies of what was said a request and its way through the proxy make for a moment."""
 AHEAD_BYTES = ROUND_BYTES * 3 // 5
 """How much further than its client a provider may be: what four sockets' buffers hold in the system."""
-DIALECTS = list(Dialect) if LONG else [Dialect.MESSAGES, Dialect.RESPONSES]
+DIALECTS = list(Dialect) if LONG else [Dialect.MESSAGES]
 
 
 class SlowReader:
@@ -61,6 +62,12 @@ class SlowReader:
         self.tail = (self.tail + data)[-5000:]
         return bool(data) and not self.tail.endswith(b"\r\n0\r\n\r\n")
 
+    def take_slowly(self) -> None:
+        began, taken = time.monotonic(), self.taken
+        while time.monotonic() - began < SLOW_S:
+            self.take(4096)
+            time.sleep(max(0.0, (self.taken - taken) / SLOW_BYTES_PER_S - (time.monotonic() - began)))
+
     def close(self) -> None:
         self.socket.close()
 
@@ -71,17 +78,9 @@ WORD = "lorem "
 def long_answer(received: Received, size: int) -> tuple[tuple[bytes, ...], int]:
     """The events of an answer in small words that is so many bytes long, and how many words it has."""
     assert received.asked is not None
-    reply = Reply((WORD, WORD))
-    made = events(reply, received.asked)
-    first = next(place for place, event in enumerate(made) if WORD.encode() in event)
-    delta = made[first]
+    delta = next(event for event in events(Reply((WORD, WORD)), received.asked) if WORD.encode() in event)
     words = size // len(delta)
-    ending = [re.sub(rb"(?:lorem ){2}", b"lorem " * 0, event) for event in made[first + 2 :]]
-    if received.asked.dialect is Dialect.GEMINI:
-        ending = [made[first + 1]]
-        words += 1
-    head = made[:first]
-    return (*head, *([delta] * words), *ending), words
+    return tuple(events(Reply((WORD,) * words), received.asked)), words
 
 
 @pytest.fixture
@@ -113,10 +112,43 @@ class Highest(threading.Thread):
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_long_answer_of_two_rounds_read_slowly(house: Mitmdump, provider: FakeProvider, dialect: Dialect) -> None:
-    provider.forget()
+    """At the start of both rounds the client reads slowly, then quickly: 50 MB, nearly all of it framing of small words.
+
+    What was said has to be kept, for the next round's request and for the history: that is allowed on top.
+    """
     warm = Speaker(provider, house, dialect)
     for _ in range(3):
         warm.told(warm.ask('<**!six.m**> <**stopMessage:"go on",1**> hello'))
+    time.sleep(0.3)
+    before = house.rss_bytes
+    costs = [_read_slowly(house, provider, dialect, before) for _ in range(2 if LONG else 1)]
+    for cost in costs:
+        print(f"{dialect}: {cost}")
+    first = costs[0]
+    assert first.ahead < AHEAD_BYTES, "the provider ran ahead of its client"
+    assert first.slow < GROWTH_BYTES
+    assert first.slow_again < GROWTH_BYTES + KEPT * first.said
+    assert costs[-1].at_end < first.at_end + GROWTH_BYTES, "a second one costs as much again"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Resident memory beyond what the proxy had before, in bytes: the highest in each phase, and at the end."""
+
+    read: int
+    said: int
+    ahead: int
+    slow: int
+    slow_again: int
+    highest: int
+    at_end: int
+
+    def __str__(self) -> str:
+        shown = {name: f"{getattr(self, name) / 1e6:.1f}" for name in self.__dataclass_fields__}
+        return ", ".join(f"{name} {value} MB" for name, value in shown.items())
+
+
+def _read_slowly(house: Mitmdump, provider: FakeProvider, dialect: Dialect, before: int) -> Cost:
     provider.forget()
     words: list[int] = []
 
@@ -128,33 +160,26 @@ def test_a_long_answer_of_two_rounds_read_slowly(house: Mitmdump, provider: Fake
     provider.script(rule)
     speaker = Speaker(provider, house, dialect)
     speaker.items = said_by_user(dialect, '<**!six.m**> <**stopMessage:"go on",1**> tell me everything')
-    time.sleep(0.3)
-    before = house.rss_bytes
     reader = SlowReader(house, speaker)
     try:
         with Highest(house) as highest:
-            began = time.monotonic()
-            while time.monotonic() - began < SLOW_S:
-                reader.take(4096)
-                time.sleep(max(0.0, reader.taken / SLOW_BYTES_PER_S - (time.monotonic() - began)))
-            slow = highest.bytes - before
-            (received,) = provider.calls
+            reader.take_slowly()
+            slow, (received,) = highest.bytes - before, provider.calls
             ahead = received.bytes_sent - reader.taken
+            while len(provider.calls) < 2 and reader.take(1 << 16):
+                pass
+            reader.take_slowly()
+            slow_again = highest.bytes - before
             while reader.take(1 << 16):
                 pass
+            time.sleep(0.5)
     finally:
         reader.close()
-    grown = highest.bytes - before
-    print(
-        f"{dialect}: {reader.taken / 1e6:.0f} MB, {sum(words)} words; slow: +{slow / 1e6:.1f} MB, provider {ahead / 1e6:.2f} MB"
-        f" ahead; whole: +{grown / 1e6:.1f} MB in {time.monotonic() - began:.0f} s"
-    )
     assert len(provider.calls) == 2
     assert reader.taken > 2 * ROUND_BYTES * 0.95
-    assert sum(words) * 0.99 < reader.words <= sum(words) * 2
-    assert ahead < AHEAD_BYTES, "the provider ran ahead of its client"
-    assert slow < GROWTH_BYTES
-    assert grown < GROWTH_BYTES
+    assert reader.words > sum(words) * 0.99, "words are missing"
+    said = sum(words) * len(WORD)
+    return Cost(reader.taken, said, ahead, slow, slow_again, highest.bytes - before, house.rss_bytes - before)
 
 
 def test_the_slow_reader_gets_everything(house: Mitmdump, provider: FakeProvider) -> None:
@@ -172,5 +197,4 @@ def test_the_slow_reader_gets_everything(house: Mitmdump, provider: FakeProvider
                 break
             time.sleep(0.001)
         reader.close()
-        assert json.dumps(WORD)[1:-1].encode() in whole
         assert whole.count(b"lorem ") > 2 * 300_000 / 400

@@ -119,8 +119,7 @@ def test_many_in_a_row_leave_nothing(site: Site) -> None:
     assert (site.proxy.open_files or 0) <= files + 2
 
 
-@pytest.mark.parametrize("tag", ["", "<**six.m**> "], ids=["origin", "another host"])
-@pytest.mark.parametrize("retry", [False, True], ids=["first round", "later round"])
+@pytest.mark.parametrize("tag, retry", [("", False), ("<**six.m**> ", True)], ids=["first round", "later round"])
 def test_a_slow_reader_slows_its_provider(site: Site, tag: str, retry: bool) -> None:
     """50 MiB for somebody who reads nothing for a while: they wait at the provider, not in the proxy."""
     piece = "y" * 16_000
@@ -140,7 +139,7 @@ def test_a_slow_reader_slows_its_provider(site: Site, tag: str, retry: bool) -> 
             )
             await asyncio.sleep(0.3)
             client.pipe.transport.pause_reading()
-            await asyncio.sleep(2)
+            await asyncio.sleep(1)
             paused = site.proxy.rss_bytes - before
             sent = site.provider.calls[-1].bytes_sent
             client.pipe.transport.resume_reading()

@@ -2,6 +2,8 @@
 
 1. Results of tools stand first in their message.
 2. Two messages of one role in a row become one; a text of nothing but white space is left out: the interface refuses it.
+3. No tool of ours is marked as strict: older models and other hosts of this dialect refuse the mark, and all strict tools of a
+   call share one limit, which the client's own may need.
 """
 
 from __future__ import annotations
@@ -45,8 +47,6 @@ def with_messages(call: Call, items: Sequence[JsonObject]) -> Call:
 
 def with_tool(call: Call, name: str, description: str, schema: JsonObject, *, strict: bool) -> Call:
     tool: JsonObject = {"name": name, "description": description, "input_schema": schema}
-    if strict:
-        tool["strict"] = True
     body = {**call.body, "tools": [*list_in(call.body, "tools"), tool]}
     return replace(call, body=body, tools=(*call.tools, name), changed=True)
 

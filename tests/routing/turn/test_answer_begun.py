@@ -14,6 +14,9 @@ from tests.routing.turn.test_company import at_once
 from tests.routing.turn.test_echoing import Store
 from tests.routing.turn.test_turn_rounds import FORMS, Bench
 
+SHOWN = (Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES)
+"""Gemini's short answer is one event that ends it: nothing of it leaves before it is known whether it is the end."""
+
 
 def begins(actions: list[Action]) -> int:
     return sum(isinstance(action, Began) for action in actions)
@@ -22,14 +25,15 @@ def begins(actions: list[Action]) -> int:
 @FORMS
 def test_once_for_each_round_that_is_shown_as_it_comes(dialect: Dialect, stream: bool) -> None:
     bench = Bench(dialect, stream)
-    assert begins(bench.round("first")) == (1 if stream else 0)
+    expected = 1 if stream and dialect in SHOWN else 0
+    assert begins(bench.round("first")) == expected
     bench.proceed()
-    assert begins(bench.round("second")) == (1 if stream else 0)
+    assert begins(bench.round("second")) == expected
     bench.turn.conclude(bench.now)
     assert begins(bench.take()) == 0
 
 
-@pytest.mark.parametrize("dialect", list(Dialect), ids=str)
+@pytest.mark.parametrize("dialect", SHOWN, ids=str)
 def test_directly_behind_the_first_bytes(dialect: Dialect) -> None:
     bench = Bench(dialect)
     actions = bench.round("first")
@@ -37,7 +41,7 @@ def test_directly_behind_the_first_bytes(dialect: Dialect) -> None:
     assert [isinstance(action, Forward) for action in actions[:place]].count(True) == 1
 
 
-@pytest.mark.parametrize("dialect", list(Dialect), ids=str)
+@pytest.mark.parametrize("dialect", SHOWN, ids=str)
 def test_a_keep_alive_is_no_beginning(dialect: Dialect) -> None:
     bench = Bench(dialect)
     actions = bench.tick(31.0)

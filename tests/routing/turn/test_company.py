@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -122,6 +122,21 @@ def test_what_later_calls_need_is_remembered_before_the_turn_ends() -> None:
     assert key == SessionKey("session", "s")
     assert [item["role"] for item in entry.items] == ["assistant", "user", "assistant"]
     assert entry.ids == ("msg-1", "msg-1")
+
+
+def test_an_answer_that_began_before_its_provider_is_remembered_by_the_clients_id_too() -> None:
+    memory = Memory()
+    together = company(Actor("A", after=asking("go on")), memory=memory)
+
+    async def turn() -> None:
+        await together.begin()
+        await together.next(tsaid("one"), able=True)
+        await together.next(tsaid("two"), able=True)
+        await together.settle(replace(tsaid("one\n\ntwo"), id="resp_ours"))
+
+    run(turn())
+    ((_, entry),) = memory.entries
+    assert entry.ids == ("resp_ours", "msg-1", "msg-1")
 
 
 def test_a_turn_of_one_round_hides_nothing() -> None:

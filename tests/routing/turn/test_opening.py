@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from routing.dialects import answers
 from routing.dialects.merging import merger_for
@@ -14,8 +16,9 @@ from routing.turn.actions import Again, Decide, Finish, Forward, OpenHead
 from routing.turn.opening import begin_early
 from routing.turn.turn import State
 from routing.values import Answer, Dialect, Endpoint, Usage
+from tests.conftest import LONG
 from tests.routing.dialects.answers.streams import check_responses
-from tests.routing.turn.test_turn import BREAKS, STREAM, STREAMS, Bench, wait
+from tests.routing.turn.test_turn import BREAKS, STREAM, STREAMS, Bench, Run, check_begun_answer, wait
 from tests.routing.turn.test_turn_rounds import Bench as Rounds
 
 NAME = "openai-responses"
@@ -125,6 +128,37 @@ def test_a_provider_that_answers_json_goes_on_with_it_too() -> None:
     bench.end()
     told = documents(bench.body)
     assert (kinds(told)[-1], told[-1]["response"]["output"][0]["content"][0]["text"]) == ("completed", "hello")
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("data"), st.integers(1, 3000)),
+        st.tuples(st.just("data"), st.integers(1, 3000)),
+        st.tuples(st.just("tick"), st.sampled_from([0.5, 16.0, 40.0])),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=5_000 if LONG else 150)
+@given(st.integers(0, 99), STEPS, STEPS, st.sampled_from(["end", "broke", "rest", "gone"]))
+def test_whatever_happens(
+    which: int, before: list[tuple[str, int | float]], after: list[tuple[str, int | float]], end: str
+) -> None:
+    """The provider is heard at any moment, in any pieces, and leaves at any place."""
+    run = Run(Bench(NAME), STREAMS[NAME][which % len(STREAMS[NAME])])
+    for step, value in [
+        *(one for one in before if one[0] == "tick"),
+        ("tick", 30.0),
+        ("head", 200),
+        *after,
+        (end, 0),
+        ("end", 0),
+    ]:
+        run.step(step, value)
+    if run.bench.script.first:
+        assert b"resp_ours" in run.bench.body
+        check_begun_answer(run)
 
 
 # --- with somebody to ask whether another round follows ----------------------------------------------------------------

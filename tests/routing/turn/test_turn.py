@@ -759,7 +759,7 @@ def _check_answer(run: Run) -> None:
     bench, endpoint = run.bench, ENDPOINTS[run.bench.name]
     content, told = bench.content, run.told
     if b"resp_ours" in bench.body:
-        _check_begun_answer(run)
+        check_begun_answer(run)
         return
     if bench.kinds[-1] != "Finish":
         assert told.startswith(content)
@@ -775,7 +775,7 @@ def _check_answer(run: Run) -> None:
         assert b"The provider" in ours
 
 
-def _check_begun_answer(run: Run) -> None:
+def check_begun_answer(run: Run) -> None:
     """Where we began the answer, its events are written anew: every piece of text is there, in one well-numbered response."""
     bench = run.bench
     if not run.raw.startswith(run.told):  # what is nobody's event passes as it came

@@ -9,18 +9,21 @@ import pytest
 
 from routing.dialects.answers import write_answer
 from routing.dialects.calls import for_target, read_call
-from routing.dialects.calls.following import own_id, pass_over_ours
+from routing.dialects.calls.following import begun_id, own_id, pass_over_ours
 from routing.values import Answer, Dialect, Endpoint, ToolCall
 
 CALL_ID = "7e55502d-78e3-4bc0-8deb-299cc7a8305c"
 RESPONSES = Endpoint(Dialect.RESPONSES)
 
 
+BEGUN = {begun_id(CALL_ID): "resp_theirs"}
+
+
 def follows(previous: str | None) -> dict[str, object]:
     """The body that goes on where a client says that it follows this answer."""
     given = {"model": "m", "input": "hello"} | ({"previous_response_id": previous} if previous is not None else {})
     call = read_call(json.dumps(given).encode(), RESPONSES)
-    pass_over_ours(call)
+    pass_over_ours(call, BEGUN.get)
     body = json.loads(for_target(call, "", foreign=False))
     assert body.get("previous_response_id") == call.previous_id
     assert isinstance(body, dict)
@@ -36,6 +39,9 @@ def follows(previous: str | None) -> dict[str, object]:
         (own_id(CALL_ID, "resp_068a"), "resp_068a"),
         (own_id(CALL_ID, "resp.with.dots"), "resp.with.dots"),
         ("resp_routecodex_short", "resp_routecodex_short"),
+        pytest.param(begun_id(CALL_ID), "resp_theirs", id="begun by us"),
+        pytest.param(own_id(CALL_ID, begun_id(CALL_ID)), "resp_theirs", id="ours, behind one that was begun by us"),
+        pytest.param(begun_id("0-0"), begun_id("0-0"), id="begun by us and forgotten: the provider will say so"),
     ],
 )
 def test_an_answer_of_ours_is_passed_over(previous: str | None, goes_on: str | None) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 import json
 import random
 import tracemalloc
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.dialects.merging import Merger, merger_for
+from routing.dialects.merging import Merger, merger_for, opener_for
 from routing.dialects.sse import Events
 from routing.values import Dialect, Endpoint, ToolCall, Usage
 from tests.routing.dialects.answers import streams
@@ -678,6 +679,74 @@ def test_keep_alive_while_our_tool_runs_is_an_event() -> None:
     out, _ = rounds.feed_round(merger, openai.responses_stream(spoken(OWN_CALL), 1))
     events = [event.name for event in Events().feed(out + merger.keep_alive())]
     assert events == ["response.created", "response.in_progress", "response.in_progress"]
+
+
+# --- begun by us ------------------------------------------------------------------------------------------------------
+
+
+def _begun() -> tuple[Merger, bytes]:
+    merger = opener_for(Dialect.RESPONSES, _merger())
+    assert merger is not None
+    return merger, merger.open(id="resp_ours", model="asked", created=7) + merger.keep_alive()
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("way", rounds.WAYS)
+def test_decision_22_an_answer_begun_by_us_goes_on_as_its_providers(case: str, way: str) -> None:
+    """A provider's own beginning is swallowed; but for who it is, the client is told the same."""
+    given_ = CASES[case][0]
+    merger, begun = _begun()
+    out, said = rounds.drive(merger, _raws(given_), rounds.WAYS[way])
+    told, plain = _told(begun + out), rounds.drive(plainly := _merger(), _raws(given_))
+    assert told == {**_told(plain[0]), "id": "resp_ours", "created_at": 7}
+    assert [event.name for event in Events().feed(begun)] == ["response.created", "response.in_progress"]
+    assert (out.count(b"response.created"), out.count(b"response.in_progress")) == (0, 0)
+    assert [one.id for one in said] == [f"resp_{number}" for number in range(1, len(given_) + 1)]
+    assert merger.shown == replace(plainly.shown, id="resp_ours")
+
+
+def test_begun_by_us_and_kept_alive_at_any_moment() -> None:
+    raws = _raws([spoken(THOUGHT, TEXT), spoken(OWN_CALL), spoken(("text", "two"), TOOL)])
+    merger, begun = _begun()
+    out = [begun]
+    for raw in raws:
+        merger.begin_round()
+        for chunk in rounds.bytewise(raw):
+            out += [merger.feed(chunk), merger.keep_alive()]
+        merger.end_round()
+        out.append(merger.keep_alive())
+    told = _told(b"".join((*out, merger.finish())))
+    assert told == {**_told(rounds.drive(_merger(), raws)[0]), "id": "resp_ours", "created_at": 7}
+
+
+def test_begun_by_us_before_a_provider_that_gives_no_numbers() -> None:
+    documents = [{name: value for name, value in one.items() if name != "sequence_number"} for one in _of(TEXT, TOOL)]
+    merger, begun = _begun()
+    out, _ = rounds.drive(merger, [openai.named_sse(documents)])
+    assert [item["type"] for item in _told(begun + out)["output"]] == [MESSAGE, CALL]
+
+
+@pytest.mark.parametrize("share", [None, 0.3, 0.7])
+def test_begun_by_us_and_then_an_error(share: float | None) -> None:
+    merger, begun = _begun()
+    if share is not None:
+        begun += rounds.feed_round(merger, _PLAIN[: int(len(_PLAIN) * share)])[0]
+    documents = _documents(begun + merger.fail(502, "It broke.", "UPSTREAM_ERROR"))
+    assert [one["sequence_number"] for one in documents] == list(range(len(documents)))
+    assert documents[-1]["type"] == "response.failed"
+    assert {one["response"]["id"] for one in documents if "response" in one} == {"resp_ours"}
+    assert merger.keep_alive() == b""
+
+
+@pytest.mark.parametrize("dialect", [dialect for dialect in Dialect if dialect is not Dialect.RESPONSES])
+def test_other_dialects_need_no_beginning(dialect: Dialect) -> None:
+    assert opener_for(dialect, None) is None
+
+
+def test_who_begins_goes_on() -> None:
+    merger = _merger()
+    assert opener_for(Dialect.RESPONSES, merger) is merger
+    assert opener_for(Dialect.RESPONSES, None) is not None
 
 
 def test_a_long_text_is_held_however_long() -> None:
