@@ -18,6 +18,11 @@ settings.register_profile("deep", max_examples=5_000, deadline=None, suppress_he
 settings.load_profile("deep" if LONG else "fast")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Tests wait more than they compute; yet each worker has proxies of its own, and many at once make each other late."""
+    return min(4, (os.cpu_count() or 1) + 1)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Long tests are left out, not skipped: a skipped test would look like a test that ran."""
     if LONG:

@@ -55,6 +55,9 @@ class Talk:
         self.history.append(self.user(text))
         return self.ask(way)
 
+    def follow(self, previous: str, text: str, way: str) -> Result:
+        raise NotImplementedError
+
     def give(self, result: str, way: str) -> Result:
         self.history += self.results(result)
         return self.ask(way)
@@ -163,6 +166,12 @@ class Chat(Talk):
 
 class Responses(Talk):
     client = openai.OpenAI(api_key=KEY)
+    previous: str | None = None
+
+    def follow(self, previous: str, text: str, way: str) -> Result:
+        """Only what is new is sent; the provider has the rest."""
+        self.previous, self.history = previous, [self.user(text)]
+        return self.ask(way)
 
     def results(self, result: str) -> list[Any]:
         return [{"type": "function_call_output", "call_id": call.call_id, "output": result} for call in self.calls]
@@ -170,6 +179,8 @@ class Responses(Talk):
     def ask(self, way: str) -> Result:
         tools = [{"type": "function", "name": "read", "description": "Reads a file.", "parameters": SCHEMA, "strict": False}]
         asked: dict[str, Any] = {"model": self.model, "input": self.history, "tools": tools, "store": False}
+        if self.previous is not None:
+            asked |= {"previous_response_id": self.previous}
         match way:
             case "json":
                 answer = self.client.responses.create(**asked)
@@ -183,6 +194,7 @@ class Responses(Talk):
         self.calls = [item for item in answer.output if item.type == "function_call"]
         self.history += answer.output
         return {
+            "id": answer.id,
             "text": answer.output_text,
             "calls": [{"name": call.name, "arguments": json.loads(call.arguments)} for call in self.calls],
             "stop": answer.status,
@@ -191,18 +203,21 @@ class Responses(Talk):
         }
 
     def _events(self, events: Any) -> Result:
-        text, kinds, usage = "", [], None
+        text, kinds, usage, name = "", [], None, None
         try:
             for event in events:
                 kinds.append(event.type)
                 if event.type == "response.output_text.delta":
                     text += event.delta
+                elif event.type == "response.created":
+                    name = event.response.id
                 elif event.type == "response.completed":
                     usage = [event.response.usage.input_tokens, event.response.usage.output_tokens]
         except openai.APIError as error:
             raise Broken(error, text) from error
         self.history.append({"role": "assistant", "content": text})
         return {
+            "id": name,
             "text": text,
             "stop": kinds[-1],
             "starts": kinds.count("response.created"),
@@ -277,8 +292,12 @@ def main() -> None:
         command = json.loads(line)
         talk = talks.get(command["talk"]) or talks.setdefault(command["talk"], SDKS[command["sdk"]]())
         try:
-            ask = talk.say if "say" in command else talk.give
-            result = ask(command.get("say", command.get("give")), command["way"])
+            if "follows" in command:
+                result = talk.follow(command["follows"], command["say"], command["way"])
+            elif "say" in command:
+                result = talk.say(command["say"], command["way"])
+            else:
+                result = talk.give(command["give"], command["way"])
         except Broken as broken:
             result = {"error": _told(broken.cause), "text": broken.text}
         except Exception as error:

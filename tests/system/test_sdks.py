@@ -99,8 +99,9 @@ class Conversation:
     way: str
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
-    def say(self, text: str) -> dict[str, Any]:
-        return self.sdks.ask({"talk": self.id, "sdk": self.sdk, "way": self.way, "say": text})
+    def say(self, text: str, follows: str | None = None) -> dict[str, Any]:
+        more = {"follows": follows} if follows is not None else {}
+        return self.sdks.ask({"talk": self.id, "sdk": self.sdk, "way": self.way, "say": text} | more)
 
     def give(self, result: str) -> dict[str, Any]:
         return self.sdks.ask({"talk": self.id, "sdk": self.sdk, "way": self.way, "give": result})

@@ -67,7 +67,7 @@ def texts(received: Received) -> list[str]:
 
 
 def _text(content: Any) -> str:
-    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content or [])
 
 
 def follow_ups(*answers: Behaviour) -> Any:
