@@ -1,0 +1,385 @@
+"""What the four dialects have in common: a conversation that goes up, and the events of an answer that comes down.
+
+1. Each dialect has one reader and one writer for either direction; none of them knows another dialect.
+2. Values are facts as they were said. A writer says what its dialect can say, and names the rest in `left_out`.
+3. Blocks and events are in order. In an answer one block is open at a time: whoever hears pieces that come interleaved
+   holds them until their turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal, TypeAlias
+
+from routing.values import Dialect, Endpoint, JsonObject, ProviderError
+
+
+class Feature(StrEnum):
+    """What some dialect cannot say. The value stands in flow comments and in the README's table."""
+
+    TOP_K = "top_k"
+    SEED = "seed"
+    PENALTIES = "presence and frequency penalties"
+    LOGPROBS = "log probabilities"
+    CANDIDATES = "several candidates"
+    STOPS = "stop sequences"
+    MANY_STOPS = "more stop sequences than it takes"
+    TEMPERATURE = "temperature out of its range"
+    EFFORT = "effort of reasoning"
+    BUDGET = "budget of reasoning"
+    THOUGHTS = "thinking of another provider"
+    CACHE_MARKS = "cache marks"
+    METADATA = "metadata"
+    SERVICE_TIER = "service tier"
+    STRUCTURED = "structured output"
+    STRICT = "strict tools"
+    PARALLEL = "the flag for parallel tool calls"
+    ALLOWED_TOOLS = "a choice among several tools"
+    SERVER_TOOLS = "tools that the provider runs"
+    SERVER_RESULTS = "results of tools that the provider ran"
+    CITATIONS = "citations"
+    RESULT_ERRORS = "the mark of a failed tool result"
+    RESULT_MEDIA = "pictures and files in tool results"
+    IMAGE_DETAIL = "detail of pictures"
+    IMAGE_LINKS = "pictures by address"
+    FILES = "files"
+    FILE_LINKS = "files by address or id"
+    AUDIO = "sound"
+    VIDEO = "video"
+    ASSISTANT_MEDIA = "pictures of the model's own"
+    SCHEMA = "parts of a tool's schema"
+    CONTEXT_MANAGEMENT = "context management"
+    STORED = "stored answers"
+    SAFETY = "safety settings"
+    OTHER = "fields that only its own dialect knows"
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """What a translation could not say: features, each with a few words where they help."""
+
+    found: dict[Feature, list[str]] = field(default_factory=dict)
+
+    def add(self, feature: Feature, what: str = "") -> None:
+        words = self.found.setdefault(feature, [])
+        if what and what not in words and len(words) < 8:
+            words.append(what[:80])
+
+    def __str__(self) -> str:
+        return ", ".join(f"{feature} ({', '.join(words)})" if words else feature for feature, words in self.found.items())
+
+
+# --- blocks -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """What only its maker can read: a signature or encrypted thinking, as its dialect writes it.
+
+    In another dialect it travels as one opaque word (`seals.wrap`) and comes back to its maker alone.
+    """
+
+    dialect: Dialect
+    maker: str
+    """The provider's id; empty where it is not known."""
+    payload: JsonObject
+    """Whatever the dialect needs to write the block again; its own choice of fields, small and JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    text: str
+    cached: bool = False
+    """The client set a cache mark here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """A picture, sound, video or file. Exactly one of `data` (base64), `url`, `file_id` is set; `text` for a plain-text file."""
+
+    kind: Literal["image", "audio", "video", "file"]
+    media_type: str = ""
+    data: str = ""
+    url: str = ""
+    file_id: str = ""
+    text: str = ""
+    name: str = ""
+    detail: str = ""
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """The model's reasoning. Without a seal nobody signed it; then it belongs to whoever the client got it from."""
+
+    text: str
+    seal: Seal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """One call of a tool. `arguments` is the text the model wrote: JSON for a function, anything for a custom tool."""
+
+    id: str
+    name: str
+    arguments: str
+    custom: bool = False
+    namespace: str = ""
+    seal: Seal | None = None
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool answered, under the id of its call."""
+
+    id: str
+    blocks: tuple[Text | Media, ...]
+    error: bool = False
+    custom: bool = False
+    name: str = ""
+    """The tool's name; the reader finds it from the call where its dialect does not repeat it."""
+    cached: bool = False
+
+
+Block: TypeAlias = Text | Media | Thought | ToolUse | ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One side's saying. Results of tools stand in user turns, before what else the user says in them."""
+
+    role: Literal["system", "user", "assistant"]
+    blocks: tuple[Block, ...]
+
+
+# --- the call ---------------------------------------------------------------------------------------------------------
+
+ServerToolKind: TypeAlias = Literal[
+    "web_search", "web_fetch", "code_execution", "file_search", "image_generation", "computer", ""
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool that the client runs (`function`, `custom`: free text in), or one that the provider runs (`server`)."""
+
+    name: str
+    description: str = ""
+    schema: JsonObject | None = None
+    strict: bool | None = None
+    kind: Literal["function", "custom", "server"] = "function"
+    server: ServerToolKind = ""
+    namespace: str = ""
+    native: JsonObject = field(default_factory=dict)
+    """As its own dialect declares it, where there is more to it than the fields above (server and custom tools)."""
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`named`: these and no others (`required`: one of them must be called)."""
+
+    mode: Literal["auto", "none", "required"] = "auto"
+    named: tuple[str, ...] = ()
+
+
+Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """How much the model is to think, as far as the client said: None means that it did not."""
+
+    on: bool | None = None
+    effort: Effort | None = None
+    budget: int | None = None
+    adaptive: bool = False
+    shown: bool | None = None
+    """The client wants to read it (summaries, includeThoughts)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """Structured output: any JSON (`schema` None) or JSON of this schema."""
+
+    schema: JsonObject | None = None
+    name: str = ""
+    description: str = ""
+    strict: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A call as it was meant."""
+
+    model: str
+    stream: bool
+    turns: tuple[Turn, ...]
+    """System turns may stand anywhere; those before the first other turn are the instructions."""
+    tools: tuple[Tool, ...] = ()
+    choice: Choice | None = None
+    parallel: bool | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    stops: tuple[str, ...] = ()
+    seed: int | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    reasoning: Reasoning = field(default_factory=Reasoning)
+    format: Format | None = None
+    user: str = ""
+    """Who the client says is asking; never sent to a foreign host unless it is the session's id."""
+    others: tuple[tuple[Feature, str], ...] = ()
+    """What the reader met that has no place above: it goes to `left_out` of whoever writes the call in another dialect."""
+
+
+# --- the answer -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    id: str
+    model: str
+    tokens: Tokens | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextPiece:
+    """Pieces in a row are one text, until another block begins or `BlockEnded` comes."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThoughtPiece:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThoughtEnded:
+    """Ends the thought whose pieces came before; without any, this is a thought of nothing but its seal."""
+
+    seal: Seal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted:
+    id: str
+    """Empty where the dialect gives none; the writer makes one."""
+    name: str
+    """As the provider was told it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallPiece:
+    """The next piece of the open call's arguments (JSON text, however it is cut)."""
+
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnded:
+    seal: Seal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MediaShown:
+    """A picture or sound that the model made."""
+
+    media: Media
+
+
+@dataclass(frozen=True, slots=True)
+class BlockEnded:
+    """The open text or thought is complete: what comes next is another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What it costs. `input` holds `cached` and `written`; `output` holds `reasoning`."""
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    written: int = 0
+    reasoning: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The provider said that this is the end, and why, in its own word ("" where it gave none)."""
+
+    word: str
+    tokens: Tokens | None = None
+    stop_sequence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """The provider said that it failed. Nothing comes behind it."""
+
+    error: ProviderError
+
+
+Event: TypeAlias = (
+    Started
+    | TextPiece
+    | ThoughtPiece
+    | ThoughtEnded
+    | CallStarted
+    | CallPiece
+    | CallEnded
+    | MediaShown
+    | BlockEnded
+    | Finished
+    | Broken
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolName:
+    """How the client knows a tool that was sent under another name or as another kind."""
+
+    name: str
+    namespace: str = ""
+    custom: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the answer's translation must know of the call."""
+
+    endpoint: Endpoint
+    """The client's: its dialect and form."""
+    stream: bool
+    id: str
+    """Of the round: names are made from it where the provider gives none."""
+    model: str
+    """As the client named it."""
+    created: int
+    """Epoch seconds."""
+    maker: str
+    """The provider's id."""
+    estimate: int = 0
+    """Our own count of the call's tokens: Messages tells the input's size at the start, others know it at the end only."""
+    include_usage: bool = False
+    """A Chat client asked for a usage chunk."""
+    tools: Mapping[str, ToolName] = field(default_factory=dict)
+    """Tools whose name or kind was changed, by the name that was sent."""
+    response: JsonObject = field(default_factory=dict)
+    """Fields of the call that a Responses object repeats (instructions, tools, tool_choice, …)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A call in the provider's dialect."""
+
+    body: JsonObject
+    left_out: LeftOut
+    tools: Mapping[str, ToolName] = field(default_factory=dict)
+    """For `Asked.tools`."""
