@@ -86,6 +86,11 @@ class Mitmdump:
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
     @property
+    def crash(self) -> str:
+        """What mitmproxy said when one of its connections' layers failed; nothing if none did."""
+        return self.log.partition("has crashed")[2][:4000]
+
+    @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.system
 MIB = 1 << 20
 SIZE = 256 * MIB
 GROWTH = 100 * MIB
-STANDSTILL_S = 0.5
+STANDSTILL_S = 2.0
 """Somebody else's small call takes no longer than this meanwhile; a busy machine included."""
 
 
@@ -99,7 +99,7 @@ def steady(site: Site) -> Iterator[None]:
     site.provider.forget()
     yield
     assert site.proxy.alive
-    assert "has crashed" not in site.proxy.log
+    assert not site.proxy.crash
     assert "RouteCodex failed in" not in site.proxy.log
 
 

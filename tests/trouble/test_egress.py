@@ -74,7 +74,7 @@ def net(lines: Net) -> Iterator[Net]:
     assert lines.trap.connections == [], "something left for a host that nobody meant"
     assert lines.proxy.alive
     assert "RouteCodex failed in" not in lines.proxy.log
-    assert "has crashed" not in lines.proxy.log
+    assert not lines.proxy.crash
 
 
 def ask(net: Net, dialect: Dialect, text: str, *, stream: bool = False, headers: Sequence[tuple[str, str]] = ()) -> Answer:
