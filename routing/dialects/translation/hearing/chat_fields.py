@@ -1,0 +1,58 @@
+"""OpenAI Chat Completions: what hosts write into their answers each in a way of its own."""
+
+from __future__ import annotations
+
+from routing.dialects.failures import failure_inside
+from routing.dialects.fields import count_of, object_of, text_of
+from routing.dialects.translation.neutral import Tokens
+from routing.jsonbytes import dumps
+from routing.values import JsonObject, ProviderError
+
+_GROWING = ("text", "summary", "signature", "data")
+
+
+def error_in(document: JsonObject, name: str) -> ProviderError | None:
+    choices, groq = document.get("choices"), document.get("x_groq")
+    if isinstance(groq, dict) and groq.get("error"):
+        return failure_inside(groq)
+    if choices and not document.get("error"):
+        first = choices[0] if isinstance(choices, list) else None
+        return failure_inside(first) if isinstance(first, dict) and isinstance(first.get("error"), dict) else None
+    if (error := failure_inside(document)) is not None:
+        return error
+    return ProviderError(502, "The provider's stream ended with an error", "UPSTREAM_ERROR") if name == "error" else None
+
+
+def written_text(arguments: object) -> str:
+    """Arguments as text; some hosts give the object itself."""
+    return arguments if isinstance(arguments, str) else dumps(arguments).decode() if arguments else ""
+
+
+def add_detail(known: list[JsonObject], entry: JsonObject) -> None:
+    last = known[-1] if known else {}
+    grows = "index" in entry and all(last.get(name) == entry.get(name) for name in ("type", "index")) and "data" not in last
+    if not grows:
+        known.append(entry)
+        return
+    told = {name: value for name, value in entry.items() if value is not None}
+    grown = {name: text_of(last.get(name)) + text_of(told[name]) for name in _GROWING if name in told}
+    known[-1] = {**last, **told, **grown}
+
+
+def tokens_of(counts: JsonObject) -> Tokens | None:
+    """None where nothing is counted."""
+    if "prompt_tokens" not in counts and "completion_tokens" not in counts:
+        return None
+    prompt, completion = object_of(counts.get("prompt_tokens_details")), object_of(counts.get("completion_tokens_details"))
+    input, output = count_of(counts.get("prompt_tokens")), count_of(counts.get("completion_tokens"))
+    reasoning = count_of(completion.get("reasoning_tokens"))
+    if reasoning and count_of(counts.get("total_tokens")) == input + output + reasoning:
+        output += reasoning  # xAI counts it beside the rest
+    cached = (prompt.get("cached_tokens"), counts.get("prompt_cache_hit_tokens"), counts.get("cached_tokens"))
+    return Tokens(
+        input=input,
+        output=output,
+        cached=min(input, next((count for count in map(count_of, cached) if count), 0)),
+        written=min(input, count_of(prompt.get("cache_write_tokens"))),
+        reasoning=min(output, reasoning),
+    )

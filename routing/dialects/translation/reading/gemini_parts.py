@@ -1,0 +1,268 @@
+"""Google's contents, part by part."""
+
+from __future__ import annotations
+
+import binascii
+import re
+from base64 import b64decode
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Literal
+
+from routing.dialects.fields import list_of, object_of, text_of
+from routing.dialects.translation import seals
+from routing.dialects.translation.neutral import Block, Feature, Media, Seal, Text, Thought, ToolResult, ToolUse, Turn
+from routing.jsonbytes import dumps
+from routing.values import Dialect, JsonObject
+
+_ROLES: dict[str, Literal["system", "user", "assistant"]] = {
+    "user": "user",
+    "function": "user",
+    "tool": "user",
+    "model": "assistant",
+    "assistant": "assistant",
+    "system": "system",
+    "developer": "system",
+}
+_NOBODYS = frozenset(
+    (
+        "skip_thought_signature_validator",
+        "context_engineering_is_the_way_to_go",
+        "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=",
+        "Y29udGV4dF9lbmdpbmVlcmluZ19pc190aGVfd2F5X3RvX2dv",
+    )
+)
+"""What clients write where a call has no signature, as text and as its base64."""
+_PLAIN_ALPHABET = str.maketrans("-_", "+/")
+"""Google's SDK for Python writes bytes in the alphabet for addresses, whatever they came in."""
+_DATA = ("text", "inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult")
+_BESIDE = frozenset(("thought", "thoughtSignature", *_DATA))
+_NOT_SAID: dict[str, Feature] = {
+    "videoMetadata": Feature.VIDEO,
+    "mediaProcessing": Feature.VIDEO,
+    "mediaResolution": Feature.IMAGE_DETAIL,
+    "toolCall": Feature.SERVER_RESULTS,
+    "toolResponse": Feature.SERVER_RESULTS,
+}
+_GOOGLES_FILE = re.compile(r"(?:https://generativelanguage\.googleapis\.com/|gs://|files/)")
+_ENDINGS = {
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "jpeg": "image/jpeg",
+    "webp": "image/webp",
+    "gif": "image/gif",
+    "heic": "image/heic",
+    "pdf": "application/pdf",
+    "mp4": "video/mp4",
+    "mov": "video/quicktime",
+    "webm": "video/webm",
+    "mp3": "audio/mpeg",
+    "wav": "audio/wav",
+    "txt": "text/plain",
+}
+_MOST_DIGITS = 18
+
+
+@lru_cache(maxsize=512)
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(word[:1].upper() + word[1:] for word in rest) if head else name
+
+
+def named(value: object) -> JsonObject:
+    """The object with its own fields (not those of what it holds) in camelCase; an empty one where there is none."""
+    return {_camel(name) if "_" in name else name: one for name, one in object_of(value).items()}
+
+
+def whole_of(value: object) -> int | None:
+    """A whole number; Google takes them in quotes and with a fraction of nothing."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    if isinstance(value, str):
+        digits = value.strip()
+        fits = len(digits) <= _MOST_DIGITS and re.fullmatch(r"-?[0-9]+", digits)
+        return int(digits) if fits else None
+    return int(value) if abs(value) < 10**_MOST_DIGITS else None
+
+
+def media_type_of(address: str) -> str:
+    """What the end of a file's address says that it is."""
+    return _ENDINGS.get(address.partition("?")[0].rpartition(".")[2].lower(), "")
+
+
+class Others:
+    """What was met and has no place in a conversation."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[Feature, str], None] = {}
+
+    def add(self, feature: Feature, what: str) -> None:
+        self._found[feature, what] = None
+
+    def unread(self, source: JsonObject, read: Collection[str], known: Mapping[str, Feature]) -> None:
+        """Every field that says something and that nobody reads."""
+        for name, value in source.items():
+            if name not in read and value not in (None, False, "", [], {}):
+                self.add(known.get(name, Feature.OTHER), name)
+
+    @property
+    def found(self) -> tuple[tuple[Feature, str], ...]:
+        return tuple(self._found)
+
+
+class History:
+    """Contents in their order: what a result answers depends on the calls before it."""
+
+    def __init__(self, others: Others) -> None:
+        self._others = others
+        self._open: list[tuple[str, str, str]] = []
+        """Calls without a result: the id that the client gave, the tool's name, our id."""
+        self._used: set[str] = set()
+        self._calls = self._results = 0
+
+    def turns(self, content: JsonObject) -> list[Turn]:
+        """One message; two where a model's message holds results of tools as well."""
+        parts = content.get("parts")
+        blocks = [block for part in (parts if isinstance(parts, list) else [parts]) for block in self.blocks(part)]
+        results = tuple(block for block in blocks if isinstance(block, ToolResult))
+        rest = tuple(block for block in blocks if not isinstance(block, ToolResult))
+        called = any(isinstance(block, ToolUse) for block in rest)
+        role = _ROLES.get(text_of(content.get("role")).lower(), "assistant" if called else "user")
+        if role == "user":
+            return [Turn(role, results + rest)] if blocks else []
+        turns = [Turn(role, rest)] if rest else []
+        return [*turns, Turn("user", results)] if results else turns
+
+    def blocks(self, given: object) -> list[Block]:
+        """One part; a plain string counts as its text."""
+        if isinstance(given, str):
+            return [Text(given)] if given else []
+        part = named(given)
+        self._others.unread(part, _BESIDE, _NOT_SAID)
+        kind = next((name for name in _DATA if part.get(name) is not None), "text")
+        word = text_of(part.get("thoughtSignature"))
+        value = named(part.get(kind))
+        match kind:
+            case "functionCall":
+                return [self._call(value, _seal(word, "call"))]
+            case "functionResponse":
+                return [self._result(value)]
+            case "text":
+                return _spoken(text_of(part.get("text")), word, thought=part.get("thought") is True)
+            case "inlineData" | "fileData":
+                shown: list[Block] = [_inline(value) if kind == "inlineData" else _filed(value)]
+            case _:
+                self._others.add(Feature.SERVER_RESULTS, "code execution as text")
+                shown = [Text(_ran(value, code=kind == "executableCode"))]
+        seal = _seal(word, "part")
+        return [*shown, Thought("", seal)] if seal else shown
+
+    def _call(self, call: JsonObject, seal: Seal | None) -> ToolUse:
+        self._calls += 1
+        name, given = text_of(call.get("name")), text_of(call.get("id"))
+        id = given or f"{name}_{self._calls}"
+        if id in self._used:  # some hosts give the tool's name as the id of every call
+            id = f"{id}_{self._calls}"
+        self._used.add(id)
+        self._open.append((given, name, id))
+        return ToolUse(id, name, dumps(object_of(call.get("args"))).decode(), seal=seal)
+
+    def _result(self, answer: JsonObject) -> ToolResult:
+        self._results += 1
+        name, given = text_of(answer.get("name")), text_of(answer.get("id"))
+        found = next((one for one in self._open if given and one[0] == given), None)
+        found = found or next((one for one in self._open if one[1] == name and not (given and one[0])), None)
+        if found is None:
+            id = given or f"{name}_result_{self._results}"
+        else:
+            self._open.remove(found)
+            name, id = name or found[1], found[2]
+        text, error = _answered(answer.get("response"))
+        media = tuple(self._shown(part) for part in list_of(answer.get("parts")) if isinstance(part, dict))
+        blocks = (*((Text(text),) if text else ()), *(one for one in media if one is not None))
+        return ToolResult(id, blocks, error=error, name=name)
+
+    def _shown(self, given: object) -> Media | None:
+        part = named(given)
+        self._others.unread(part, _BESIDE, _NOT_SAID)
+        if isinstance(part.get("inlineData"), dict):
+            return _inline(named(part["inlineData"]))
+        return _filed(named(part["fileData"])) if isinstance(part.get("fileData"), dict) else None
+
+
+def _seal(word: str, place: Literal["call", "part", ""]) -> Seal | None:
+    if not word or word in _NOBODYS:
+        return None
+    foreign = seals.unwrap(word.translate(_PLAIN_ALPHABET))
+    return foreign or Seal(Dialect.GEMINI, "", {**({"for": place} if place else {}), "thoughtSignature": word})
+
+
+def _spoken(text: str, word: str, *, thought: bool) -> list[Block]:
+    seal = _seal(word, "" if thought else "part")
+    if thought:
+        return [Thought(text, seal)] if text or seal else []
+    blocks: list[Block] = [Text(text)] if text else []
+    return [*blocks, Thought("", seal)] if seal else blocks
+
+
+def _answered(response: object) -> tuple[str, bool]:
+    """The text of a result and whether it is an error: `output` or `error`, else the whole of what the tool said."""
+    told = object_of(response)
+    error = told.get("error") not in (None, "", False)
+    if len(told) == 1:
+        key, value = next(iter(told.items()))
+        if key in ("output", "result", "error"):
+            return _as_text(value), error
+    return _as_text(told or response), error
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None or value == {} else dumps(value).decode()
+
+
+def _kind(media_type: str) -> Literal["image", "audio", "video", "file"]:
+    match media_type.partition("/")[0]:
+        case "image":
+            return "image"
+        case "audio":
+            return "audio"
+        case "video":
+            return "video"
+        case _:
+            return "file"
+
+
+def _inline(blob: JsonObject) -> Media:
+    media_type, data = text_of(blob.get("mimeType")).lower(), text_of(blob.get("data"))
+    name = text_of(blob.get("displayName"))
+    if media_type.startswith("text/") and (text := _decoded(data)) is not None:
+        return Media("file", media_type, text=text, name=name)
+    return Media(_kind(media_type), media_type, data=data.translate(_PLAIN_ALPHABET), name=name)
+
+
+def _decoded(data: str) -> str | None:
+    plain = data.translate(_PLAIN_ALPHABET)
+    try:
+        return b64decode(plain + "=" * (-len(plain) % 4), validate=True).decode()
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _filed(file: JsonObject) -> Media:
+    """Files that Google keeps have an id; what anybody can fetch has an address."""
+    address, name = text_of(file.get("fileUri")), text_of(file.get("displayName"))
+    media_type = text_of(file.get("mimeType")).lower() or media_type_of(address)
+    if _GOOGLES_FILE.match(address):
+        return Media(_kind(media_type), media_type, file_id=address, name=name)
+    return Media(_kind(media_type), media_type, url=address, name=name)
+
+
+def _ran(value: JsonObject, *, code: bool) -> str:
+    """Code that Google ran, and what came out, as the model's own text: no other dialect has its shape."""
+    if code:
+        return f"```{text_of(value.get('language')).lower()}\n{text_of(value.get('code'))}\n```"
+    outcome, output = text_of(value.get("outcome")), text_of(value.get("output"))
+    failed = "" if outcome in ("", "OUTCOME_OK") else f"{outcome}\n"
+    return f"```output\n{failed}{output}\n```"

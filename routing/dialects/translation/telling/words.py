@@ -1,0 +1,20 @@
+"""Small things that the tellers of OpenAI's two dialects share."""
+
+from __future__ import annotations
+
+from routing.dialects.fields import read_json
+from routing.dialects.translation.neutral import Media
+
+CUT_OFF = "The provider's answer ended before its end."
+
+
+def free_text(arguments: str) -> str:
+    """What the model wrote for a custom tool: the field `input` of its arguments; arguments of any other form as they are."""
+    value = read_json(arguments.encode("utf-8", "surrogatepass"))
+    text = value.get("input") if isinstance(value, dict) else None
+    return text if isinstance(text, str) else arguments
+
+
+def told_media(media: Media) -> str:
+    """What stands for something that the dialect's answers have no place for."""
+    return f"[{media.kind}: {media.url or media.name or media.media_type or 'made by the model'}]"
