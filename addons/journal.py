@@ -7,10 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
 
 logger = logging.getLogger("routecodex")
 
 PAUSE_S = 0.1
+LARGEST = 16 << 20
+"""A debug file of this size makes way for a new one; one old one is kept."""
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
 class Journal:
@@ -24,6 +31,46 @@ class Journal:
 
     def write(self) -> None:
         """Lines that came together leave as one record."""
-        lines, self._lines = self._lines, []
+        lines = self._taken()
         if lines:
             logger.info("%s", "\n".join(lines))
+
+    def _taken(self) -> list[str]:
+        lines, self._lines = self._lines, []
+        return lines
+
+
+class DebugFile(Journal):
+    """Lines for a file that somebody asked for; what goes wrong with it is told once and harms nobody."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+        self._writing = threading.Lock()
+        self._failed = False
+
+    def note(self, line: str) -> None:
+        super().note(f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {line}\n")
+
+    def write(self) -> None:
+        """In a thread: the disk may be slow."""
+        asyncio.get_running_loop().run_in_executor(None, self._append, self._taken())
+
+    def close(self) -> None:
+        self._append(self._taken())
+
+    def _append(self, lines: list[str]) -> None:
+        if not lines:
+            return
+        try:
+            with self._writing:
+                self.path.parent.mkdir(0o700, parents=True, exist_ok=True)
+                with os.fdopen(os.open(self.path, _APPEND, 0o600), "ab") as file:
+                    file.write("".join(lines).encode("utf-8", "backslashreplace"))
+                    full = file.tell() >= LARGEST
+                if full:
+                    self.path.replace(self.path.with_name(f"{self.path.name}.1"))
+        except OSError as error:
+            if not self._failed:
+                self._failed = True
+                logger.warning("%s cannot be written: %s", self.path.name, error.strerror)

@@ -35,7 +35,7 @@ from routing.dialects.endpoints import endpoint_of  # noqa: E402
 from routing.errors import ConfigError, RouteCodexError  # noqa: E402
 from routing.replies import Reply  # noqa: E402
 from routing.tags.obey import Orders  # noqa: E402
-from routing.turn.company import Company  # noqa: E402
+from routing.turn.company import Company, merger_of  # noqa: E402
 from routing.turn.echoing import converse  # noqa: E402
 from routing.turn.request import Hints  # noqa: E402
 from routing.turn.turn import Turn  # noqa: E402
@@ -176,7 +176,8 @@ class RouteCodex:
                 return
             if company is not None:
                 call = company.offer(sent, able=True)
-                said = await converse(company, call, lambda call: desk.echo(replace(reading, call=call)))
+                endings = self.settings.endings
+                said = await converse(company, call, lambda call: desk.echo(replace(reading, call=call)), endings)
                 outcome = replace(said, comment=outcome.comment)
                 await company.leave(aborted=False)
         except Exception as error:
@@ -193,11 +194,13 @@ class RouteCodex:
 
     def send(self, flow: http.HTTPFlow, desk: Desk, plan: Plan, sealed: Sealed, company: Company | None) -> None:
         """Round 1 is the client's own flow, rewritten in place; the turn hears what becomes of it."""
-        merger = None
+        merger, endings = None, self.settings.endings
         if company is not None:
             plan.call = company.offer(plan.call, able=plan.provider.server_tools)
             company.life.turn.target = plan.target
-            merger = company.merger(plan.call)
+            merger = company.merger(plan.call, endings)
+        elif endings.matter and plan.received.endpoint.action == "generate":
+            merger = merger_of(plan.call, endings.named(plan.received.id[:8]))
         try:
             request = plan.request()
         except RouteCodexError:
@@ -206,7 +209,7 @@ class RouteCodex:
         self.relay.set_wire(flow, flows.write_request(flow.request, request, sealed))
         flows.mark(flow, plan.comment, plan.target, plan.received.id)
         limits = desk.limits(plan, alone=company is None)
-        turn = Turn(plan.received.endpoint, plan.call.stream, plan, limits, time.monotonic(), merger)
+        turn = Turn(plan.received.endpoint, plan.call.stream, plan, limits, time.monotonic(), merger, alone=company is None)
         CarriedTurn(self.relay, flow, turn, plan, sealed, company)
         self.journal.note(f"{plan.received.host} -> {plan.comment}")
 

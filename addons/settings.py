@@ -6,13 +6,14 @@ import asyncio
 import logging
 import os
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import clockwork
 import guard
 import intercept
 from clockwork import Clockwork
-from journal import Journal
+from journal import DebugFile, Journal
 from mitmproxy import ctx
 from work_state import WorkStateProbe
 
@@ -20,6 +21,7 @@ from routing import config as configuration
 from routing.clock.plugin import ClockPlugin
 from routing.config import Config
 from routing.desk import Desk
+from routing.dialects.finish import AS_USUAL, Endings
 from routing.errors import ConfigError
 from routing.learned import Learned
 from routing.sessions.store import FileStore
@@ -31,9 +33,11 @@ from routing.turn.plugins import Plugin, TurnInfo
 
 logger = logging.getLogger("routecodex")
 
+FINISH_LOG = "finish-reason-debug.log"
 _POLL_S = 1.0
 _SWEEP_S = 3600.0
 _BUILT_IN: tuple[Plugin, ...] = ()
+_Stamp = tuple[int, int]
 _CLOCKS = Clocks(time.monotonic, time.time, lambda: float(time.localtime().tm_gmtoff))
 
 
@@ -46,12 +50,16 @@ class Settings:
         self.path: Path | None = None
         self.learned = Learned()
         self.probe = WorkStateProbe()
+        self.endings: Endings = AS_USUAL
+        """How ends of answers are written; with the first desk, as the configuration says."""
         self._plugins: tuple[Plugin, ...] = ()
         self.hosts = intercept.Hosts(())
         self._config: Config | None = None
         self._desk: Desk | None = None
         self._clockwork: Clockwork | None = None
-        self._stamp: tuple[int, int] | None = None
+        self._finish_log: DebugFile | None = None
+        self._stamps: dict[Path, _Stamp | None] = {}
+        """When the configuration and its plugins were written, as they were read last."""
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -78,8 +86,7 @@ class Settings:
 
     def load(self, option: str) -> None:
         self.path = configuration.find(option, self.root / "addons", Path.cwd())
-        self._stamp = _stamp(self.path)
-        self._use(configuration.load(self.path, os.environ))
+        self._read(self.path)
 
     def watch(self) -> None:
         if self._task is None:
@@ -91,14 +98,14 @@ class Settings:
             self._task = None
         if self._clockwork is not None:
             self._clockwork.close()
+        if self._finish_log is not None:
+            self._finish_log.close()
 
     async def _watch(self) -> None:
         swept = time.monotonic() - _SWEEP_S
         while True:
             await asyncio.sleep(_POLL_S)
-            stamp = _stamp(self.path) if self.path is not None else None
-            if stamp is not None and stamp != self._stamp:
-                self._stamp = stamp
+            if any(_stamp(path) not in (None, stamp) for path, stamp in self._stamps.items()):
                 self._reload()
             if self.loaded and time.monotonic() - swept >= _SWEEP_S:
                 swept = time.monotonic()
@@ -115,11 +122,24 @@ class Settings:
     def _reload(self) -> None:
         assert self.path is not None
         try:
-            self._use(configuration.load(self.path, os.environ))
+            self._read(self.path)
         except (ConfigError, OSError) as error:
             logger.warning("The changed configuration is not used, the old one stays in force: %s", error)
         else:
             logger.info("Configuration reloaded: %s", self.path.name)
+
+    def _read(self, path: Path) -> None:
+        """Also where what stands there cannot be used, it is looked at again only when it changes."""
+        self._look_at([path, *self._stamps])
+        config = configuration.load(path, os.environ)
+        seen = self._stamps[path]
+        self._look_at(map(Path, config.plugins))
+        self._stamps[path] = seen
+        self._use(config)
+
+    def _look_at(self, paths: Iterable[Path]) -> None:
+        """A file that is gone for a moment, as it is while some editors save it, keeps its stamp."""
+        self._stamps = {path: _stamp(path) or self._stamps.get(path) for path in paths}
 
     def _use(self, config: Config) -> None:
         if config.store != "files":
@@ -143,7 +163,7 @@ class Settings:
         assert self._clockwork is not None
         stop = StopMessagePlugin(store, self.config.stop, self.probe, tell)
         clock = self._clockwork.plugin(self.config, tell, note)
-        return Desk(
+        desk = Desk(
             self.config,
             store,
             self.learned,
@@ -154,6 +174,18 @@ class Settings:
             plugins=(stop, clock, *self._plugins),
             reminders=clock if isinstance(clock, ClockPlugin) else None,
         )
+        self.endings = self._new_endings(desk)
+        return desk
+
+    def _new_endings(self, desk: Desk) -> Endings:
+        chosen, log = self.config.finish_reasons, None
+        if chosen.log:
+            file = self._finish_log = self._finish_log or DebugFile(session_folder() / FINISH_LOG)
+
+            def log(line: str) -> None:
+                file.note(desk.hide.text(line))
+
+        return Endings(chosen.tool_use_message_stop, chosen.content_filter, log)
 
     def _report_stores(self) -> None:
         if self._desk is None or self._clockwork is None:
@@ -182,7 +214,7 @@ def server_id() -> str:
     return "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in f"{plain}_{port}")
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
+def _stamp(path: Path) -> _Stamp | None:
     try:
         found = path.stat()
     except OSError:

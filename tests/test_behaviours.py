@@ -30,10 +30,8 @@ BEHAVIOURS = {
 }
 IDS = [f"{family}{number}" for family, numbers in BEHAVIOURS.items() for number in numbers.split()]
 
-_CLOCK = "the clock is being built"
 _CLI = "the control socket and the command line are not built yet"
 WAITING: dict[str, str] = {
-    **dict.fromkeys(("C15", "C29"), _CLOCK),
     **{f"D{number}": _CLI for number in BEHAVIOURS["D"].split()},
 }
 MAY_WAIT = frozenset("MCFLD")

@@ -11,14 +11,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from routing.clock.hold import HOLD_TOTAL_S, Deliver, No, Wait, may_hold, next_step
 from routing.clock.reminders import Reservation, reminder_text
 from routing.clock.tasks import Tasks
-from routing.clock.time_tag import tag_text, takes_tag, takes_texts, with_texts
+from routing.clock.time_tag import tag_text, takes_tag, takes_texts
 from routing.clock.tool import ACTIONS, DESCRIPTION, NAME, SCHEMA, answer
 from routing.clock.watch import Watch, counted
 from routing.config.values import Clock
+from routing.dialects.calls.ending import with_texts
 from routing.errors import StoreError
 from routing.jsonbytes import dumps
 from routing.stop_message.decide import starts_as_compaction, waits_for_client
@@ -96,8 +98,9 @@ class ClockPlugin(Plugin):
             return
         mine.reminds = mine.session is not None and bool(offer(call, self.tools, kind=turn.kind).names)
         texts: list[str] = []
-        if (found := self._reserve(turn, mine)) is not None:
+        if (found := await self._reserve(turn, mine)) is not None:
             texts.append(reminder_text(found.tasks))
+            request.stays.append(texts[-1])
         if takes_tag(call):
             texts.append(tag_text(self._watch.moments.moment()))
         if texts:
@@ -122,7 +125,7 @@ class ClockPlugin(Plugin):
         if mine.session is None or not mine.reminds or not is_held or await after.earlier_plugins():
             return
         left_s = min(settings.hold_max_ms / 1000, mine.answered_at + HOLD_TOTAL_S - began)
-        if await self._wait(turn, mine.session, began + left_s) and (found := self._reserve(turn, mine)) is not None:
+        if await self._wait(turn, mine.session, began + left_s) and (found := await self._reserve(turn, mine)) is not None:
             after.append_and_request(UserText(reminder_text(found.tasks)), suffix=HOLD_SUFFIX)
 
     async def on_turn_end(self, turn: TurnInfo) -> None:
@@ -153,20 +156,25 @@ class ClockPlugin(Plugin):
     async def _run_tool(self, turn: TurnInfo, arguments: JsonObject) -> str:
         session, settings = self._session(turn.caller), self._settings
         desk = self._watch.tool_desk(session, turn.id, turn.prompt, settings)
-        result = await asyncio.to_thread(answer, arguments, desk)
+
+        def run() -> tuple[JsonObject, str]:
+            return answer(arguments, desk), self._watch.told(session, settings.retention_ms) if session else ""
+
+        result, told = await asyncio.to_thread(run)
         action = arguments.get("action")
         outcome = "ok" if result.get("ok") is True else "refused"
-        whose = f"session {session}, {self._watch.told(session, settings.retention_ms)}" if session else "no session"
+        whose = f"session {session}, {told}" if session else "no session"
         self._note(turn, f"clock {action if action in ACTIONS else 'call'}: {outcome}, {whose}")
         return _written(result)
 
     # Reminders
 
-    def _reserve(self, turn: TurnInfo, mine: _Turn) -> Reservation | None:
+    async def _reserve(self, turn: TurnInfo, mine: _Turn) -> Reservation | None:
         """What the round that comes next brings."""
         if mine.session is None or not mine.reminds:
             return None
         try:
+            await self._read(mine.session)
             found = self._watch.reserve(mine.session, turn.id, self._settings)
         except StoreError as error:
             self._note(turn, f"clock: no reminders, {error.message}")
@@ -176,6 +184,11 @@ class ClockPlugin(Plugin):
             ids = ", ".join(found.task_ids)
             self._note(turn, f"clock: request {turn.id}, session {mine.session}: {counted(len(found.tasks))} due, {ids}")
         return found
+
+    async def _read(self, session: str) -> None:
+        """In a thread, where there is something to read: no other call waits for a large file. StoreError."""
+        if not self._watch.store.is_at_hand(session):
+            await asyncio.to_thread(self._watch.store.load, session)
 
     async def _settle(self, turn: TurnInfo) -> None:
         """What has begun is on disk; what has not is given up."""
@@ -195,12 +208,17 @@ class ClockPlugin(Plugin):
 
     # Hold
 
+    async def _earliest_due(self, session: str, request_id: str) -> int | None:
+        """In a thread as well: what was delivered just now may be on its way to the disk."""
+        look = partial(self._watch.earliest_due, session, request_id, self._settings.retention_ms)
+        return look() if self._watch.store.is_at_hand(session) else await asyncio.to_thread(look)
+
     async def _wait(self, turn: TurnInfo, session: str, until: float) -> bool:
         """Until a task is due; False where none is, soon enough. The lifecycle ends this when the client leaves."""
         settings, waited = self._settings, False
         while True:
             try:
-                earliest = self._watch.earliest_due(session, turn.id, settings.retention_ms)
+                earliest = await self._earliest_due(session, turn.id)
             except StoreError as error:
                 self._note(turn, f"clock: not held, {error.message}")
                 return False

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from routing.clock.record import Record, named_session, read_record, write_record
-from routing.clock.tasks import Task, Tasks, in_order, is_expired
+from routing.clock.tasks import Task, Tasks, in_order, is_expired, undelivered
 from routing.errors import StoreError
 from routing.sessions.disk import CORRUPT, TEMPORARY, Disk, Folder, NotRegular, Stamp
 from routing.sessions.names import file_name
@@ -50,6 +50,8 @@ class _Known:
 
     stamp: Stamp | None
     tasks: Tasks
+    waiting: Tasks
+    """Those that were not delivered."""
     content: int
     """A hash of its bytes."""
     size: int
@@ -81,6 +83,19 @@ class ClockStore:
         if known is not None and known.stamp == stamp and known.settled:
             return known.tasks
         return self._read(name, session_id, locked=False)
+
+    def waiting(self, session_id: str) -> Tasks:
+        """Those of `load` that were not delivered; they are found once for each state of the file."""
+        tasks = self.load(session_id)
+        known = self._known.get(file_name("", session_id))
+        return known.waiting if known is not None and known.tasks is tasks else undelivered(tasks)
+
+    def is_at_hand(self, session_id: str) -> bool:
+        """Whether `load` need not read the file: where it is large, that takes longer than other calls should wait."""
+        name = file_name("", session_id)
+        stamp = self._folder.stamp(name)
+        known = self._known.get(name)
+        return stamp is None or (known is not None and known.stamp == stamp and known.settled)
 
     def update(self, session_id: str, change: Change) -> Tasks:
         """Changes a session's tasks and returns the new ones; StoreError where that cannot be written.
@@ -211,7 +226,8 @@ class ClockStore:
             seen = before.seen if before is not None and before.stamp == stamp else now
             if before is not None and before.tasks == tasks:
                 tasks = before.tasks
-            self._known[name] = _Known(stamp, tasks, hash(raw), len(raw), _is_settled(stamp, now - seen), seen)
+            waiting = before.waiting if before is not None and before.tasks is tasks else undelivered(tasks)
+            self._known[name] = _Known(stamp, tasks, waiting, hash(raw), len(raw), _is_settled(stamp, now - seen), seen)
             self._size += len(raw)
             while len(self._known) > _MOST_SESSIONS or (self._size > _MOST_REMEMBERED_BYTES and len(self._known) > 1):
                 self._forget(next(iter(self._known)))

@@ -58,6 +58,12 @@ def in_order(tasks: Iterable[Task]) -> Tasks:
     return tuple(sorted(tasks, key=attrgetter("due_at_ms")))
 
 
+def undelivered(tasks: Tasks) -> Tasks:
+    """The very same tuple where none was delivered."""
+    left = tuple(task for task in tasks if task.delivered_at_ms is None)
+    return tasks if len(left) == len(tasks) else left
+
+
 def due_ones(tasks: Tasks, now_ms: int, window_ms: int) -> Tasks:
     """Those of a session that are due, delivered or not; quick, however many are not due yet."""
     return tasks[: bisect_right(tasks, now_ms + window_ms, key=attrgetter("due_at_ms"))]

@@ -1,28 +1,25 @@
-"""The time that a model is told with every call: its text, and where a call takes a text of ours at its very end.
+"""The time that a model is told with every call: its text, and which calls take a text of ours at their very end.
 
-1. The texts become the last parts of the last message where that is the user's, results of tools first; else a message of the
-   user's behind it. So they stand behind every cache mark, and nothing that the client sent changes its place.
-2. Nothing stands behind an answer that is to be gone on with: the model would begin a new one.
-3. On a tool hop with thinking the tag is left out. All four interfaces take a text of the user's for the beginning of a new
+1. Nothing stands behind an answer that is to be gone on with: the model would begin a new one.
+2. On a tool hop with thinking the tag is left out. All four interfaces take a text of the user's for the beginning of a new
    exchange, and drop what was thought before it: the model would lose its thread, and the prompt cache would break there.
-4. Where the client has put a text of its own beside the results, that has happened already, and the tag costs nothing more.
+3. Where the client has put a text of its own beside the results, that has happened already, and the tag costs nothing more.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from routing.clock.moment import Moment
-from routing.dialects.calls import growing, inner_body
+from routing.dialects.calls import inner_body
 from routing.dialects.calls.editing import object_in, objects_in
-from routing.dialects.calls.replacing import Swap, raw_items, replace_items
+from routing.dialects.calls.replacing import raw_items
 from routing.values import Call, Dialect, JsonObject, Message, Text, Thinking, ToolResult
 
 _TAG = re.compile(r"\s*\[Time/Date\]: utc=`[^`]*` local=`[^`]*` tz=`[^`]*` nowMs=`[^`]*` ntpOffsetMs=`[^`]*`\s*\Z")
 _OFF = (None, False, "none", "disabled")
-_TEXT_PARTS = {Dialect.CHAT: "text", Dialect.RESPONSES: "input_text"}
 
 
 def tag_text(moment: Moment) -> str:
@@ -42,12 +39,6 @@ def takes_tag(call: Call) -> bool:
     return takes_texts(call) and not (_is_hop(call) and _thinks(call))
 
 
-def with_texts(call: Call, texts: Sequence[str]) -> Call:
-    """A new call with these texts at its very end, in their order."""
-    joined = _joined(call, texts) if call.messages and call.messages[-1].role == "user" else None
-    return joined or growing.with_messages(call, _own_messages(call.endpoint.dialect, texts))
-
-
 def without_tag(call: Call) -> Call:
     """The call as it reads without the tag; for who answers by what was typed."""
     if not call.messages:
@@ -55,39 +46,6 @@ def without_tag(call: Call) -> Call:
     last = call.messages[-1]
     parts = [replace(part, text=_TAG.sub("", part.text)) if isinstance(part, Text) else part for part in last.parts]
     return replace(call, messages=[*call.messages[:-1], replace(last, parts=parts)])
-
-
-# Where the texts go
-
-
-def _own_messages(dialect: Dialect, texts: Sequence[str]) -> list[JsonObject]:
-    """Messages and Gemini join what follows one another by themselves; in the others one message holds all."""
-    if dialect in _TEXT_PARTS:
-        return [growing.write_user(dialect, "\n\n".join(texts))]
-    return [growing.write_user(dialect, text) for text in texts]
-
-
-def _joined(call: Call, texts: Sequence[str]) -> Call | None:
-    """Within the user's message, for the dialects whose growing would put a new one behind it. None: leave it to them."""
-    kind = _TEXT_PARTS.get(call.endpoint.dialect)
-    if kind is None:
-        return None
-    *_, item = raw_items(call)
-    content = item.get("content")
-    if isinstance(content, str):  # stays a string: some servers take no list
-        grown: object = "\n\n".join((content, *texts)) if content.strip() else "\n\n".join(texts)
-    elif isinstance(content, list) and _stands_alone(item):
-        grown = [*content, *({"type": kind, "text": text} for text in texts)]
-    else:
-        return None
-    new = replace(call, body=dict(call.body), messages=[replace(message) for message in call.messages])
-    replace_items(new, [Swap(len(call.messages) - 1, len(call.messages), [{**item, "content": grown}])])
-    return new
-
-
-def _stands_alone(item: JsonObject) -> bool:
-    """Nothing beside the parts tells of each of them, as Codex does: a list of its own would have to grow as well."""
-    return all(name in ("type", "role", "content", "id", "status", "name") for name in item)
 
 
 # Whether the tag may stand there

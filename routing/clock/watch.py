@@ -32,7 +32,7 @@ class Watch:
 
     def open(self, session: str, retention_ms: int) -> Tasks:
         """What is neither delivered nor too old. StoreError."""
-        return tuple(self._open(self.store.load(session), retention_ms))
+        return tuple(self._open(self.store.waiting(session), retention_ms))
 
     def _open(self, tasks: Tasks, retention_ms: int) -> Iterator[Task]:
         trusted = self.moments.trusted_now_ms()
@@ -40,7 +40,7 @@ class Watch:
 
     def earliest_due(self, session: str, request_id: str, retention_ms: int) -> int | None:
         """Of the tasks that this request may deliver and nobody else is about to. StoreError."""
-        found = (task for task in self._open(self.store.load(session), retention_ms) if waits_for(task, request_id))
+        found = (task for task in self._open(self.store.waiting(session), retention_ms) if waits_for(task, request_id))
         return next((task.due_at_ms for task in found if not self.reservations.is_reserved(task)), None)
 
     # Delivering
@@ -50,7 +50,7 @@ class Watch:
 
         def load() -> Iterator[Task]:
             return deliverable(
-                self.store.load(session),
+                self.store.waiting(session),
                 self.moments.now_ms(),
                 self.moments.trusted_now_ms(),
                 window_ms=settings.due_window_ms,

@@ -7,12 +7,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from routing.values import Dialect, FinishReason
 
 ContentFilter = Literal["stop_sequence", "refusal"]
+MessageStop = Literal["always", "never"]
 
 _COLUMNS = (Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI)
 _WRITTEN: dict[FinishReason, tuple[str, str, str, str]] = {
@@ -168,9 +170,49 @@ def response_status(reason: FinishReason) -> tuple[str, str | None]:
     return (word, None) if word in ("completed", "failed") else ("incomplete", word)
 
 
-def sends_message_stop(stop_reason: str, tool_use: Literal["always", "never"] = "always") -> bool:
+def sends_message_stop(stop_reason: object, tool_use: MessageStop = "always") -> bool:
     """Whether a Messages stream ends with `message_stop`. Anything but "always" makes real clients hang or throw."""
     return tool_use == "always" or stop_reason != "tool_use"
+
+
+@dataclass(frozen=True, slots=True)
+class Endings:
+    """How ends of answers are read and written: what a person chose (`finishReasons`), and who hears of it."""
+
+    message_stop: MessageStop = "always"
+    content_filter: ContentFilter = "stop_sequence"
+    log: Callable[[str], None] | None = None
+    """Hears a line for each mapping."""
+
+    @property
+    def matter(self) -> bool:
+        """An answer of one round, too, must be looked at for them."""
+        return self.log is not None or self.message_stop != "always"
+
+    def named(self, name: str) -> Endings:
+        """The same; each line says of which answer it tells."""
+        log = self.log
+        return self if log is None else replace(self, log=lambda line: log(f"{name}: {line}"))
+
+    def read(self, word: object, dialect: Dialect, *, calls: bool, error: bool = False) -> FinishReason:
+        """Why a provider's answer ended."""
+        finish = decide_finish(word, dialect, calls=calls, error=error)
+        self._tell(word, f"taken as {finish.reason}", dialect, finish)
+        return finish.reason
+
+    def write(self, word: object, target: Dialect, *, calls: bool) -> str:
+        """The client's word for why the whole answer ended; `word`: the provider's."""
+        finish = decide_finish(word, target, calls=calls, content_filter=self.content_filter)
+        self._tell(word, f"written as {finish.word}", target, finish)
+        return finish.word
+
+    def _tell(self, word: object, what: str, dialect: Dialect, finish: Finish) -> None:
+        if self.log is not None:
+            given = ascii(word[:80]) if isinstance(word, str) else type(word).__name__ if word is not None else "nothing"
+            self.log(f"{dialect}: {given} {what}" + (f" ({finish.note})" if finish.note else ""))
+
+
+AS_USUAL = Endings()
 
 
 def _overruled(word: str, why: str) -> str:

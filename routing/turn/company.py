@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from routing.dialects.calls import growing
+from routing.dialects.finish import AS_USUAL, Endings
 from routing.dialects.merging import Merger, merger_for
 from routing.errors import RouteCodexError, StoreError
 from routing.sessions.store import SessionKey
@@ -32,6 +33,13 @@ class NextCall:
     call: Call
     suffix: str
     plugin: str
+
+
+def merger_of(call: Call, endings: Endings, own_tools: frozenset[str] = frozenset()) -> Merger:
+    """Who writes the answer to this call."""
+    options = call.body.get("stream_options")
+    asked = isinstance(options, dict) and options.get("include_usage") is True
+    return merger_for(call.endpoint, stream=call.stream, own_tools=own_tools, include_usage=asked, endings=endings)
 
 
 class Company:
@@ -69,10 +77,8 @@ class Company:
             self.life.turn.notes.append(f"tools of ours are left out: {offered.left_out}")
         return offered.call
 
-    def merger(self, call: Call) -> Merger:
-        options = call.body.get("stream_options")
-        asked = isinstance(options, dict) and options.get("include_usage") is True
-        return merger_for(call.endpoint, stream=call.stream, own_tools=self._own, include_usage=asked)
+    def merger(self, call: Call, endings: Endings = AS_USUAL) -> Merger:
+        return merger_of(call, endings.named(self.life.turn.id[:8]), self._own)
 
     def begun(self) -> None:
         """The first content of the round that is heard goes to the client."""
@@ -91,7 +97,7 @@ class Company:
     async def settle(self, shown: Said) -> None:
         """The answer is complete, and its end has not left yet."""
         record = self.life.record()
-        if self.life.turn.rounds > 1 or record.results:
+        if self.life.turn.rounds > 1 or record.results or self.life.turn.stays:
             try:
                 await self._in_thread(lambda: self._remember(shown, record))
             except StoreError as error:
@@ -104,7 +110,8 @@ class Company:
     def _remember(self, shown: Said, record: Record) -> None:
         begun = () if shown.id in self._ids else (shown.id,)  # the client's own, where the answer began before any provider's
         ids = (*begun, *self._ids)
-        entry = hidden_in(self._client_call, shown, record.items, results=record.results, ids=ids)
+        stays = self.life.turn.stays
+        entry = hidden_in(self._client_call, shown, record.items, results=record.results, ids=ids, before=stays)
         if entry is not None:
             remember(self._store, self._key, entry)
 

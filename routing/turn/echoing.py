@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from routing.dialects.finish import AS_USUAL, Endings
 from routing.replies import Reply
 from routing.turn.company import Company
 from routing.values import Call
 
 
-async def converse(company: Company, call: Call, answer: Callable[[Call], Reply]) -> Reply:
+async def converse(company: Company, call: Call, answer: Callable[[Call], Reply], endings: Endings = AS_USUAL) -> Reply:
     """The answer to `call`, merged from as many rounds as those who take part ask for."""
-    merger = company.merger(call)
+    merger = company.merger(call, endings)
     first = reply = answer(call)
     body = b""
     while reply.status == 200:

@@ -17,6 +17,7 @@ from itertools import groupby
 from typing import NamedTuple, Protocol
 
 from routing.dialects.calls import read_call
+from routing.dialects.calls.ending import texts_behind
 from routing.dialects.calls.growing import with_messages
 from routing.dialects.calls.replacing import Swap, raw_items, replace_items, view_of
 from routing.dialects.calls.restoring import as_client_sends, join_results
@@ -47,11 +48,13 @@ class Hidden:
     ordinal: int
     """How many answers with the same key came before it."""
     items: tuple[JsonObject, ...]
-    """The rounds in order, from the model's first word to its last."""
+    """The rounds in order, from the model's first word to its last; none where the client holds the answer as it was."""
     results: tuple[JsonObject, ...] = ()
     """What our own tools answered to calls of the last round, beside which calls of the client's stand."""
     ids: tuple[str, ...] = ()
     """Responses: the ids of the rounds' answers; the client knows the first."""
+    before: tuple[str, ...] = ()
+    """What stood behind the message that the model answered."""
 
 
 class Store(Protocol):
@@ -70,11 +73,13 @@ def hidden_in(
     *,
     results: Sequence[JsonObject] = (),
     ids: Sequence[str] = (),
+    before: Sequence[str] = (),
 ) -> Hidden | None:
     """What is to be remembered of a turn that answered `call` with `shown`; None where nothing is hidden, or nothing is shown.
 
     `items`: what was sent behind the call's own history in the turn's last round, and then that round's own answer.
     What comes behind the model's last word (a message that it did not answer) is left out.
+    `before`: texts that were put at the end of the call's own history.
     """
     dialect = call.endpoint.dialect
     sent = read_call(call.raw, call.endpoint)
@@ -85,9 +90,12 @@ def hidden_in(
     rounds = _as_sent(sent, items)
     while rounds and view_of(dialect, 0, rounds[-1]).role != "assistant":
         rounds.pop()
-    if not answer or not rounds or (rounds == _as_sent(sent, shown.native) and not results):
+    if rounds == _as_sent(sent, shown.native) and not results:
+        rounds = []
+    if not answer or not (rounds or before):
         return None
-    return Hidden(dialect, key, ordinal, tuple(rounds), tuple(results), tuple(id for id in ids if id))
+    given = tuple(results) if rounds else ()
+    return Hidden(dialect, key, ordinal, tuple(rounds), given, tuple(id for id in ids if id), tuple(before))
 
 
 def _as_sent(call: Call, items: Sequence[JsonObject]) -> list[JsonObject]:
@@ -111,6 +119,8 @@ def put_back(call: Call, entries: Sequence[Hidden], typed: Sequence[Typed] | Non
     for place in _places(call, typed, {key for key, _ in known}):
         entry = known.get((place.key, place.ordinal))
         if entry is not None:
+            if entry.before and place.start:
+                _put_before(entry, raw, place.start, swaps)
             swaps += _swaps(call, entry, raw, place)
             count += 1
     replace_items(call, swaps)
@@ -155,9 +165,10 @@ def _answer(dialect: Dialect, views: Iterable[Message]) -> str:
     """What an answer says, whoever wrote it down; empty where it says nothing."""
     text, calls, says = hashlib.sha256(), hashlib.sha256(), False
     for part in (part for view in views for part in view.parts):
-        if isinstance(part, Text) and (words := _without_space(part.text)):
-            text.update(words.encode("utf-8", "surrogatepass"))
-            says = True
+        if isinstance(part, Text):
+            for words in _without_space(part.text):
+                text.update(words)
+                says = True
         elif isinstance(part, ToolCall):
             id = "" if dialect is Dialect.GEMINI else part.id
             calls.update("\0".join(("", id, part.name, "")).encode("utf-8", "surrogatepass") + canonical(part.arguments))
@@ -165,17 +176,30 @@ def _answer(dialect: Dialect, views: Iterable[Message]) -> str:
     return f"{text.hexdigest()[:24]}-{calls.hexdigest()[:24]}" if says else ""
 
 
-def _without_space(text: str) -> str:
+def _without_space(text: str) -> Iterator[bytes]:
     """Piece by piece: of a long text all words at once take ten times its room."""
-    return "".join("".join(text[start : start + _PIECE].split()) for start in range(0, len(text), _PIECE))
+    for start in range(0, len(text), _PIECE):
+        if words := "".join(text[start : start + _PIECE].split()):
+            yield words.encode("utf-8", "surrogatepass")
 
 
 def _typed(typed: Typed) -> str:
     words = strip(typed.words)
-    return "" if is_bare(words) else hashlib.sha256(_without_space(words).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return "" if is_bare(words) else hashlib.sha256(b"".join(_without_space(words))).hexdigest()[:32]
+
+
+def _put_before(entry: Hidden, raw: Sequence[JsonObject], start: int, swaps: list[Swap]) -> None:
+    """Behind what stands before the answer; results of ours may have joined that already."""
+    old = Swap(start - 1, start, [raw[start - 1]])
+    if swaps and swaps[-1].start < swaps[-1].end == start:
+        old = swaps.pop()
+    *others, item = old.items
+    swaps.append(Swap(old.start, old.end, [*others, *texts_behind(entry.dialect, item, entry.before)]))
 
 
 def _swaps(call: Call, entry: Hidden, raw: Sequence[JsonObject], place: _Place) -> list[Swap]:
+    if not entry.items:
+        return []
     items = as_client_sends(entry.dialect, raw[place.start : place.end], entry.items)
     if not entry.results:
         return [Swap(place.start, place.end, items)]

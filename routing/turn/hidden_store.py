@@ -200,7 +200,7 @@ def _newest(entries: Sequence[Hidden]) -> tuple[list[tuple[Hidden, bytes]], int]
 
 
 def _to_json(entry: Hidden) -> bytes:
-    said = dumps({"items": entry.items, "results": entry.results})
+    said = _said(entry.items, entry.results, entry.before)
     head = {
         "dialect": entry.dialect.value,
         "answer": entry.key.answer,
@@ -220,11 +220,16 @@ def _from_json(value: object) -> Hidden | None:
     except ValueError:
         return None
     items, results = _objects(fields.get("items")), _objects(fields.get("results"))
-    if not items or _sum(dumps({"items": items, "results": results})) != fields.get("sum"):
+    before = tuple(text for text in list_of(fields.get("before")) if isinstance(text, str))
+    if not (items or before) or _sum(_said(items, results, before)) != fields.get("sum"):
         return None
     key = Key(text_of(fields.get("answer")), text_of(fields.get("typed")))
     ids = tuple(id for id in list_of(fields.get("ids")) if isinstance(id, str))
-    return Hidden(dialect, key, count_of(fields.get("ordinal")), items, results, ids)
+    return Hidden(dialect, key, count_of(fields.get("ordinal")), items, results, ids, before)
+
+
+def _said(items: Sequence[JsonObject], results: Sequence[JsonObject], before: Sequence[str]) -> bytes:
+    return dumps({"items": items, "results": results, **({"before": before} if before else {})})
 
 
 def _objects(value: object) -> tuple[JsonObject, ...]:

@@ -99,7 +99,7 @@ class Lifecycle:
             for plugin in self._hooked["on_before_request"]:
                 await self._run(plugin, "on_before_request", partial(_edit, plugin, self.turn, request))
             if not self.turn.rounds:
-                self.hints = request.hints
+                self.hints, self.turn.stays = request.hints, tuple(request.stays)
             return request.call
         return call
 

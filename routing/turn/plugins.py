@@ -85,6 +85,8 @@ class TurnInfo:
     """How many rounds have been answered: 1 in the first `on_after_request`."""
     begun: int = 0
     """How many rounds' answers have begun to reach the client."""
+    stays: tuple[str, ...] = ()
+    """What plugins have put behind the client's history, and later calls find there (`Request.stays`)."""
     current_turn: list[Appended] = field(default_factory=list)
     """Everything the turn brought forth, `prevent_default` or not."""
     history: list[list[Appended]] = field(default_factory=list)

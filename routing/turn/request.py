@@ -37,6 +37,9 @@ class Request:
         self.round = round
         """0 in the turn's first round."""
         self.hints = Hints()
+        self.stays: list[str] = []
+        """Texts that were put at the very end of the history in the first round (`calls.ending`), and belong there: the client's
+        later calls find them again, behind the same message."""
         self._call = call
         self._body: JsonObject | None = None
         self._before = b""

@@ -68,7 +68,9 @@ class Turn:
     limits: Limits
     started: float
     merger: Merger | None = None
-    """Writes one answer out of several rounds; None where nobody can want a second one: bytes pass as they come."""
+    """Writes one answer out of several rounds; None where bytes pass as they come, because nobody can want a second one."""
+    alone: bool = False
+    """There is nobody to ask whether another round follows."""
     state: State = State.ASKING
     actions: list[Action] = field(default_factory=list)
     """What to do now; whoever carries the turn takes them all."""
@@ -93,11 +95,9 @@ class Turn:
     """What closes the answer, held back."""
     _passage: Passage | None = None
     """Of the round that answers a client which asked for a stream."""
-    _decides: bool = False
-    """There is somebody to ask whether another round follows."""
 
     def __post_init__(self) -> None:
-        self._decides = self.merger is not None
+        self.alone = self.alone or self.merger is None
         self.heard = self._quiet_since = self.started
 
     # What happened
@@ -285,10 +285,10 @@ class Turn:
             said = self.merger.end_round()
             if said.complete and said.error is None:
                 self.state = State.DECIDING
-                if self._decides:
-                    self.actions.append(Decide(said))
-                else:
+                if self.alone:
                     self.conclude(now)
+                else:
+                    self.actions.append(Decide(said))
                 return
             told = said.error or ProviderError(502, missing or _CUT, network=True)
             if self.rounds > 1 and not self._showed:  # thinking alone is not shown: to the client nothing has happened

@@ -1,9 +1,12 @@
-"""Lines that come together leave as one record; the last ones are not lost."""
+"""Lines that come together leave as one record; the last ones are not lost. Files for those who ask for them."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
+from datetime import datetime
+from pathlib import Path
 
 import journal
 import pytest
@@ -25,3 +28,67 @@ def test_lines_leave_together(caplog: pytest.LogCaptureFixture, monkeypatch: pyt
 
     asyncio.run(write())
     assert [record.getMessage() for record in caplog.records] == ["first\nsecond % {odd}", "third"]
+
+
+def test_a_debug_file_is_private_and_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "PAUSE_S", 0.02)
+    path = tmp_path / "made" / "debug.log"
+
+    async def write() -> None:
+        file = journal.DebugFile(path)
+        file.note("first ünï \udc80")
+        file.note("second")
+        await asyncio.sleep(0.1)
+        assert len(path.read_text().splitlines()) == 2
+        file.note("the last one")
+        file.close()
+
+    asyncio.run(write())
+    lines = path.read_text().splitlines()
+    assert [line.partition(" ")[2] for line in lines] == ["first ünï \\udc80", "second", "the last one"]
+    assert all(datetime.fromisoformat(line.partition(" ")[0]).tzinfo is not None for line in lines)
+    if os.name != "nt":
+        assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+
+
+def test_a_debug_file_makes_way_for_a_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "LARGEST", 200)
+    file = journal.DebugFile(tmp_path / "debug.log")
+
+    async def write() -> None:
+        for number in range(20):
+            file.note(f"line {number}")
+            file.close()
+
+    asyncio.run(write())
+    sizes = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
+    assert set(sizes) == {"debug.log", "debug.log.1"}
+    assert max(sizes.values()) < 300
+    assert "line 19" in file.path.read_text()
+
+
+def test_a_debug_file_that_cannot_be_written_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "folder").write_text("in the way")
+    file = journal.DebugFile(tmp_path / "folder" / "debug.log")
+
+    async def write() -> None:
+        for _ in range(3):
+            file.note("lost")
+            file.close()
+
+    asyncio.run(write())
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == ["debug.log cannot be written"]
+
+
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="this system follows every link")
+def test_a_debug_file_follows_no_link(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("mine")
+    (tmp_path / "debug.log").symlink_to(tmp_path / "precious")
+    file = journal.DebugFile(tmp_path / "debug.log")
+
+    async def write() -> None:
+        file.note("lost")
+        file.close()
+
+    asyncio.run(write())
+    assert (tmp_path / "precious").read_text() == "mine"

@@ -17,13 +17,21 @@ from tests.rig.proxy import Mitmdump
 URL = "https://api.anthropic.com"
 TOGETHER = 16
 LARGE_BYTES = 332_000
+GO_ON = '<**stopMessage:"Go on.",1**> Say something short.'
 
 
 class WrongAnswer(Exception):
     """A fast wrong answer is no measurement."""
 
 
-def make_request(*, stream: bool = False, size: int = 0, headers: tuple[tuple[str, str], ...] = ()) -> bytes:
+def make_request(
+    *,
+    stream: bool = False,
+    size: int = 0,
+    headers: tuple[tuple[str, str], ...] = (),
+    text: str = "Say something short.",
+    session: int = 0,
+) -> bytes:
     """A Messages call as a coding tool writes it; `size`: with a history of so many bytes."""
     history: list[dict[str, object]] = []
     while size > 0:
@@ -32,7 +40,7 @@ def make_request(*, stream: bool = False, size: int = 0, headers: tuple[tuple[st
         size -= len(said) + 60
     if len(history) % 2:
         history.append({"role": "assistant", "content": [{"type": "text", "text": "Done."}]})
-    history.append({"role": "user", "content": [{"type": "text", "text": "Say something short."}]})
+    history.append({"role": "user", "content": [{"type": "text", "text": text}]})
     call: dict[str, object] = {"model": "claude-sonnet-4-5", "max_tokens": 1024, "messages": history}
     if stream:
         call["stream"] = True
@@ -42,7 +50,7 @@ def make_request(*, stream: bool = False, size: int = 0, headers: tuple[tuple[st
         ("User-Agent", "claude-cli/2.1.326 (external, cli)"),
         ("x-api-key", "sk-ant-bench"),
         ("anthropic-version", "2023-06-01"),
-        ("x-claude-code-session-id", "5f0c7b5e-0000-4000-8000-00000000be7c"),
+        ("x-claude-code-session-id", f"5f0c7b5e-0000-4000-8000-{0xBE7C + session:012x}"),
         ("Content-Type", "application/json"),
         ("Content-Length", str(len(body))),
         *headers,
@@ -75,12 +83,13 @@ def join_chunks(body: bytes) -> bytes:
 
 @dataclass
 class Side:
-    """One of the two proxies: its open connections, and what was measured, a figure for each round."""
+    """One of the proxies: its open connections, and what was measured, a figure for each round."""
 
     name: str
     proxy: Mitmdump
     headers: tuple[tuple[str, str], ...] = ()
     pipes: list[Pipe] = field(default_factory=list)
+    sessions: int = 0
     figures: dict[str, list[float]] = field(default_factory=dict)
 
     async def connect(self) -> None:
@@ -98,6 +107,11 @@ class Side:
         answer = join_chunks(await exchange(self.pipes[0], self.stream))
         if answer.count(b"text_delta") != EVENTS or b"message_stop" not in answer:
             raise WrongAnswer(f"{self.name}: {answer.count(b'text_delta')} of {EVENTS} events")
+
+    def continued(self, *, stream: bool) -> bytes:
+        """A call whose answer has two rounds; in a session of its own, as a tag counts once."""
+        self.sessions += 1
+        return make_request(headers=self.headers, stream=stream, text=GO_ON, session=self.sessions)
 
     def close(self) -> None:
         for pipe in self.pipes:
@@ -126,6 +140,30 @@ async def large_ms(side: Side) -> float:
 
 async def stream_ms(side: Side) -> float:
     return await _median_ms(side, side.stream, 3)
+
+
+async def continued_ms(side: Side) -> float:
+    """A small call that is answered in two rounds."""
+    took = []
+    for request in [side.continued(stream=False) for _ in range(40)]:
+        began = time.perf_counter()
+        answer = await exchange(side.pipes[0], request)
+        took.append(time.perf_counter() - began)
+        if answer.count(b"A short answer.") != 2:
+            raise WrongAnswer(f"{side.name}: not an answer of two rounds: {answer[:500]!r}")
+    return statistics.median(took) * 1000
+
+
+async def continued_stream_ms(side: Side) -> float:
+    """A stream of two rounds, each with all events."""
+    took = []
+    for request in [side.continued(stream=True) for _ in range(3)]:
+        began = time.perf_counter()
+        answer = await exchange(side.pipes[0], request)
+        took.append(time.perf_counter() - began)
+        if (words := join_chunks(answer).count(b"word ")) != 2 * EVENTS:
+            raise WrongAnswer(f"{side.name}: {words} of {2 * EVENTS} events of two rounds")
+    return statistics.median(took) * 1000
 
 
 async def per_second(side: Side) -> float:
@@ -168,4 +206,52 @@ MEASURES = (
     Measure(f"{LARGE_BYTES // 1000} kB call, p50", "ms", large_ms, 1.15),
     Measure(f"stream of {EVENTS:,} events", "ms", stream_ms, 1.0),
     Measure("memory after that", "MB", rss_mb, 40, difference=True),
+)
+
+
+ONE, ONE_STREAM, TWO, TWO_STREAM = "one round", "one round, streamed", "two rounds", "two rounds, streamed"
+OF_ONE: dict[str, Callable[[Side], Awaitable[float]]] = {ONE: small_ms, ONE_STREAM: stream_ms}
+OF_TWO: dict[str, Callable[[Side], Awaitable[float]]] = {TWO: continued_ms, TWO_STREAM: continued_stream_ms}
+Figures = dict[str, dict[str, list[float]]]
+"""By side and by name, a figure for each round of the benchmark."""
+
+
+def _per_event(ms: list[float]) -> list[float]:
+    return [one * 1000 / EVENTS for one in ms]
+
+
+def _less(more: list[float], less: list[float]) -> list[float]:
+    return [a - b for a, b in zip(more, less, strict=True)]
+
+
+def _second_round(figures: Figures) -> list[float]:
+    """What a round costs that follows another, whatever it says: the store, the memory for later calls, a new flow."""
+    return _less(figures["ours"][TWO], figures["ours"][ONE])
+
+
+def _events_of_second_round(figures: Figures) -> list[float]:
+    both = _less(figures["ours"][TWO_STREAM], figures["ours"][ONE_STREAM])
+    return _per_event(_less(both, _second_round(figures)))
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Two figures of this addon's; no goal."""
+
+    name: str
+    unit: str
+    without: Callable[[Figures], list[float]]
+    with_it: Callable[[Figures], list[float]]
+
+
+COSTS = (
+    Cost("a turn of one round: small call", "ms", lambda all_: all_["alone"][ONE], lambda all_: all_["ours"][ONE]),
+    Cost(
+        "a turn of one round: each event",
+        "µs",
+        lambda all_: _per_event(all_["alone"][ONE_STREAM]),
+        lambda all_: _per_event(all_["ours"][ONE_STREAM]),
+    ),
+    Cost("a second round: small call", "ms", lambda all_: all_["ours"][ONE], lambda all_: all_["ours"][TWO]),
+    Cost("a second round: each event", "µs", lambda all_: _per_event(all_["ours"][ONE_STREAM]), _events_of_second_round),
 )

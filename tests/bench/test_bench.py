@@ -8,7 +8,22 @@ import sys
 
 import pytest
 
-from tests.bench.load import LARGE_BYTES, MEASURES, Measure, join_chunks, make_request, per_second
+from routing import config
+from tests.bench.__main__ import SHIPPED, without_clock
+from tests.bench.load import (
+    COSTS,
+    EVENTS,
+    LARGE_BYTES,
+    MEASURES,
+    ONE,
+    ONE_STREAM,
+    TWO,
+    TWO_STREAM,
+    Measure,
+    join_chunks,
+    make_request,
+    per_second,
+)
 from tests.rig.proxy import ROOT
 
 
@@ -48,6 +63,27 @@ def test_the_goals_are_about_what_they_name() -> None:
 
 def test_joining_chunks() -> None:
     assert join_chunks(b"5\r\ndata:\r\n3\r\n \n\n\r\n0\r\n\r\n") == b"data: \n\n"
+
+
+def test_what_a_turn_costs() -> None:
+    """A second round's fixed cost is no cost of its events."""
+    ours = {ONE: [2.0], TWO: [5.0], ONE_STREAM: [EVENTS / 100], TWO_STREAM: [EVENTS / 100 + 3.0 + EVENTS / 50]}
+    figures = {"alone": {ONE: [1.5], ONE_STREAM: [EVENTS / 200]}, "ours": ours}
+    found = [(cost.unit, cost.without(figures), cost.with_it(figures)) for cost in COSTS]
+    assert [unit for unit, *_ in found] == ["ms", "µs", "ms", "µs"]
+    assert [without for _, (without,), _ in found] == pytest.approx([1.5, 5.0, 2.0, 10.0])
+    assert [with_it for *_, (with_it,) in found] == pytest.approx([2.0, 10.0, 5.0, 20.0])
+
+
+def test_the_shipped_configuration_without_its_clock() -> None:
+    """Nothing else of it changes."""
+    shipped = SHIPPED.read_text(encoding="utf-8")
+    without = without_clock(shipped)
+    assert without is not None
+    assert config.read(shipped, name="a", env={}).clock is not None
+    assert config.read(without, name="b", env={}).clock is None
+    assert len([1 for a, b in zip(shipped.splitlines(), without.splitlines(), strict=True) if a != b]) == 1
+    assert without_clock(without) is None
 
 
 @pytest.mark.system

@@ -1,6 +1,7 @@
 """A second mitmproxy script for tests: tells what the running proxy holds, and makes its patience as short as a test wants.
 
-1. `GET http://probe.rig/` answers with JSON: asyncio tasks, rounds, streams, calls in the retry budget, turns of stopMessage.
+1. `GET http://probe.rig/` answers with JSON: asyncio tasks, rounds, streams, calls in the retry budget, turns that plugins
+   know of, reminders that are reserved.
 2. RIG_PATIENCE is JSON: `early_head_s` and `keep_alive_s` of every turn, `whole_s` for the silence before whole JSON.
 """
 
@@ -40,6 +41,7 @@ def _held() -> dict[str, Any]:
         "calls": working.learned.budget.calls,
         "retrying": working.learned.budget.retrying,
         "turns": sum(len(plugin._turns) for plugin in working.plugins if hasattr(plugin, "_turns")),
+        "reserved": sum(len(plugin._watch.reservations._holders) for plugin in working.plugins if hasattr(plugin, "_watch")),
     }
 
 

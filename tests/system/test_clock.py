@@ -22,7 +22,7 @@ from tests.rig.proxy import SCRIPT, Mitmdump
 from tests.rig.wire import Reply, ToolUse
 from tests.system.speaker import EXTRAS, FORMS, IDS, Speaker, said_by_user
 from tests.system.tool import CONFIG
-from tests.system.watched import until
+from tests.system.watched import until, watched
 
 pytestmark = pytest.mark.system
 
@@ -210,6 +210,52 @@ def test_c12_c14_mixed_with_a_call_of_the_clients(speak: Speak, dialect: Dialect
     assert "built" in json.dumps(before)
 
 
+@pytest.fixture(scope="module")
+def forgetful(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mitmdump]:
+    """Nothing can be written where hidden rounds are kept."""
+    folder = tmp_path_factory.mktemp("forgetful")
+    (folder / "sessions").mkdir(mode=0o700)
+    (folder / "sessions" / "history").write_text("in the way")
+    with Mitmdump(script=SCRIPT, config=config(), upstream=provider, folder=folder) as proxy:
+        yield proxy
+        assert proxy.alive
+        assert "RouteCodex failed" not in proxy.log
+
+
+@every_form
+def test_c15_what_cannot_be_put_back_later_fails_visibly(
+    provider: FakeProvider, forgetful: Mitmdump, dialect: Dialect, stream: bool
+) -> None:
+    """The client hears of an error, and not of a clean end: it repeats the call, and nothing is scheduled twice."""
+    provider.forget()
+    speaker = Speaker(provider, forgetful, dialect, stream)
+    item = {"dueAt": iso(3600), "task": TASK, "tool": "", "arguments": "{}"}
+    bash = ToolUse("Bash", {"command": "make"}, "" if dialect is Dialect.GEMINI else "call_bash_1")
+    mixed = Reply("On it.", calls=(use("schedule", items=[item]), bash))
+    model(provider, mixed, mixed, Reply("set"))
+    answer = speaker.ask("build it", keep=False)
+    assert "could not be" in answer.text, "the client is told why"
+    if stream:
+        assert answer.status == 200
+        assert "make" in answer.text, "what had gone to the client stays with it"
+        assert not any(end in answer.text for end in ENDS[dialect]), "an end was invented"
+    else:
+        assert answer.status == 500
+        assert answer.header("x-should-retry") != "true"
+    assert [task["task"] for task in tasks(speaker)] == [TASK]
+    speaker.go_on(keep=False)
+    assert [task["task"] for task in tasks(speaker)] == [TASK], "the same prompt, repeated"
+
+
+ENDS = {
+    Dialect.MESSAGES: ("message_stop",),
+    Dialect.CHAT: ("[DONE]", '"finish_reason":"'),
+    Dialect.RESPONSES: ("response.completed",),
+    Dialect.GEMINI: ('"finishReason"',),
+}
+"""What says that an answer is whole."""
+
+
 @every_dialect
 def test_c01_a_client_without_a_session(speak: Speak, dialect: Dialect) -> None:
     speaker = speak(dialect, session=None)
@@ -341,7 +387,10 @@ def test_c05_c06_c31_it_comes_with_the_next_call_and_once(speak: Speak, dialect:
     assert delivered(speaker) == [1]
     speaker.ask("and on")
     rounds = asked(speaker)
-    assert [reminded(received) for received in rounds] == [[], [], [ONE_LINE], []]
+    assert [reminded(received) for received in rounds] == [[], [], [ONE_LINE], [ONE_LINE]]
+    assert delivered(speaker) == [1], "it stands in the history where it came, and comes no second time"
+    before, after = (untagged(speaker.history(received)) for received in rounds[2:])
+    assert json.dumps(after[: len(before)]) == json.dumps(before)
     assert offered(rounds[2])
     last = texts_of(speaker.history(rounds[2])[-1])
     assert "\n".join(last).index("[Clock Reminder]") < "\n".join(last).index("[Time/Date]")
@@ -582,7 +631,80 @@ def test_m32_stop_message_goes_first(speak: Speak) -> None:
     assert [len(reminded(received)) for received in rounds] == [0, 0, 0, 1]
 
 
+@every_dialect
+def test_22_it_is_kept_alive_meanwhile(provider: FakeProvider, lively: Mitmdump, dialect: Dialect) -> None:
+    provider.forget()
+    speaker = Speaker(provider, lively, dialect)
+    model(provider, sets(64), Reply("set"), Reply("looked"))
+    answer = speaker.ask("remind me")
+    assert speaker.told(answer).text == "set\n\nlooked"
+    held = answer.text[answer.text.index("set") : answer.text.index("looked")]
+    assert held.count(SIGNS[dialect]) >= 5, held
+
+
+SIGNS = {
+    Dialect.MESSAGES: "event: ping",
+    Dialect.CHAT: "\n: ",
+    Dialect.RESPONSES: "event: response.in_progress",
+    Dialect.GEMINI: "\n\n\n",
+}
+
+
+@pytest.fixture(scope="module")
+def lively(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mitmdump]:
+    """It sends a sign of life five times a second."""
+    patience = {"early_head_s": 0.5, "keep_alive_s": 0.2}
+    with watched(provider, config(), patience, folder=tmp_path_factory.mktemp("lively")) as proxy:
+        yield proxy
+
+
+# ---- many tasks ----
+
+
+def test_more_than_a_thousand_tasks_are_logged(tmp_path: Path, provider: FakeProvider) -> None:
+    provider.forget()
+    with Mitmdump(script=SCRIPT, config=config(), upstream=provider, folder=tmp_path) as proxy:
+        speaker = Speaker(provider, proxy)
+        items = [{"dueAt": iso(3600 + n), "task": TASK, "tool": "", "arguments": "{}"} for n in range(1_001)]
+        model(provider, Reply("", calls=(use("schedule", items=items[:1_000]),)), Reply("set"))
+        speaker.ask("remind me")
+        time.sleep(1.5)
+        assert "more than 1000 tasks" not in proxy.log
+        model(provider, Reply("", calls=(use("schedule", items=items[1_000:]),)), Reply("set"))
+        speaker.ask("and once more")
+        until(lambda: "holds more than 1000 tasks" in proxy.log, 5, lambda: proxy.log)
+        speaker.ask("go on")
+        time.sleep(1.5)
+        assert proxy.log.count("holds more than 1000 tasks") == 1
+        assert "build" not in proxy.log
+
+
 # ---- time servers ----
+
+
+SWITCHES = {
+    "off": ({"ROUTECODEX_CLOCK_NTP": "0"}, "disabled", ""),
+    "other servers": ({"ROUTECODEX_CLOCK_NTP_SERVERS": "::1, 127.0.0.1"}, "error", "(2 of 2)"),
+}
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_10_switches_of_the_environment(tmp_path: Path, provider: FakeProvider, name: str) -> None:
+    provider.forget()
+    env, status, why = SWITCHES[name]
+    text = config(ntp={"enabled": True, "servers": ["127.0.0.1"], "timeoutMs": 200})
+    with Mitmdump(script=SCRIPT, config=text, upstream=provider, folder=tmp_path, env=env) as proxy:
+        speaker = Speaker(provider, proxy)
+        speaker.ask("first")
+        state = proxy.sessions / "clock" / "ntp-state.json"
+        if status == "error":
+            until(state.exists, 10, lambda: proxy.log)
+        model(provider, Reply("", calls=(use("get"),)), Reply("late"))
+        speaker.ask("what time is it?")
+        (result,) = results(asked(speaker)[-1])
+        assert result["ntp"]["status"] == status
+        assert why in result["ntp"].get("lastError", "")
+        assert state.exists() == (status == "error")
 
 
 def test_c32_no_time_server_answers(tmp_path: Path, provider: FakeProvider) -> None:

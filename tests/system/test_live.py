@@ -1,7 +1,7 @@
 """Live: what a provider sends reaches the client at once, in every round of a turn.
 
 The provider writes an event each 100 ms over three rounds; its clock and the client's are the same. What may be late by design
-is what ends a block or an answer, never a word.
+is what ends a block or an answer, never a word, a thought, or a piece of what a tool is called with.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.rig.client import Answer, Http1, Http2, Route
 from tests.rig.pipe import Pipe
 from tests.rig.provider import FakeProvider, Received
 from tests.rig.proxy import SCRIPT, Mitmdump
-from tests.rig.wire import Reply
+from tests.rig.wire import Reply, ToolUse
 from tests.system.grammar import read_stream
 from tests.system.tool import CONFIG, CREDENTIALS, HOSTS, write
 
@@ -63,8 +63,26 @@ def _word(token: str, round_: int, place: int) -> str:
     return f"{token}r{round_}w{place:02}."
 
 
+def _token(dialect: Dialect, client: type[Http1 | Http2]) -> str:
+    return f"{dialect.name}{client.__name__}"
+
+
+def _pieces(token: str, of: str) -> list[str]:
+    """As long as the provider cuts them."""
+    caller = "abcdefgh"[[_token(dialect, client) for dialect in Dialect for client in (Http1, Http2)].index(token)]
+    return [f"~{of}{caller}{place:02}~......" for place in range(WORDS)]
+
+
+def _reply(token: str, round_: int) -> Reply:
+    """The first round thinks, the last one calls a tool of the client's."""
+    words = tuple(_word(token, round_, place) + " " for place in range(WORDS))
+    thinking = "".join(_pieces(token, "t")) if round_ == 0 else ""
+    called = ToolUse("Bash", {"command": "".join(_pieces(token, "c"))})
+    return Reply(words, thinking=thinking, calls=(called,) if round_ == ROUNDS - 1 else ())
+
+
 async def _hear(proxy: Mitmdump, dialect: Dialect, client: type[Http1 | Http2]) -> Heard:
-    token = f"{dialect.name}{client.__name__}"
+    token = _token(dialect, client)
     path, body = write(dialect, "m", [("user", f'<**stopMessage:"go on {token}",{ROUNDS - 1}**> {token}')], True)
     async with client(Route(HOSTS[dialect], proxy)) as connected:
         began = time.monotonic()
@@ -87,12 +105,8 @@ def test_every_word_of_three_rounds_comes_as_it_is_sent(
 
     def rule(received: Received) -> Behaviour:
         asked = received.body.decode()
-        token = next(
-            token for dialect in Dialect for client in (Http1, Http2) if (token := f"{dialect.name}{client.__name__}") in asked
-        )
-        round_ = asked.count(f"go on {token}")
-        words = tuple(_word(token, round_, place) + " " for place in range(WORDS))
-        return Behaviour(reply=Reply(words), delay_s=EVERY_S, body_wait_s=THINKS_S)
+        token = next(token for dialect in Dialect for client in (Http1, Http2) if (token := _token(dialect, client)) in asked)
+        return Behaviour(reply=_reply(token, asked.count(f"go on {token}")), delay_s=EVERY_S, body_wait_s=THINKS_S)
 
     provider.script(rule)
     monkeypatch.setattr(Pipe, "write", stamped)
@@ -104,15 +118,14 @@ def test_every_word_of_three_rounds_comes_as_it_is_sent(
     for heard in asyncio.run(together()):
         assert (heard.answer.status, heard.answer.ended) == (200, "complete")
         assert heard.answer.version == ("HTTP/2" if heard.client is Http2 else "HTTP/1.1")
-        token = f"{heard.dialect.name}{heard.client.__name__}"
+        token = _token(heard.dialect, heard.client)
         rounds = ["".join(_word(token, round_, place) + " " for place in range(WORDS)) for round_ in range(ROUNDS)]
         assert read_stream(heard.dialect, heard.answer.body).text == "\n\n".join(rounds)
-        for round_ in range(ROUNDS):
-            for place in range(WORDS):
-                word = _word(token, round_, place)
-                sent = next(at for at, data in written if word.encode() in data and b"HTTP/1.1 2" not in data)
-                late.append((heard.came(word) - sent, word))
-    assert len(late) == len(Dialect) * 2 * ROUNDS * WORDS
-    print(f"{len(late)} words, the latest after {max(late)[0] * 1000:.0f} ms ({max(late)[1]})")
+        expected = [_word(token, round_, place) for round_ in range(ROUNDS) for place in range(WORDS)]
+        for word in (*expected, *(piece[:6] for of in "tc" for piece in _pieces(token, of))):
+            sent = next(at for at, data in written if word.encode() in data and b"HTTP/1.1 2" not in data)
+            late.append((heard.came(word) - sent, word))
+    assert len(late) == len(Dialect) * 2 * (ROUNDS + 2) * WORDS
+    print(f"{len(late)} events, the latest after {max(late)[0] * 1000:.0f} ms ({max(late)[1]})")
     assert not [(f"{after:.3f}", word) for after, word in late if after > LATE_S]
     assert min(late)[0] > -0.001

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,7 +28,6 @@ pytestmark = pytest.mark.system
 every_form = pytest.mark.parametrize("dialect, stream", FORMS, ids=IDS)
 PLUGINS = ROOT / "tests" / "plugins"
 SECRET = "sk-nobody-may-read-this"
-GO_ON = "Go on, and say DONE when you are done."
 
 
 def with_plugins(*names: str) -> str:
@@ -76,12 +76,17 @@ def tool_names(dialect: Dialect, body: Item) -> list[str]:
 
 
 def test_the_example_of_the_readme(provider: FakeProvider, tmp_path: Path) -> None:
+    """Its very words, saved beside the configuration."""
     provider.forget()
-    with Mitmdump(script=SCRIPT, config=with_plugins("shout"), upstream=provider, folder=tmp_path) as proxy:
+    (source,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "shout.py").write_text(source, encoding="utf-8")
+    with Mitmdump(script=SCRIPT, config=CONFIG + "plugins: [shout.py]\n", upstream=provider, folder=tmp_path) as proxy:
         speaker = Speaker(provider, proxy)
         replies(speaker, Reply("half of it"), Reply("the rest. DONE"))
         assert speaker.told(speaker.ask("work")).text == "half of it\n\nthe rest. DONE"
-        assert speaker.history(provider.calls[1])[-1:] == followed_up(Dialect.MESSAGES, GO_ON)
+        assert speaker.history(provider.calls[1])[-1:] == followed_up(Dialect.MESSAGES, "Say DONE when you are done.")
+        assert speaker.told(speaker.ask("more")).text == "the rest. DONE"
+        assert len(provider.calls) == 3
 
 
 @every_form
@@ -462,3 +467,69 @@ def test_a_bad_file_when_the_configuration_changes(tmp_path: Path, provider: Fak
         until(lambda: "Configuration reloaded" in proxy.log[before:], 4, lambda: proxy.log)
         assert rounds() == 3
         assert SECRET not in proxy.log
+
+
+def test_a_plugin_that_changes_alone(tmp_path: Path, provider: FakeProvider) -> None:
+    """The next turn has it; what cannot be loaded changes nothing; a turn that is running keeps what it began with."""
+    good = (PLUGINS / "shout.py").read_text()
+    file = tmp_path / "mine.py"
+    file.write_text(good)
+    with Mitmdump(script=SCRIPT, config=f"{CONFIG}plugins: [mine.py]\n", upstream=provider, folder=tmp_path) as proxy:
+
+        def rounds(**how: Any) -> int:
+            provider.forget()
+            provider.always(Behaviour(reply=Reply("not yet"), **how))
+            Speaker(provider, proxy).ask("work")
+            return len(provider.calls)
+
+        def saved(text: str | None, told: str, **how: Any) -> int:
+            """How many rounds a call has while and after the file is saved."""
+            before = len(proxy.log)
+            if text is None:
+                file.unlink()
+                time.sleep(1.5)
+            else:
+                file.write_text(text)
+                until(lambda: told in proxy.log[before:], 4, lambda: proxy.log)
+            return rounds(**how)
+
+        assert rounds() == 2
+        thrice = good.replace("turn.rounds == 1", "turn.rounds < 3")
+        assert saved(thrice, "Configuration reloaded") == 3
+        assert saved(BROKEN["raises"][0], "the old one stays in force") == 3
+        assert saved(good, "Configuration reloaded") == 2
+        assert saved(None, "") == 2, "an editor that removes the file before it writes it"
+        assert saved(thrice, "Configuration reloaded") == 3
+        quiet = len(proxy.log)
+        time.sleep(2.5)
+        assert "onfiguration" not in proxy.log[quiet:], "read again although nothing has changed"
+
+
+def test_a_plugin_that_comes_later_than_its_name(tmp_path: Path, provider: FakeProvider) -> None:
+    provider.forget()
+    provider.always(Behaviour(reply=Reply("not yet")))
+    with Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, folder=tmp_path) as proxy:
+        (tmp_path / "mitm-config.yaml").write_text(f"{CONFIG}plugins: [late.py]\n")
+        until(lambda: "late.py: there is no such file" in proxy.log, 4, lambda: proxy.log)
+        (tmp_path / "late.py").write_text((PLUGINS / "shout.py").read_text())
+        until(lambda: "Configuration reloaded" in proxy.log, 4, lambda: proxy.log)
+        Speaker(provider, proxy).ask("work")
+        assert len(provider.calls) == 2
+
+
+def test_a_turn_keeps_the_plugins_that_it_began_with(tmp_path: Path, provider: FakeProvider) -> None:
+    provider.forget()
+    provider.always(Behaviour(reply=Reply("not yet"), wait_s=1.5))
+    file = tmp_path / "mine.py"
+    file.write_text((PLUGINS / "shout.py").read_text())
+    with Mitmdump(script=SCRIPT, config=f"{CONFIG}plugins: [mine.py]\n", upstream=provider, folder=tmp_path) as proxy:
+        speaker = Speaker(provider, proxy, items=said_by_user(Dialect.MESSAGES, "work"))
+
+        async def both() -> Answer:
+            going = asyncio.create_task(speaker.send())
+            await asyncio.to_thread(provider.wait_for, 1)
+            file.write_text(file.read_text().replace("turn.rounds == 1", "turn.rounds < 1"))
+            await asyncio.to_thread(until, lambda: "Configuration reloaded" in proxy.log, 4, lambda: proxy.log)
+            return await going
+
+        assert speaker.told(asyncio.run(both())).text == "not yet\n\nnot yet"

@@ -1,8 +1,9 @@
-"""A proxy that can be asked what it holds (see `probe.py`), and waiting until it holds no more than before."""
+"""A proxy that can be asked what it holds (see `probe.py`), waiting until it holds no more than before, its memory."""
 
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,6 +21,26 @@ def watched(upstream: Upstream, config: str, patience: Mapping[str, float] | Non
     return Mitmdump(script=[SCRIPT, PROBE], config=config, upstream=upstream, env=env, **more)
 
 
+class Highest(threading.Thread):
+    """The highest resident memory of the proxy while it runs."""
+
+    def __init__(self, proxy: Mitmdump) -> None:
+        super().__init__(daemon=True)
+        self.proxy, self.bytes, self.over = proxy, proxy.rss_bytes, threading.Event()
+
+    def run(self) -> None:
+        while not self.over.wait(0.02):
+            self.bytes = max(self.bytes, self.proxy.rss_bytes)
+
+    def __enter__(self) -> Highest:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.join(5)
+
+
 def held(proxy: Mitmdump) -> dict[str, Any]:
     answer = call("http://probe.rig", "/collect", b"", proxy=proxy, method="GET")
     assert answer.status == 200, answer.text
@@ -35,7 +56,7 @@ def until(condition: Callable[[], bool], within: float, what: Callable[[], objec
 
 def settles(proxy: Mitmdump, before: Mapping[str, Any], *, within: float = 3, spare: int = 0) -> dict[str, Any]:
     """Nothing of what came since is left; what is held now."""
-    names = ("tasks", "rounds", "pokes", "streams", "calls", "retrying", "turns")
+    names = ("tasks", "rounds", "pokes", "streams", "calls", "retrying", "turns", "reserved")
     seen: dict[str, Any] = {}
 
     def settled() -> bool:

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 
 import pytest
 
@@ -17,11 +18,19 @@ from tests.rig.provider import FakeProvider, Received
 from tests.rig.proxy import SCRIPT, Mitmdump
 from tests.rig.wire import Reply
 from tests.system.tool import CONFIG, CREDENTIALS, HOSTS, text_of, write
+from tests.system.watched import Highest
 
 pytestmark = pytest.mark.system
 
 MANY = 1_000 if LONG else 100
 ROW = 10_000 if LONG else 500
+TOGETHER, WORD_EVERY_S, WAVES = (1_000, 3.0, 2) if LONG else (60, 0.1, 1)
+"""Turns of two rounds that are open at the same time: all of them have begun before the first one ends."""
+WORDS = 12
+PER_CONNECTION = 400
+"""Of so many callers those that speak HTTP/2 share a connection for each dialect: 50 streams."""
+EACH_BYTES = 640 << 10
+"""What one such turn may cost while it is open: three TLS connections and two flows."""
 MIB = 1 << 20
 
 
@@ -92,6 +101,70 @@ def test_many_streams_at_once(site: Site) -> None:
         assert answer.body.count(b"token0") == answer.body.count(own.encode())
         complete += 1
     assert complete >= MANY * 0.85
+
+
+def _words(token: str, round_: int) -> str:
+    return "".join(f"{token}-{round_}-{n} " for n in range(WORDS))
+
+
+def _two_rounds(received: Received) -> Behaviour | None:
+    asked = received.body.decode()
+    token = asked[asked.find("zebra") :][:9]
+    words = tuple(f"{word} " for word in _words(token, asked.count("go on")).split())
+    return Behaviour(reply=Reply(words), delay_s=WORD_EVERY_S)
+
+
+def test_many_turns_of_two_rounds_at_once(site: Site) -> None:
+    """Nobody is told a word of another's, in either round; memory is for those who are here, and goes to the next ones."""
+
+    async def one(number: int, shared: dict[tuple[Dialect, int], Http2]) -> tuple[int, Dialect, Answer]:
+        dialect, token = list(Dialect)[number % 4], f"zebra{number:04}"
+        path, body = write(dialect, "m", [("user", f'<**six.m**> <**stopMessage:"go on",1**> {token}')], True)
+        headers = [CREDENTIALS[dialect], ("x-session-id", f"{number}-{time.monotonic_ns()}")]
+        if number // 4 % 2 == 0:
+            client = shared[dialect, number // PER_CONNECTION]
+            return number, dialect, await client.send("POST", path, body=body, headers=headers, within=240)
+        async with Http1(Route(HOSTS[dialect], site.proxy)) as alone:
+            return number, dialect, await alone.send("POST", path, body=body, headers=headers, within=240)
+
+    async def wave() -> list[tuple[int, Dialect, Answer]]:
+        places = [(dialect, place) for dialect in Dialect for place in range(TOGETHER // PER_CONNECTION + 1)]
+        shared = {(dialect, place): await Http2(Route(HOSTS[dialect], site.proxy)).__aenter__() for dialect, place in places}
+        try:
+            return list(await asyncio.gather(*(one(number, shared) for number in range(TOGETHER))))
+        finally:
+            for client in shared.values():
+                await client.__aexit__(None, None, None)
+
+    left: list[int] = []
+    for _ in range(WAVES):
+        site.provider.forget()
+        site.provider.script(_two_rounds)
+        before = site.proxy.rss_bytes
+        with Highest(site.proxy) as highest:
+            answers = asyncio.run(wave())
+        foreign = 0
+        for number, dialect, answer in answers:
+            assert (answer.status, answer.ended) == (200, "complete")
+            token = f"zebra{number:04}"
+            assert text_of(dialect, answer.body, True) == "\n\n".join(_words(token, round_) for round_ in (0, 1))
+            foreign += answer.body.count(b"zebra") - answer.body.count(token.encode())
+        assert foreign == 0
+        assert len(site.provider.calls) == 2 * TOGETHER
+        at_once = _most_at_once([(one.at, one.finished_at or one.at) for one in site.provider.calls])
+        time.sleep(0.5)
+        left.append(site.proxy.rss_bytes)
+        each = (highest.bytes - before) / TOGETHER
+        print(f"{at_once} at once: {before / MIB:.0f} MiB before, {highest.bytes / MIB:.0f} at most ({each / 1024:.0f} KiB each)")
+        print(f"{left[-1] / MIB:.0f} MiB afterwards")
+        assert at_once >= TOGETHER * 0.9
+        assert each < EACH_BYTES
+    assert left[-1] - left[0] < TOGETHER * EACH_BYTES / 10, "another wave costs as much again"
+
+
+def _most_at_once(spans: list[tuple[float, float]]) -> int:
+    moments = sorted([(began, 1) for began, _ in spans] + [(ended, -1) for _, ended in spans])
+    return max(accumulate(step for _, step in moments))
 
 
 def test_many_in_a_row_leave_nothing(site: Site) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from routing.clock.store import ClockStore
+from routing.clock.tasks import Task
 from routing.values import Dialect
 from tests.conftest import LONG
 from tests.rig.behaviour import Behaviour
@@ -31,13 +34,14 @@ pytestmark = pytest.mark.system
 CLIENTS = 300 if LONG else 60
 AT_ONCE = 12
 LATEST_S = 1.0
+CLOCK = "  clock: {enabled: true, ntp: {enabled: false}}\n"
 SLOW = Reply(tuple(f"w{n} " for n in range(12)))
 
 
 @pytest.fixture
 def house(provider: FakeProvider, tmp_path: Path) -> Iterator[Mitmdump]:
     patience = {"early_head_s": 0.4, "keep_alive_s": 0.1, "whole_s": 0.3}
-    with watched(provider, CONFIG, patience, folder=tmp_path, options=["routecodex_http2=true"]) as started:
+    with watched(provider, CONFIG + CLOCK, patience, folder=tmp_path, options=["routecodex_http2=true"]) as started:
         yield started
         assert started.alive
         assert "RouteCodex failed" not in started.log
@@ -55,6 +59,9 @@ class Leaver:
     rounds: int
     leave: Leave
     behaviour: Behaviour
+    session: str
+    reminded: bool
+    """A reminder of its session is due: it is reserved for this call."""
     received: list[Received] = field(default_factory=list)
     answer: Answer | None = None
     left_at: float = 0.0
@@ -91,13 +98,15 @@ def leaver(number: int, chance: random.Random) -> Leaver:
     chunks = round(at * 12) + 1 if stream and takes_s > 0.1 and chance.random() < 0.3 else None
     leave = Leave(chunks=chunks, after_s=None if chunks else max(0.01, at * takes_s), reset=chance.random() < 0.5)
     dialect = chance.choice(list(Dialect))
-    return Leaver(number, dialect, stream, number % 2 == 1, rounds, leave, behaviour)
+    session = str(uuid.UUID(int=chance.getrandbits(128)))
+    return Leaver(number, dialect, stream, number % 2 == 1, rounds, leave, behaviour, session, number % 3 == 0)
 
 
 class Crowd:
     def __init__(self, provider: FakeProvider, proxy: Mitmdump, leavers: list[Leaver]) -> None:
         self.provider, self.proxy, self.leavers = provider, proxy, leavers
         self.by_token = {one.token: one for one in leavers}
+        self.store = ClockStore(proxy.sessions)
         provider.script(self._rule)
 
     def _rule(self, received: Received) -> Behaviour | None:
@@ -110,6 +119,11 @@ class Crowd:
 
     async def go(self) -> None:
         """A dozen at a time; those of HTTP/2 share a connection, which stays."""
+        for one in self.leavers:
+            if one.reminded:
+                now_ms = round(time.time() * 1000)
+                task = Task(one.token, one.session, now_ms, now_ms, now_ms, "look at the oven")
+                self.store.update(one.session, lambda tasks, task=task: (*tasks, task))  # type: ignore[misc]
         for start in range(0, len(self.leavers), AT_ONCE):
             batch = self.leavers[start : start + AT_ONCE]
             shared = {one.dialect for one in batch if one.http2}
@@ -124,7 +138,7 @@ class Crowd:
                     await connection.__aexit__(None, None, None)
 
     async def one(self, one: Leaver, shared: Http2 | None) -> None:
-        speaker = Speaker(self.provider, self.proxy, one.dialect, one.stream)
+        speaker = Speaker(self.provider, self.proxy, one.dialect, one.stream, session=one.session)
         text = f'<**!six.m**> <**stopMessage:"go on",{one.rounds - 1}**> {one.token}'
         speaker.items = said_by_user(one.dialect, text if one.rounds > 1 else f"<**!six.m**> {one.token}")
         how: dict[str, Any] = {"headers": speaker.sent_headers, "body": speaker.body, "leave": one.leave}
@@ -141,7 +155,7 @@ def test_r8_clients_leave_at_any_moment(house: Mitmdump, provider: FakeProvider)
     print(f"seed {seed}")
     provider.forget()
     Speaker(provider, house).ask("hello")
-    before, files = held(house), house.open_files
+    before, files, connections = held(house), house.open_files, provider.open_connections
     crowd = Crowd(provider, house, [leaver(number, random.Random(seed + number)) for number in range(CLIENTS)])
     asyncio.run(crowd.go())
     time.sleep(LATEST_S)
@@ -161,7 +175,14 @@ def test_r8_clients_leave_at_any_moment(house: Mitmdump, provider: FakeProvider)
     print(f"{len(left)} of {CLIENTS} left, in rounds {[rounds.count(n) for n in range(5)]}; upstream closed after {latest:.3f} s")
     seen = settles(house, before)
     assert house.open_files is None or files is None or house.open_files <= files + 2
-    assert (seen["calls"], seen["retrying"]) == (0, 0)
+    assert provider.open_connections <= connections
+    assert (seen["calls"], seen["retrying"], seen["reserved"]) == (0, 0, 0)
+    told = [one for one in crowd.leavers if one.reminded and one.received]
+    counts = [crowd.store.load(one.session)[0].delivery_count for one in told]
+    assert all(count == 0 for one, count in zip(told, counts, strict=True) if not any(r.bytes_sent for r in one.received))
+    assert set(counts) == {0, 1}
+    seen.pop("names")
+    print(f"{len(told)} had a reminder, {counts.count(1)} heard of it before they left; at the end: {seen}")
     answer = Speaker(provider, house).ask("still here?")
     assert answer.status == 200
 

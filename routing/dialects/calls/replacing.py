@@ -45,6 +45,11 @@ def raw_items(call: Call) -> list[JsonObject]:
     return items_in(body, key) if key in body else []
 
 
+def history_of(dialect: Dialect, items: Sequence[JsonObject]) -> JsonObject:
+    """A body that holds nothing but this history."""
+    return {_KEYS[dialect]: list(items)}
+
+
 def view_of(dialect: Dialect, index: int, item: JsonObject) -> Message:
     """How an item reads as the message at `index`."""
     return _VIEWS[dialect](index, item)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from routing.dialects.finish import AS_USUAL, Endings
 from routing.dialects.merging import chat, gemini, messages, responses
 from routing.dialects.merging.common import BLANK_LINE, Form
 from routing.turn.said import Said
@@ -74,10 +75,15 @@ _MODULES: Mapping[Dialect, _Module] = {
 
 
 def merger_for(
-    endpoint: Endpoint, *, stream: bool, own_tools: frozenset[str] = frozenset(), include_usage: bool = False
+    endpoint: Endpoint,
+    *,
+    stream: bool,
+    own_tools: frozenset[str] = frozenset(),
+    include_usage: bool = False,
+    endings: Endings = AS_USUAL,
 ) -> Merger:
     """The merger of one turn. `include_usage`: a Chat client asked for the usage of its stream."""
-    form = Form(own_tools, include_usage, stream and endpoint.json_array, endpoint.envelope)
+    form = Form(own_tools, include_usage, stream and endpoint.json_array, endpoint.envelope, endings)
     module = _MODULES[endpoint.dialect]
     return module.Merging(form) if stream else module.Whole(form)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from routing.dialects.fields import arguments_of, list_of, object_of, text_of
-from routing.dialects.finish import decide_finish
+from routing.dialects.finish import Endings
 from routing.dialects.merging.common import BLANK_LINE, Collected, GrowingText, client_calls, shown_as_one, usage_in
 from routing.dialects.sse import Events
 from routing.jsonbytes import dumps
@@ -114,6 +114,7 @@ def said_of(
     usage: JsonObject,
     id: str,
     own_tools: frozenset[str],
+    endings: Endings,
     complete: bool = True,
     error: ProviderError | None = None,
 ) -> Said:
@@ -127,7 +128,7 @@ def said_of(
         text=text_in(block for block, _ in blocks),
         calls=tuple(call for call, _ in calls),
         own=tuple(call for call, ours in calls if ours),
-        finish=decide_finish(word, Dialect.MESSAGES, calls=bool(calls), error=error is not None).reason,
+        finish=endings.read(word, Dialect.MESSAGES, calls=bool(calls), error=error is not None),
         usage=usage_in(Dialect.MESSAGES, usage),
         id=id,
         native=as_history(block for block, _ in blocks),
@@ -191,11 +192,12 @@ class Whole(Collected):
             usage=object_of(document.get("usage")),
             id=text_of(document.get("id")),
             own_tools=self.form.own_tools,
+            endings=self.form.endings,
         )
 
     def _merged(self) -> JsonObject:
         first, last = self.documents[0], self.documents[-1]
-        word = decide_finish(last.get("stop_reason"), Dialect.MESSAGES, calls=bool(client_calls(self.said))).word
+        word = self.form.endings.write(last.get("stop_reason"), self.dialect, calls=bool(client_calls(self.said)))
         usage = {**object_of(last.get("usage")), "output_tokens": sum(said.usage.output for said in self.said)}
         rest = {name: value for name, value in last.items() if name not in ("id", "model", "type", "role")}
         return {**first, **rest, "content": self._blocks(), "stop_reason": word, "usage": usage}

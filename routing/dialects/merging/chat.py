@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from routing.dialects import answers
 from routing.dialects.failures import failure_inside
 from routing.dialects.fields import list_of, object_of, read_object, text_of
-from routing.dialects.finish import decide_finish
 from routing.dialects.merging.chat_message import (
     GrowingCall,
     GrowingMessage,
@@ -101,6 +100,7 @@ class Merging(Untouched[_Chunk]):
             usage=round_.usage,
             id=text_of(round_.head.get("id")),
             own_tools=self._own,
+            endings=self._form.endings,
             complete=bool(round_.word or round_.done) and self._told is None,
             error=self._told,
         )
@@ -277,7 +277,7 @@ class Merging(Untouched[_Chunk]):
     def _closing(self) -> bytes:
         last = self._kept[-1]
         usage = summed_counts([round_.usage for round_ in self._kept], "prompt_tokens", "completion_tokens")
-        word = decide_finish(last.word, self.dialect, calls=bool(client_calls(self._rounds))).word
+        word = self._form.endings.write(last.word, self.dialect, calls=bool(client_calls(self._rounds)))
         counts = next((round_.counts for round_ in reversed(self._kept) if round_.counts is not None), None)
         counts = counts if self._form.include_usage else None
         self._know_head(self._kept[0])
@@ -339,11 +339,12 @@ class Whole(Collected):
             usage=object_of(document.get("usage")),
             id=text_of(document.get("id")),
             own_tools=self.form.own_tools,
+            endings=self.form.endings,
         )
 
     def _merged(self) -> JsonObject:
         first, last = self.documents[0], self.documents[-1]
-        word = decide_finish(self._word, self.dialect, calls=bool(client_calls(self.said))).word
+        word = self.form.endings.write(self._word, self.dialect, calls=bool(client_calls(self.said)))
         counts = [object_of(document.get("usage")) for document in self.documents]
         usage = summed_counts(counts, "prompt_tokens", "completion_tokens")
         choice = _first_choice(first)

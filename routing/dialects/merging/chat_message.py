@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from routing.dialects.calls.replacing import view_of
 from routing.dialects.fields import list_of, object_of, text_of
-from routing.dialects.finish import decide_finish
+from routing.dialects.finish import Endings
 from routing.dialects.merging.common import BLANK_LINE, GrowingText, usage_in
 from routing.jsonbytes import dumps
 from routing.turn.said import Said
@@ -190,12 +190,13 @@ def said_of(
     usage: JsonObject,
     id: str,
     own_tools: frozenset[str],
+    endings: Endings,
     complete: bool = True,
     error: ProviderError | None = None,
 ) -> Said:
     """What a round said. A refusal is no plain stop, though its reason says so."""
     calls = calls_in(message)
-    finish = decide_finish(word, Dialect.CHAT, calls=bool(calls), error=error is not None).reason
+    finish = endings.read(word, Dialect.CHAT, calls=bool(calls), error=error is not None)
     if finish == "stop" and message.get("refusal"):
         finish = "content_filter"
     return Said(

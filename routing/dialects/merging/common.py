@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from routing.dialects import answers
 from routing.dialects.fields import read_json, read_object
-from routing.dialects.finish import decide_finish
+from routing.dialects.finish import AS_USUAL, Endings, decide_finish
 from routing.dialects.sse import Event
 from routing.errors import BadAnswer
 from routing.jsonbytes import dumps
@@ -36,6 +36,7 @@ class Form:
     """Gemini: the stream is one JSON array."""
     envelope: bool = False
     """Gemini: the answer sits in `response`."""
+    endings: Endings = AS_USUAL
 
 
 class GrowingText:

@@ -13,7 +13,6 @@ from typing import NamedTuple
 from routing.dialects import answers
 from routing.dialects.failures import failure_inside
 from routing.dialects.fields import object_of, read_object, text_of
-from routing.dialects.finish import decide_finish
 from routing.dialects.merging.common import CUT_OFF, Form, client_calls, is_cut_off, shown_as_one, too_long
 from routing.dialects.merging.parts import (
     EMPTY,
@@ -150,6 +149,7 @@ class Merging:
             usage=round_.usage,
             id=round_.id,
             own_tools=self._form.own_tools,
+            endings=self._form.endings,
             ordinal=sum(len(said.calls) for said in self._said),
             complete=bool(round_.word) and round_.error is None,
             error=round_.error,
@@ -224,7 +224,7 @@ class Merging:
         inner, counts = inner_of(document), [round_.usage for round_ in self._kept]
         candidate = main_candidate(inner)
         parts = [] if last.released else self._shown(parts_of(candidate), later=last.later)
-        word = decide_finish(last.word, Dialect.GEMINI, calls=bool(client_calls(self._said))).word
+        word = self._form.endings.write(last.word, Dialect.GEMINI, calls=bool(client_calls(self._said)))
         content = {"role": "model", **object_of(candidate.get("content")), "parts": parts or [EMPTY]}
         candidate = {"index": 0, **candidate, "content": content, "finishReason": word}
         if last.released:

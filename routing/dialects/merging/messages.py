@@ -12,7 +12,7 @@ from collections.abc import Callable
 from routing.dialects import answers
 from routing.dialects.failures import failure_inside
 from routing.dialects.fields import object_of, read_object, text_of
-from routing.dialects.finish import decide_finish
+from routing.dialects.finish import sends_message_stop
 from routing.dialects.merging.blocks import HIDDEN, Block, Round, Whole, as_history, is_own, merged_blocks, said_of
 from routing.dialects.merging.common import BLANK_LINE, BOM, CUT_OFF, Form, client_calls, is_cut_off, shown_as_one, too_long
 from routing.dialects.sse import Event, write_event
@@ -34,6 +34,7 @@ class Merging:
 
     def __init__(self, form: Form) -> None:
         self._own = form.own_tools
+        self._endings = form.endings
         self._kept: list[Round] = []
         self._round = Round()
         self._begun = False
@@ -100,6 +101,7 @@ class Merging:
             usage=round_.usage,
             id=text_of(round_.message.get("id")),
             own_tools=self._own,
+            endings=self._endings,
             complete=bool(round_.stop) and round_.error is None,
             error=round_.error,
         )
@@ -112,10 +114,13 @@ class Merging:
         if self._breaks_off:
             return self.fail(502, CUT_OFF, "UPSTREAM_ERROR")
         if self._is_as_it_came:
-            return b"".join((*self._pending, self._opening, self._stop, self._behind, self._kept[0].end))
-        last = self._kept[-1]
-        end = (_event(self._last_delta(last)), last.stop or _event({"type": "message_stop"}))
-        return b"".join((*self._pending, self._opening, self._closed(all_=True), *end))
+            only = self._kept[0]
+            end = only.end if self._stops(only.word) else only.end[: only.end.rfind(only.stop.strip())]
+            return b"".join((*self._pending, self._opening, self._stop, self._behind, end))
+        last, word = self._kept[-1], self._last_word()
+        stop = (last.stop or _event({"type": "message_stop"})) if self._stops(word) else b""
+        closed = self._closed(all_=True)
+        return b"".join((*self._pending, self._opening, closed, _event(self._last_delta(last, word)), stop))
 
     def fail(self, status: int, message: str, code: str) -> bytes:
         out, self._pending = b"".join(self._pending), []
@@ -151,11 +156,16 @@ class Merging:
     def _is_as_it_came(self) -> bool:
         return len(self._kept) == 1 and not self._grown and not self._withheld
 
-    def _last_delta(self, last: Round) -> JsonObject:
+    def _stops(self, word: object) -> bool:
+        return sends_message_stop(word, self._endings.message_stop)
+
+    def _last_word(self) -> str:
+        return self._endings.write(self._kept[-1].word, Dialect.MESSAGES, calls=bool(client_calls(self._said)))
+
+    def _last_delta(self, last: Round, word: str) -> JsonObject:
         """The last round's own message_delta, with the reason and the counts of the whole answer."""
         said = self._said
         delta = object_of(last.ending.get("delta"))
-        word = decide_finish(delta.get("stop_reason"), Dialect.MESSAGES, calls=bool(client_calls(said))).word
         usage = object_of(last.ending.get("usage"))
         if len(self._kept) > 1:
             first = object_of(last.message.get("usage"))

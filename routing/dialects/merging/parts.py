@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from routing.dialects.calls.grow_gemini import made_id
 from routing.dialects.fields import count_of, list_of, object_of, text_of
-from routing.dialects.finish import decide_finish, read_finish
+from routing.dialects.finish import Endings, read_finish
 from routing.dialects.merging.common import BLANK_LINE, Collected, GrowingText, client_calls, shown_as_one, usage_in
 from routing.jsonbytes import dumps
 from routing.turn.said import Said
@@ -70,6 +70,7 @@ def said_of(
     usage: JsonObject,
     id: str,
     own_tools: frozenset[str],
+    endings: Endings,
     ordinal: int,
     complete: bool = True,
     error: ProviderError | None = None,
@@ -80,7 +81,7 @@ def said_of(
         text="".join(text_of(part.get("text")) for part in parts if is_text(part)),
         calls=calls,
         own=tuple(call for call in calls if call.name in own_tools),
-        finish=decide_finish(word, Dialect.GEMINI, calls=bool(calls), error=error is not None).reason,
+        finish=endings.read(word, Dialect.GEMINI, calls=bool(calls), error=error is not None),
         usage=usage_in(Dialect.GEMINI, usage, "usageMetadata"),
         id=id,
         native=as_history(parts),
@@ -187,6 +188,7 @@ class Whole(Collected):
             usage=object_of(inner.get("usageMetadata")),
             id=text_of(inner.get("responseId")),
             own_tools=self.form.own_tools,
+            endings=self.form.endings,
             ordinal=sum(len(said.calls) for said in self.said),
         )
 
@@ -212,4 +214,4 @@ class Whole(Collected):
         return text_of(main_candidate(inner).get("finishReason")) or blocked(inner)
 
     def _finish_word(self) -> str:
-        return decide_finish(self._word(), Dialect.GEMINI, calls=bool(client_calls(self.said))).word
+        return self.form.endings.write(self._word(), self.dialect, calls=bool(client_calls(self.said)))

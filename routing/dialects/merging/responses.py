@@ -73,6 +73,7 @@ class Merging(Untouched[Step]):
             round_.response,
             id=text_of(round_.response.get("id")),
             own_tools=self._own,
+            endings=self._form.endings,
             complete=round_.ending is not None and self._told is None,
             error=self._told,
         )
@@ -181,7 +182,13 @@ class Whole(Collected):
     dialect = Dialect.RESPONSES
 
     def _read(self, document: JsonObject) -> Said:
-        return said_of(_output(document), document, id=text_of(document.get("id")), own_tools=self.form.own_tools)
+        return said_of(
+            _output(document),
+            document,
+            id=text_of(document.get("id")),
+            own_tools=self.form.own_tools,
+            endings=self.form.endings,
+        )
 
     def _merged(self) -> JsonObject:
         return ended(self.documents, self.documents[0], self._items)

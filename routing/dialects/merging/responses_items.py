@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from routing.dialects.calls.replacing import view_of
 from routing.dialects.fields import list_of, object_of, text_of
-from routing.dialects.finish import decide_finish, read_response_finish
+from routing.dialects.finish import Endings, read_response_finish
 from routing.dialects.merging.common import BLANK_LINE, usage_in
 from routing.dialects.merging.counts import summed_counts
 from routing.errors import RouteCodexError
@@ -49,14 +49,14 @@ def said_of(
     *,
     id: str,
     own_tools: frozenset[str],
+    endings: Endings,
     complete: bool = True,
     error: ProviderError | None = None,
 ) -> Said:
     """What a round said. A refusal is no plain stop, though its status says so."""
     calls = [(call, is_own(item, own_tools)) for item in items for call in _calls_in(item)]
-    finish = decide_finish(
-        read_response_finish(response), Dialect.RESPONSES, calls=bool(calls), error=error is not None or not complete
-    ).reason
+    broken = error is not None or not complete
+    finish = endings.read(read_response_finish(response), Dialect.RESPONSES, calls=bool(calls), error=broken)
     if finish == "stop" and any(part.get("type") == "refusal" for item in items for part in parts_of(item)):
         finish = "content_filter"
     if finish == "stop" and response.get("status") in _NOT_OVER:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,15 @@ from typing import Any
 import pytest
 
 from routing.clock.moment import moment_at
-from routing.clock.time_tag import tag_text, with_texts
+from routing.clock.time_tag import tag_text
 from routing.desk import Plan, Reply
+from routing.dialects.calls.ending import with_texts
 from routing.errors import StoreError
+from routing.turn.hidden_store import HiddenStore
 from routing.turn.request import Request
 from routing.values import Caller, Dialect
+from tests.routing.clock.playing import House as Ours
+from tests.routing.clock.playing import at_once
 from tests.routing.house import House, config_text, provider_text
 from tests.system.talk import request
 from tests.system.tool import HOSTS
@@ -54,6 +59,36 @@ def test_c29_a_tool_hop_goes_where_it_went(tmp_path: Path, dialect: Dialect, nam
     )
     assert TAG.encode() in edited.request().body
     assert TAG.encode() not in plain.request().body
+
+
+@pytest.mark.parametrize("dialect", list(Dialect), ids=str)
+@pytest.mark.parametrize("name", HOPS)
+def test_c29_with_the_clock_itself(tmp_path: Path, dialect: Dialect, name: str) -> None:
+    """A reminder that is due, whose text would choose another route, and the time."""
+    house, ours = house_at(tmp_path), Ours(tmp_path / "clock")
+    tool, arguments, expected = HOPS[name]
+    ours.task("analysis: think step by step, and search the web", 30, session="one")
+    house.desk.plugins, house.desk.hidden = (ours.plugin,), HiddenStore(tmp_path / "sessions")
+    reading = house.desk.read(asked(house, dialect, [("user", "please go on"), ("hop", "done")], (tool, arguments)))
+    orders = house.desk.obey(reading)
+    plain = house.desk.route(reading, orders)
+
+    async def edited() -> tuple[Reply | Plan, bytes]:
+        company = house.desk.company(reading, orders, at_once)
+        assert company is not None
+        sent = await company.begin()
+        outcome = house.desk.route(reading, orders, company.life.hints, sent=sent)
+        assert isinstance(outcome, Plan)
+        outcome.call = company.offer(outcome.call, able=outcome.provider.server_tools)
+        body = outcome.request().body
+        await company.leave(aborted=True)
+        return outcome, body
+
+    outcome, body = asyncio.run(edited())
+    assert isinstance(plain, Plan)
+    assert isinstance(outcome, Plan)
+    assert str(plain.target) == str(outcome.target) == expected
+    assert [body.count(mark) for mark in (b"[scheduled task:", b"[Time/Date]:", b"Current time, and reminders")] == [1, 1, 1]
 
 
 def test_c29_nor_does_its_size(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from routing.clock.plugin import HOLD_SUFFIX, ClockSwitchedOff
+from routing.clock.record import Record, read_record
 from routing.clock.reminders import MOST_AT_ONCE
 from routing.config.values import Clock
 from routing.errors import StoreError
@@ -214,6 +216,24 @@ def test_a_store_that_cannot_be_read_costs_the_reminder_alone(house: House, monk
     assert (played.status, counts(played.sent, TAG)) == ("completed", [1])
     assert house.told["turn-1"][0].startswith("clock: no reminders, The session file")
     assert "could not be read" in house.plugin.status(HERE)
+
+
+def test_a_large_file_is_read_where_nobody_waits_for_it(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop that carries all calls only looks whether it has changed."""
+    for number in range(3):
+        house.task(f"task {number}", 30)
+    house.watch.store._known.clear()  # as after a start
+    in_the_loop: list[bool] = []
+
+    def read(raw: bytes, session: str) -> Record:
+        in_the_loop.append(threading.current_thread() is threading.main_thread())
+        return read_record(raw, session)
+
+    monkeypatch.setattr("routing.clock.store.read_record", read)
+    assert counts(house.play(said("ok")).sent, "[scheduled task") == [3]
+    assert house.delivered.keys() == {"task 0", "task 1", "task 2"}
+    assert in_the_loop
+    assert not any(in_the_loop)
 
 
 def test_c10_cleared_between_reservation_and_commit(house: House) -> None:

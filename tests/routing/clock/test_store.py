@@ -209,6 +209,37 @@ def test_a_session_without_tasks_costs_one_look(store: ClockStore, folder: Path,
     assert files(folder) == ["other.json"]
 
 
+@pytest.mark.parametrize("delivered", [0, 9_999])
+def test_what_waits_is_found_once(store: ClockStore, folder: Path, monkeypatch: pytest.MonkeyPatch, delivered: int) -> None:
+    """However many were delivered and stand before it: they are not gone through at every call."""
+    put(store, *(task(number, delivered_at_ms=NOW if number < delivered else None) for number in range(10_000)))
+    settle(folder)
+    first = store.waiting("s1")
+    assert first == store.load("s1")[delivered:]
+    looks = Looks(monkeypatch)
+    assert all(store.waiting("s1") is first for _ in range(100))
+    assert looks == {"stamp": 100}
+    store.update("s1", lambda tasks: [replace(task, delivered_at_ms=NOW) for task in tasks])
+    assert store.waiting("s1") == ()
+    assert len(store.load("s1")) == 10_000
+
+
+def test_whether_the_file_has_to_be_read(store: ClockStore, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert store.is_at_hand("s1"), "there is none"
+    put(store, task())
+    settle(folder)
+    store.load("s1")
+    assert store.is_at_hand("s1")
+    again = ClockStore(folder.parent)
+    looks = Looks(monkeypatch)
+    assert not again.is_at_hand("s1")
+    assert looks["read"] == 0
+    again.load("s1")
+    assert again.is_at_hand("s1")
+    put(store, task(1), task(2))
+    assert not again.is_at_hand("s1"), "another process has changed it"
+
+
 def test_ten_thousand_sessions_cost_one_look_each(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.mkdir(parents=True)
     ids = [f"s{number}" for number in range(10_000)]

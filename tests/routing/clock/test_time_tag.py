@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import copy
 import json
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from routing.clock.moment import moment_at
-from routing.clock.time_tag import tag_text, takes_tag, takes_texts, with_texts, without_tag
+from routing.clock.time_tag import tag_text, takes_tag, takes_texts, without_tag
 from routing.dialects.calls import for_target, read_call
+from routing.dialects.calls.ending import with_texts
 from routing.dialects.calls.replacing import raw_items
 from routing.dialects.endpoints import endpoint_of
 from routing.dialects.estimate import estimate_tokens
@@ -158,13 +158,6 @@ def test_c28_places(name: str) -> None:
     assert [message.index for message in grown.messages] == list(range(len(expected)))
     assert grown.messages == read_call(json.dumps(sent(grown)).encode(), call.endpoint).messages, "the views tell the truth"
     assert for_target(with_texts(call, ["one", "two"]), "", foreign=False) == for_target(grown, "", foreign=False)
-
-
-@pytest.mark.parametrize("name", [name for name, (dialect, _, _) in PLACES.items() if dialect in (MESSAGES, GEMINI)])
-def test_c28_never_two_of_the_users_in_a_row(name: str) -> None:
-    dialect, items, _ = PLACES[name]
-    roles = [item["role"] for item in sent(with_texts(call_of(dialect, items), [TAG]))[KEYS[dialect]]]
-    assert all(pair != ("user", "user") for pair in pairwise(roles))
 
 
 @pytest.mark.parametrize("name", PLACES)

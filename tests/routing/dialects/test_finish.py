@@ -5,6 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from routing.dialects.finish import (
+    AS_USUAL,
+    Endings,
     decide_finish,
     infer_finish,
     read_finish,
@@ -162,3 +164,41 @@ def test_message_stop_is_withheld_only_by_option_and_only_after_tool_use() -> No
     assert sends_message_stop("tool_use")
     assert sends_message_stop("end_turn", "never")
     assert not sends_message_stop("tool_use", "never")
+
+
+def test_endings_write_and_read_by_the_table() -> None:
+    assert AS_USUAL.write("content_filter", MESSAGES, calls=False) == "stop_sequence"
+    assert Endings(content_filter="refusal").write("content_filter", MESSAGES, calls=False) == "refusal"
+    assert Endings(content_filter="refusal").write("content_filter", CHAT, calls=False) == "content_filter"
+    assert AS_USUAL.read("end_turn", MESSAGES, calls=True) == "tool_calls"
+    assert AS_USUAL.read("", MESSAGES, calls=False, error=True) == "error"
+
+
+@pytest.mark.parametrize(
+    "endings, matter",
+    [(AS_USUAL, False), (Endings(content_filter="refusal"), False), (Endings("never"), True), (Endings(log=print), True)],
+)
+def test_whether_an_answer_of_one_round_is_looked_at(endings: Endings, matter: bool) -> None:
+    assert endings.matter is matter
+
+
+def test_each_mapping_is_told() -> None:
+    lines: list[str] = []
+    endings = Endings(log=lines.append).named("1a2b")
+    endings.read("end_turn", MESSAGES, calls=False)
+    endings.read("stop", CHAT, calls=True)
+    endings.write("wibble\n" + "x" * 5000, GEMINI, calls=False)
+    endings.write(None, MESSAGES, calls=True)
+    endings.read(7, RESPONSES, calls=False)
+    assert [line.count("\n") for line in lines] == [0] * 5
+    assert lines[0] == "1a2b: anthropic-messages: 'end_turn' taken as stop"
+    assert lines[1] == "1a2b: openai-chat: 'stop' taken as tool_calls (finish reason 'stop' overruled: tool calls are there)"
+    assert lines[2].startswith("1a2b: gemini-chat: 'wibble\\nx")
+    assert "written as STOP (unknown finish reason" in lines[2]
+    assert len(lines[2]) < 300
+    assert lines[3] == "1a2b: anthropic-messages: nothing written as tool_use (no finish reason given, taken as tool_calls)"
+    assert lines[4].startswith("1a2b: openai-responses: int taken as stop")
+
+
+def test_without_a_listener_nothing_is_named() -> None:
+    assert AS_USUAL.named("1a2b") is AS_USUAL

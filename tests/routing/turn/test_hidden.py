@@ -14,6 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from routing.dialects.calls import read_call
+from routing.dialects.calls.ending import with_texts
 from routing.dialects.endpoints import endpoint_of
 from routing.jsonbytes import dumps
 from routing.sessions.typed import typed_messages
@@ -107,6 +108,56 @@ def test_two_calls_in_other_shapes_get_the_same_bytes(talk: Talk) -> None:
         assert put_back(call, [entry]) == 1
         seen.add(dumps(without_marks(talk.history(call))))
     assert len(seen) == 1
+
+
+# What stood behind the client's message
+
+REMINDER = "[Clock Reminder] look"
+
+
+@with_shape
+def test_a_text_behind_the_clients_message_comes_back(talk: Talk, reshape: Reshape) -> None:
+    """A reminder: the answer to it is the client's own copy, and later hops go on behind it."""
+    first = talk.call(talk.user("go on"))
+    native = talk.answer("I look", BASH)
+    entry = remembered(talk, first, native, native, before=["[Clock Reminder] look"])
+    assert entry.items == ()
+    results = talk.results([(BASH, "a file")])
+    seen = []
+    for more in ([], [*talk.answer("done"), talk.user("next")]):
+        copied = reshape(native)
+        later = talk.call(talk.user("go on"), *copied, *results, *more)
+        assert put_back(later, [entry]) == 1
+        assert talk.history(later) == [*talk.history(with_texts(first, [REMINDER])), *copied, *results, *more]
+        assert later.messages == read_call(dumps(later.body), later.endpoint).messages
+        seen.append(talk.history(later))
+    assert seen[1][: len(seen[0])] == seen[0]
+
+
+@by_dialect
+def test_a_text_behind_results_and_behind_our_own_among_them(talk: Talk) -> None:
+    """The message that it stood behind holds results; those of our own tool join the same message."""
+    mixed, shown = talk.answer("look", CLOCK, BASH), talk.answer("look", BASH)
+    ours, theirs = talk.results([(CLOCK, "none")]), talk.results([(BASH, "file")])
+    beside = remembered(talk, talk.call(talk.user("q")), mixed, shown, results=ours)
+    hop = talk.call(talk.user("q"), *shown, *theirs)
+    rounds, merged = followed(talk)
+    reminded = remembered(talk, hop, rounds, merged, before=[REMINDER])
+    put_back(hop, [beside])
+    expected = [*talk.history(with_texts(hop, [REMINDER])), *rounds, talk.user("next")]
+    later = talk.call(talk.user("q"), *shown, *theirs, *merged, talk.user("next"))
+    assert put_back(later, [beside, reminded]) == 2
+    assert talk.history(later) == expected
+    assert later.messages == read_call(dumps(later.body), later.endpoint).messages
+
+
+@by_dialect
+def test_a_text_behind_a_message_that_is_gone_is_left_out(talk: Talk) -> None:
+    native = talk.answer("I look")
+    entry = remembered(talk, talk.call(talk.user("go on")), native, native, before=[REMINDER])
+    edited = talk.call(talk.user("something else"), *native, talk.user("next"))
+    assert put_back(edited, [entry]) == 0
+    assert not edited.changed
 
 
 # Tools of ours

@@ -19,7 +19,7 @@ from routing.sessions.store import SessionKey
 from routing.turn import hidden_store
 from routing.turn.hidden import Hidden, Key, remember
 from routing.turn.hidden_store import MOST_BYTES, MOST_ENTRIES, HiddenStore
-from routing.values import Dialect
+from routing.values import Dialect, JsonObject
 
 KEY = SessionKey("session", "abc")
 ENTRY = Hidden(
@@ -48,6 +48,16 @@ def test_what_was_remembered_is_there_after_a_restart(tmp_path: Path) -> None:
     assert HiddenStore(tmp_path).load(KEY) == (ENTRY,)
     assert file_of(tmp_path).stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "history").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("items", [ENTRY.items, ()], ids=["rounds", "the client's copy"])
+def test_what_stood_before_an_answer_is_there_as_well(tmp_path: Path, items: tuple[JsonObject, ...]) -> None:
+    entry = replace(ENTRY, items=items, before=("[Clock Reminder] \u00fc", "two"))
+    HiddenStore(tmp_path).add(KEY, entry)
+    assert HiddenStore(tmp_path).load(KEY) == (entry,)
+    path = file_of(tmp_path)
+    path.write_bytes(path.read_bytes().replace(b'"two"', b'"six"'))
+    assert HiddenStore(tmp_path).load(KEY) == (), "damage is left out"
 
 
 def test_m24_other_sessions_see_nothing_of_it(tmp_path: Path) -> None:

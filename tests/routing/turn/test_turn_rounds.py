@@ -175,6 +175,22 @@ def test_a_single_round_is_the_providers_own_bytes(dialect: Dialect, stream: boo
     assert bench.kinds[-1] == "Finish"
 
 
+@FORMS
+@pytest.mark.parametrize("share", [1.0, 0.7])
+def test_where_there_is_nobody_to_ask_a_round_is_the_whole_answer(dialect: Dialect, stream: bool, share: float) -> None:
+    bench = Bench(dialect, stream)
+    merger = merger_for(Endpoint(dialect), stream=stream, include_usage=True)
+    bench.turn = Turn(Endpoint(dialect), stream, bench.script, bench.limits, bench.now, merger, alone=True)
+    bench.round("hello there", share=share)
+    assert bench.kinds[-1] == "Finish"
+    assert bench.turn.state is State.OVER
+    if share == 1.0:
+        assert bench.body == spoken(dialect, "hello there", stream)
+    else:
+        assert ends(bench) == 0
+        assert errors(bench) + bench.kinds.count("Refuse") == 1
+
+
 @DIALECTS
 def test_text_leaves_at_once_and_the_end_waits_for_the_decision(dialect: Dialect) -> None:
     """But for the text that stands in one event with the end (Gemini)."""

@@ -6,10 +6,14 @@ from typing import Any
 import pytest
 
 from routing.dialects.endpoints import endpoint_of
+from routing.dialects.finish import Endings
 from routing.dialects.merging import merger_for
 from routing.dialects.merging.common import GrowingText, client_calls, joined, summed
 from routing.turn.said import Said
-from routing.values import ToolCall, Usage
+from routing.values import Dialect, ToolCall, Usage
+from tests.rig import wire
+from tests.rig.reply import Asked
+from tests.rig.reply import Reply as ProviderReply
 from tests.routing.dialects.merging import rounds
 from tests.routing.dialects.merging.rounds import spoken
 
@@ -110,3 +114,30 @@ def test_a_whole_answer_without_end_is_none() -> None:
     said = merger.end_round()
     assert said.error is not None
     assert not said.complete
+
+
+PATHS = ["/v1/messages", "/v1/chat/completions", "/v1/responses", "/v1beta/models/m:streamGenerateContent?alt=sse"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
+def test_d17_every_round_and_the_end_are_told(path: str, stream: bool) -> None:
+    """A line for how each round ended, and one for what the client reads, where that is written anew."""
+    endpoint = endpoint_of("POST", path)
+    assert endpoint is not None
+    asked = Asked(endpoint.dialect, "generate", stream=stream)
+    replies = [ProviderReply("one"), ProviderReply("two", stop="length")]
+    lines: list[str] = []
+    merger = merger_for(endpoint, stream=stream, endings=Endings(log=lines.append))
+    for reply in replies:
+        merger.begin_round()
+        merger.feed(b"".join(wire.events(reply, asked)) if stream else wire.whole(reply, asked))
+        assert merger.end_round().complete
+    merger.finish()
+    assert lines[0].startswith(f"{endpoint.dialect}: ")
+    assert [line.split(" ", 2)[2] for line in lines[:2]] == ["taken as stop", "taken as length"]
+    if endpoint.dialect is Dialect.RESPONSES:  # its own status is passed on
+        assert len(lines) == 2
+    else:
+        assert "written as" in lines[2]
+        assert len(lines) == 3

@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from routing.dialects.endpoints import endpoint_of
+from routing.dialects.finish import Endings
 from routing.dialects.merging import Merger, merger_for
 from routing.dialects.sse import Events
 from routing.values import Endpoint, Usage
@@ -439,3 +440,51 @@ def _comparable(said: Any) -> Any:
 
 def _documents(raw: bytes) -> list[dict[str, Any]]:
     return [json.loads(event.data) for event in Events().feed(raw) if event.data.startswith(b"{")]
+
+
+NEVER = Endings("never")
+
+
+def _never() -> Merger:
+    return merger_for(_endpoint(), stream=True, own_tools=OWN, endings=NEVER)
+
+
+@pytest.mark.parametrize("way", rounds.WAYS)
+@pytest.mark.parametrize(
+    "given_",
+    [[spoken(TEXT, TOOL)], [spoken(OWN_CALL, TOOL)], [spoken(TEXT), spoken(("text", "two"), TOOL)]],
+    ids=["as it came", "a call of ours", "two rounds"],
+)
+def test_d17_no_message_stop_behind_a_call_where_somebody_asks_for_that(way: str, given_: list[Spoken]) -> None:
+    """All else stays as it is."""
+    raws = _raws(given_)
+    usual, _ = rounds.drive(_merger(), raws, rounds.WAYS[way])
+    never, _ = rounds.drive(_never(), raws, rounds.WAYS[way])
+    stop = usual[usual.index(b"event: message_stop") :]
+    assert [one["type"] for one in rounds.sse_documents(stop)] == ["message_stop"]
+    assert never == usual.removesuffix(stop)
+
+
+@pytest.mark.parametrize("behind", [b"", b"\n", b"\n\n", b"\n\n: and a comment\n\n"])
+def test_d17_nor_where_its_own_end_is_odd(behind: bytes) -> None:
+    raw = rounds.messages_stream(spoken(TEXT, TOOL), 1).rstrip(b"\n")
+    never, (said,) = rounds.drive(_never(), [raw + behind])
+    assert said.complete
+    assert never == raw[: raw.index(b"event: message_stop")]
+
+
+@pytest.mark.parametrize("given_", [[spoken(TEXT)], [spoken(OWN_CALL), spoken(TEXT)], [spoken(TEXT), spoken(("text", "two"))]])
+def test_d17_message_stop_behind_everything_else(given_: list[Spoken]) -> None:
+    raws = _raws(given_)
+    assert rounds.drive(_never(), raws)[0] == rounds.drive(_merger(), raws)[0]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("chosen", ["stop_sequence", "refusal"])
+def test_d17_what_content_filter_becomes(stream: bool, chosen: Literal["stop_sequence", "refusal"]) -> None:
+    given_ = [spoken(TEXT), spoken(("text", "two"), finish="content_filter")]
+    make = rounds.messages_stream if stream else rounds.messages_json
+    merger = merger_for(_endpoint(), stream=stream, endings=Endings(content_filter=chosen))
+    raw, said = rounds.drive(merger, [make(one, number) for number, one in enumerate(given_, 1)])
+    message = rounds.accumulated(rounds.sse_documents(raw)) if stream else json.loads(raw)
+    assert (message["stop_reason"], said[1].finish) == (chosen, "content_filter")
