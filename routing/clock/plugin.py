@@ -60,6 +60,7 @@ class _Turn:
 
 
 class ClockPlugin(Plugin):
+    at_once = True
     name = NAME
 
     def __init__(
