@@ -39,11 +39,17 @@ class QuickHooks:
         return True
 
     async def trigger_event(self, event: hooks.Hook) -> None:
-        manager = self._manager
-        for addon in self._listening(event):
+        listening = self._listening(event)
+        if not listening:
+            return
+        hooks_of, given = self._manager._iter_hooks, event.args()
+        for addon in listening:
             try:
                 with addonmanager.safecall():
-                    await manager.invoke_addon(addon, event)
+                    for _, hook in hooks_of(addon, event):
+                        waits = hook(*given)
+                        if waits is not None and inspect.isawaitable(waits):
+                            await waits
             except exceptions.AddonHalt:
                 return
 

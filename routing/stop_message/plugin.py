@@ -53,7 +53,6 @@ class _Turn:
 
 
 class StopMessagePlugin(Plugin):
-    at_once = True
     name = "stop_message"
     suffix = ":stop_followup"
 

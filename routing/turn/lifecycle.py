@@ -68,6 +68,8 @@ class Lifecycle:
         self._warn = warn
         self._limit_s = limit_s
         self._hooked = {hook: tuple(plugin for plugin in takers if overrides(plugin, hook)) for hook in HOOKS}
+        self.at_once = all(plugin.at_once for plugin in takers)
+        """Every stage may be begun anywhere, without a task of its own."""
         self._order = {id(plugin): place for place, plugin in enumerate(takers)}
         self._tools: dict[str, tuple[Plugin, ServerTool]] = {}
         for plugin in takers:
@@ -274,8 +276,9 @@ class Lifecycle:
                 raise self._fault(plugin, hook, raised) from None
             if isinstance(begun, Done):
                 return begun.result
-            work = partial(_given, begun)
-        task = await self._race(work, limit_s, to_the_end=to_the_end)
+            task = await self._race(lambda: begun, limit_s, to_the_end=to_the_end)
+        else:
+            task = await self._race(work, limit_s, to_the_end=to_the_end)
         if task.done() and not task.cancelled() and task.exception() is None:
             return task.result()
         if self.turn.aborted and not to_the_end:
@@ -383,10 +386,6 @@ class _Tools:
 async def _edit(plugin: Plugin, turn: TurnInfo, request: Request) -> None:
     await plugin.on_before_request(turn, request)
     request.settle()
-
-
-async def _given(rest: Awaitable[T]) -> T:
-    return await rest
 
 
 async def _called(clean_up: CleanUp) -> None:
