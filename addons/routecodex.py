@@ -19,6 +19,7 @@ sys.path[:0] = [folder for folder in (str(ROOT / "addons"), str(ROOT)) if folder
 import flows  # noqa: E402
 import guard  # noqa: E402
 import intercept  # noqa: E402
+import quick_hooks  # noqa: E402
 import relay  # noqa: E402
 import rounds  # noqa: E402
 import settings  # noqa: E402
@@ -62,6 +63,7 @@ class RouteCodex:
         loader.add_option("routecodex_config", str, "", "RouteCodex: the configuration file (default: mitm-config.yaml).")
         loader.add_option("routecodex_http2", bool, False, "RouteCodex: offer HTTP/2 to clients.")
         rounds.adopt_replays(self.relay)
+        quick_hooks.QuickHooks(ctx.master.addons).install()
 
     def configure(self, updated: set[str]) -> None:
         if ctx.options.stream_large_bodies:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections.abc import Coroutine
+from typing import Any
 
 import codings
 import flows
@@ -21,13 +23,14 @@ from routing.turn import actions as turns
 from routing.turn.company import Company
 from routing.turn.plan import Plan, describe
 from routing.turn.said import Said
+from routing.turn.stepping import Done, begin
 from routing.turn.turn import State, Turn
 
 _ERROR = re.compile(rb'"error"\s{0,4}:\s{0,4}[{"]|"type"\s{0,4}:\s{0,4}"error"')
 
 
-class FirstRound:
-    """The client's own flow, heard by the turn until it is abandoned."""
+class _Heard:
+    """A round, and the turn that hears it."""
 
     def __init__(self, carried: CarriedTurn) -> None:
         self.carried = carried
@@ -43,29 +46,19 @@ class FirstRound:
 
     def broke(self, message: str) -> None:
         self.carried.hear_broke(self, message)
+
+
+class FirstRound(_Heard):
+    """The client's own flow, heard by the turn until it is abandoned."""
 
     def gone(self) -> None:
         self.carried.gone()
 
 
-class LaterRound:
+class LaterRound(_Heard):
     """A round of its own flow."""
 
-    def __init__(self, carried: CarriedTurn) -> None:
-        self.carried = carried
-        self.round: Round | None = None
-
-    def head(self, response: http.Response) -> None:
-        self.carried.hear_head(self, response)
-
-    def data(self, chunk: bytes) -> None:
-        self.carried.hear_data(self, chunk)
-
-    def end(self) -> None:
-        self.carried.hear_end(self)
-
-    def broke(self, message: str) -> None:
-        self.carried.hear_broke(self, message)
+    round: Round | None = None
 
 
 class CarriedTurn:
@@ -97,13 +90,15 @@ class CarriedTurn:
         self.timer: asyncio.TimerHandle | None = None
         self.closed = False
         self.failed = ""
+        self.stepping = False
+        """Something is done from within the layer of the client's own stream, which flushes when it is told the end."""
         self.answer: OpenAnswer = relay.open(flow, self.current)
         self._arm()
 
     # What happened to a round, and to the client
 
     @contained
-    def hear_head(self, source: FirstRound | LaterRound, response: http.Response) -> None:
+    def hear_head(self, source: _Heard, response: http.Response) -> None:
         if source is not self.current:
             return
         headers = flows.read_headers(response)
@@ -112,7 +107,7 @@ class CarriedTurn:
         self._carry_out()
 
     @contained
-    def hear_data(self, source: FirstRound | LaterRound, chunk: bytes) -> None:
+    def hear_data(self, source: _Heard, chunk: bytes) -> None:
         if source is not self.current:
             return
         if self.flow.error is not None:
@@ -133,13 +128,13 @@ class CarriedTurn:
             self._carry_out()
 
     @contained
-    def hear_end(self, source: FirstRound | LaterRound) -> None:
+    def hear_end(self, source: _Heard) -> None:
         if source is self.current:
             self.turn.end(time.monotonic())
             self._carry_out()
 
     @contained
-    def hear_broke(self, source: FirstRound | LaterRound, message: str) -> None:
+    def hear_broke(self, source: _Heard, message: str) -> None:
         if source is self.current:
             self.turn.broke(message, time.monotonic())
             self._carry_out()
@@ -188,6 +183,7 @@ class CarriedTurn:
         actions = self.turn.actions
         if not actions:
             return
+        work: Coroutine[Any, Any, None] | None = None
         for action in actions:
             match action:
                 case turns.Forward(data):
@@ -205,10 +201,13 @@ class CarriedTurn:
                 case turns.Again(after_s):
                     self._later(self._run_round(after_s))
                 case turns.Decide(said):
-                    self._later(self._decide(said))
+                    if said.own:
+                        self._later(self._decide(said))  # tools begin tasks
+                    else:
+                        work = self._decide(said)
                 case turns.GaveUp(error):
                     self.plan.note(f"{self.plan.received.id[:8]}: the later round failed ({describe(error)}), the answer stands")
-                    self._later(self._conclude())
+                    work = self._conclude()
                 case turns.Refuse(refusal):
                     self.failed = f"status {refusal.head.status}"
                     self.answer.response = flows.whole_response(refusal)
@@ -217,6 +216,8 @@ class CarriedTurn:
                 case turns.Abort():
                     self.answer.aborted = True
         actions.clear()
+        if work is not None:
+            self._do(work)
         if self.turn.state is State.OVER:
             self._close()
 
@@ -266,7 +267,12 @@ class CarriedTurn:
             return
         self.turn.conclude(time.monotonic())
         self._carry_out()
-        await self.relay.poke(self.flow)
+        await self._flush()
+
+    async def _flush(self) -> None:
+        """What is written now leaves: by itself where the client's own stream is just telling us something."""
+        if not self.stepping:
+            await self.relay.poke(self.flow)
 
     async def _fail(self, error: Exception) -> None:
         """A plugin failed: its own turn ends in an error, no other is touched."""
@@ -274,7 +280,7 @@ class CarriedTurn:
         self.plan.note(f"{self.plan.received.id[:8]}: {message}")
         self.turn.refuse(message)
         self._carry_out()
-        await self.relay.poke(self.flow)
+        await self._flush()
 
     async def _leave(self) -> None:
         assert self.company is not None
@@ -344,6 +350,19 @@ class CarriedTurn:
         if not self.closed:
             self._arm()
 
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        """At once as far as it waits for nothing, where that is ours to say; else a little later."""
+        if self.company is None or not self.company.life.at_once or not isinstance(self.current, FirstRound):
+            self._later(work)
+            return
+        was, self.stepping = self.stepping, True
+        try:
+            begun = begin(work)
+        finally:
+            self.stepping = was
+        if not isinstance(begun, Done):
+            self._later(begun)
+
     def _later(self, work: object) -> None:
         """Tasks are begun from the loop, never from inside a layer."""
         asyncio.get_running_loop().call_soon(self._start, work)
@@ -369,7 +388,7 @@ class CarriedTurn:
                 self.timer.cancel()
             self.plan.over()
             if self.company is not None:
-                self._later(self._leave())
+                self._do(self._leave())
             if self.plan.settled:
                 asyncio.get_running_loop().call_soon(self._learn)
 

@@ -7,6 +7,7 @@ Where plugins take part (`company`), `decide` is done in its two halves, `prepar
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -60,7 +61,7 @@ _WHOLE_ANSWER_S = 600.0
 _COUNTING_HOSTS = frozenset({"api.anthropic.com", "generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reading:
     """A call, and who sent it."""
 
@@ -79,7 +80,7 @@ class Reading:
     opens: bool = False
     """A conversation begins that only its beginning tells from others: what an earlier one left does not hold for it."""
 
-    @property
+    @functools.cached_property
     def mark(self) -> str:
         """Tells the newest typed message from all others of its session."""
         newest = self.newest

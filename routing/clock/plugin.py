@@ -62,6 +62,7 @@ class _Turn:
 
 
 class ClockPlugin(Plugin):
+    at_once = True
     name = NAME
 
     def __init__(

@@ -40,13 +40,18 @@ class Watch:
 
     def earliest_due(self, session: str, request_id: str, retention_ms: int) -> int | None:
         """Of the tasks that this request may deliver and nobody else is about to. StoreError."""
-        found = (task for task in self._open(self.store.waiting(session), retention_ms) if waits_for(task, request_id))
+        tasks = self.store.waiting(session)
+        if not tasks:
+            return None
+        found = (task for task in self._open(tasks, retention_ms) if waits_for(task, request_id))
         return next((task.due_at_ms for task in found if not self.reservations.is_reserved(task)), None)
 
     # Delivering
 
     def reserve(self, session: str, request_id: str, settings: Clock) -> Reservation | None:
         """What a request may be reminded of now, for it alone. StoreError."""
+        if not self.store.waiting(session):
+            return None
 
         def load() -> Iterator[Task]:
             return deliverable(

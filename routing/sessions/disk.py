@@ -82,6 +82,7 @@ class Folder:
 
     def __init__(self, path: Path, disk: Disk | None = None, *, largest: int = _LARGEST_FILE) -> None:
         self.path = path
+        self._prefix = os.path.join(path, "")
         self._largest = largest
         self._disk = disk or Disk()
         self._threads = tuple(threading.Lock() for _ in range(_STRIPES))
@@ -95,7 +96,7 @@ class Folder:
     def stamp(self, name: str) -> Stamp | None:
         """None where there is no such file."""
         try:
-            found = os.lstat(self.path / name)
+            found = os.lstat(self._prefix + name)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 
@@ -24,6 +25,7 @@ _OURS = frozenset({"ntp-state"})
 """Names that files of our own have in the same folders."""
 
 
+@functools.lru_cache(maxsize=4096)
 def file_name(prefix: str, id: str) -> str:
     """`session-<id>.json`; without a prefix `<id>.json`."""
     start = f"{prefix}-" if prefix else ""

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ class TypedText:
         return "".join(self.part.text[start:end] for start, end in self.commands).strip()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Typed:
     """A user message that holds text a person typed; `ordinal` counts such messages from 0."""
 
@@ -43,7 +44,7 @@ class Typed:
     texts: tuple[TypedText, ...]
     ordinal: int
 
-    @property
+    @functools.cached_property
     def words(self) -> str:
         return "\n".join(words for text in self.texts if (words := text.words))
 

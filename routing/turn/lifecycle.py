@@ -12,22 +12,22 @@ One task drives it: `start`, then for each round `before_request` (and `offer`),
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from inspect import isawaitable
-from pathlib import PurePath
 from typing import TypeVar
 
 from routing.errors import RouteCodexError
 from routing.turn.appended import Appendable, ToolResults
+from routing.turn.blame import blame, contained
 from routing.turn.gathering import Gathering, NextRound
 from routing.turn.listening import Listening
 from routing.turn.plugins import HOOKS, AfterRequest, CleanUp, Plugin, PluginFailed, TurnInfo, overrides
 from routing.turn.record import Record, record
 from routing.turn.request import Hints, Request
 from routing.turn.said import Said
+from routing.turn.stepping import Done, begin
 from routing.turn.tools import Offer, ServerTool, ToolOutcome, cancelled, failed, offer, run_tool
 from routing.values import Call, ToolCall
 
@@ -42,10 +42,6 @@ class _Aborted(Exception):
     """The turn was aborted while a hook ran."""
 
 
-class _Exit(Exception):
-    """SystemExit, but not for the proxy."""
-
-
 def takers(plugins: Sequence[Plugin], turn: TurnInfo, warn: Warn = lambda line: None) -> tuple[Plugin, ...]:
     """The plugins that take part in this turn. One that cannot even say so does not."""
     found = []
@@ -54,7 +50,7 @@ def takers(plugins: Sequence[Plugin], turn: TurnInfo, warn: Warn = lambda line: 
             if plugin.wants(turn):
                 found.append(plugin)
         except (Exception, SystemExit) as error:
-            warn(_blame(plugin, "wants", error).args[0])
+            warn(blame(plugin, "wants", error).args[0])
     return tuple(found)
 
 
@@ -72,6 +68,8 @@ class Lifecycle:
         self._warn = warn
         self._limit_s = limit_s
         self._hooked = {hook: tuple(plugin for plugin in takers if overrides(plugin, hook)) for hook in HOOKS}
+        self.at_once = all(plugin.at_once for plugin in takers)
+        """Every stage may be begun anywhere, without a task of its own."""
         self._order = {id(plugin): place for place, plugin in enumerate(takers)}
         self._tools: dict[str, tuple[Plugin, ServerTool]] = {}
         for plugin in takers:
@@ -173,8 +171,9 @@ class Lifecycle:
         if self._cleaned:
             return
         self._cleaned = True
+        begun = begin(self._clean())
         # Also where the task that drives the turn is cancelled: the clean-ups come to their end.
-        errors = await asyncio.shield(asyncio.ensure_future(self._clean()))
+        errors = begun.result if isinstance(begun, Done) else await asyncio.shield(asyncio.ensure_future(begun))
         if not errors:
             return
         if self.error is not None:
@@ -192,12 +191,21 @@ class Lifecycle:
     # All plugins at the same time
 
     async def _gather(self, gathering: Gathering) -> None:
+        hooked = self._hooked["on_after_request"]
+        if not gathering.said.own and len(hooked) == 1:  # nobody to be parallel to
+            try:
+                await self._after(hooked[0], gathering, [])
+            finally:
+                gathering.open = False
+            if self.turn.aborted:
+                raise _Aborted
+            return
         tools = _Tools(self, gathering) if gathering.said.own else None
         works: list[asyncio.Task[None]] = []
         try:
             if tools is not None:
                 works.append(asyncio.ensure_future(tools.finish()))
-            for plugin in self._hooked["on_after_request"]:
+            for plugin in hooked:
                 works.append(asyncio.ensure_future(self._after(plugin, gathering, works[:])))
             if works:
                 await asyncio.wait(works, return_when=asyncio.FIRST_EXCEPTION)
@@ -243,7 +251,7 @@ class Lifecycle:
 
         def report(error: BaseException) -> None:
             if plugin is not None and not self.turn.aborted:
-                self._warn(_blame(plugin, f"the tool {call.name}", error).message)
+                self._warn(blame(plugin, f"the tool {call.name}", error).message)
 
         task = asyncio.ensure_future(run_tool(tool, self.turn, call, report))
         try:
@@ -259,7 +267,18 @@ class Lifecycle:
     async def _run(self, plugin: Plugin, hook: str, work: Callable[[], Awaitable[T]], *, to_the_end: bool = False) -> T:
         """Its result; the error that it is to blame for; `_Aborted`."""
         limit_s = self._limit_s if plugin.hook_limit_s is None else plugin.hook_limit_s
-        task = await self._race(work, limit_s, to_the_end=to_the_end)
+        if self.turn.aborted and not to_the_end:
+            raise _Aborted
+        if plugin.at_once:
+            try:
+                begun = begin(contained(work))
+            except Exception as raised:
+                raise self._fault(plugin, hook, raised) from None
+            if isinstance(begun, Done):
+                return begun.result
+            task = await self._race(lambda: begun, limit_s, to_the_end=to_the_end)
+        else:
+            task = await self._race(work, limit_s, to_the_end=to_the_end)
         if task.done() and not task.cancelled() and task.exception() is None:
             return task.result()
         if self.turn.aborted and not to_the_end:
@@ -277,7 +296,7 @@ class Lifecycle:
         """The task: done, or given up because its time is over or the turn is aborted."""
         if self.turn.aborted and not to_the_end:
             raise _Aborted
-        task = asyncio.ensure_future(_awaited(work))
+        task = asyncio.ensure_future(contained(work))
         task.add_done_callback(_retrieve)
         watched: list[asyncio.Future[T] | asyncio.Future[None]] = [task]
         if not to_the_end:
@@ -326,8 +345,8 @@ class Lifecycle:
         if isinstance(error, PluginFailed):  # of a hook inside this one, and logged there
             return error
         if not self.turn.aborted or self._ended or self._cleaned:
-            self._warn(_blame(plugin, hook, error).message)
-        return error if isinstance(error, RouteCodexError) else _blame(plugin, hook, error)
+            self._warn(blame(plugin, hook, error).message)
+        return error if isinstance(error, RouteCodexError) else blame(plugin, hook, error)
 
 
 class _Tools:
@@ -364,13 +383,6 @@ class _Tools:
         )
 
 
-async def _awaited(work: Callable[[], Awaitable[T]]) -> T:
-    try:
-        return await work()
-    except SystemExit as error:  # asyncio would end the whole proxy with it
-        raise _Exit().with_traceback(error.__traceback__) from None
-
-
 async def _edit(plugin: Plugin, turn: TurnInfo, request: Request) -> None:
     await plugin.on_before_request(turn, request)
     request.settle()
@@ -386,15 +398,3 @@ def _retrieve(task: asyncio.Task[T]) -> None:
     """An error that comes too late for anybody is no news."""
     if not task.cancelled():
         task.exception()
-
-
-def _blame(plugin: Plugin, hook: str, error: BaseException) -> PluginFailed:
-    """Names the place in the plugin's own file, where there is one."""
-    file = getattr(sys.modules.get(type(plugin).__module__), "__file__", None)
-    place, where = "", error.__traceback__
-    while where is not None:
-        if where.tb_frame.f_code.co_filename == file:
-            place = f" ({PurePath(file).name}:{where.tb_lineno})"
-        where = where.tb_next
-    name = "SystemExit" if isinstance(error, _Exit) else type(error).__name__
-    return PluginFailed(plugin.name, hook, f"raised {name}{place}", error)

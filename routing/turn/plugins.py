@@ -237,6 +237,8 @@ class Plugin:
     """Tools that the model is offered and that run here: the client never sees them."""
     hook_limit_s: float | None = None
     """How long an asynchronous hook may take; None: the usual 30 seconds."""
+    at_once: bool = False
+    """Hooks need no task of their own until they wait for something: see `routing.turn.stepping` for what they must not do."""
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)

@@ -174,7 +174,9 @@ class Turn:
 
     def conclude(self, now: float) -> None:
         """The end of the answer leaves."""
-        if self.close() is not None and self._end is not None:
+        if self._end is None:
+            self.close()
+        if self.state is State.DECIDING and self._end is not None:
             self._open()
             self._let_out(self._end, now)
             self._over(Finish())

@@ -15,7 +15,7 @@ from routing.sessions.state import SessionState, StopMessage
 from routing.sessions.store import FileStore, SessionKey
 from routing.stop_message.plugin import StopMessagePlugin
 from routing.stop_message.work_state import Work
-from routing.turn.plugins import AfterRequest, Plugin, TurnInfo, UserText
+from routing.turn.plugins import AfterRequest, Plugin, Request, TurnInfo, UserText
 from routing.values import Call, Dialect, Kind, ToolCall
 from tests.routing.stop_message.driving import FAILS, SESSION, Stage, arm, said
 from tests.routing.turn.hidden_talk import TALKS, Talk
@@ -273,7 +273,7 @@ def test_m21_ten_identical_rounds(house: House) -> None:
 
 def test_m21_nine_hundred_seconds(tmp_path: Path) -> None:
     class Slow(Plugin):
-        async def on_after_request(self, turn: TurnInfo, after: AfterRequest) -> None:
+        async def on_before_request(self, turn: TurnInfo, request: Request) -> None:
             house.stage.now += 200
 
     house = House(tmp_path, CHAT, Slow())

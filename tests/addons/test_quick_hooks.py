@@ -1,0 +1,140 @@
+"""Only addons that listen are asked, and otherwise nothing differs from mitmproxy's own way."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+import quick_hooks
+from mitmproxy import addonmanager, exceptions, hooks
+from mitmproxy.http import HTTPFlow
+from mitmproxy.proxy.layers.http import HttpRequestHook
+from mitmproxy.test import taddons, tflow
+
+
+class Hearing:
+    def __init__(self, name: str, heard: list[str], does: Any = None) -> None:
+        self.name, self.heard, self.does = name, heard, does
+
+    def request(self, flow: HTTPFlow) -> None:
+        self.heard.append(self.name)
+        if self.does is not None:
+            raise self.does
+
+
+class Waiting(Hearing):
+    async def request(self, flow: HTTPFlow) -> None:  # type: ignore[override]
+        await asyncio.sleep(0)
+        self.heard.append(self.name)
+
+
+class Deaf:
+    name = "deaf"
+
+
+class Parent:
+    """As a loaded script stands in the chain: its hooks are its children's."""
+
+    name = "parent"
+
+    def __init__(self) -> None:
+        self.addons: list[Any] = []
+
+
+def ask(manager: addonmanager.AddonManager) -> None:
+    asyncio.run(manager.trigger_event(HttpRequestHook(tflow.tflow())))
+
+
+@pytest.fixture
+def manager() -> addonmanager.AddonManager:
+    with taddons.context(loadcore=False) as context:
+        return context.master.addons
+
+
+@pytest.fixture(params=["mitmproxy's own", "ours"])
+def either(request: pytest.FixtureRequest, manager: addonmanager.AddonManager) -> addonmanager.AddonManager:
+    if request.param == "ours":
+        assert quick_hooks.QuickHooks(manager).install()
+    return manager
+
+
+def test_order_waiting_and_children(either: addonmanager.AddonManager) -> None:
+    heard: list[str] = []
+    parent = Parent()
+    parent.addons.append(Hearing("child", heard))
+    either.chain[:] = [Waiting("first", heard), Deaf(), parent, Hearing("last", heard)]
+    ask(either)
+    assert heard == ["first", "child", "last"]
+
+
+def test_an_error_stops_nobody_else(either: addonmanager.AddonManager) -> None:
+    heard: list[str] = []
+    either.chain[:] = [Hearing("fails", heard, ValueError()), Hearing("last", heard)]
+    ask(either)
+    assert heard == ["fails", "last"]
+
+
+def test_halting_stops_the_rest(either: addonmanager.AddonManager) -> None:
+    heard: list[str] = []
+    either.chain[:] = [Hearing("halts", heard, exceptions.AddonHalt()), Hearing("last", heard)]
+    ask(either)
+    assert heard == ["halts"]
+
+
+def test_addons_that_come_and_go_are_noticed_at_once(manager: addonmanager.AddonManager) -> None:
+    heard: list[str] = []
+    assert quick_hooks.QuickHooks(manager).install()
+    manager.chain[:] = [Hearing("one", heard), Deaf()]
+    ask(manager)
+    manager.chain[:] = [Hearing("two", heard), Deaf()]
+    ask(manager)
+    manager.chain.append(Hearing("three", heard))
+    ask(manager)
+    assert heard == ["one", "two", "two", "three"]
+
+
+def test_a_child_of_who_listened_already_is_noticed_at_once(manager: addonmanager.AddonManager) -> None:
+    """A script that is loaded again has another object for the same hooks."""
+    heard: list[str] = []
+    parent = Parent()
+    parent.addons[:] = [Hearing("old", heard)]
+    assert quick_hooks.QuickHooks(manager).install()
+    manager.chain[:] = [parent]
+    ask(manager)
+    parent.addons[:] = [Hearing("new", heard)]
+    ask(manager)
+    assert heard == ["old", "new"]
+
+
+def test_who_begins_to_listen_is_noticed_soon(manager: addonmanager.AddonManager, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(quick_hooks.time, "monotonic", lambda: now[0])
+    heard: list[str] = []
+    parent = Parent()
+    assert quick_hooks.QuickHooks(manager).install()
+    manager.chain[:] = [parent]
+    ask(manager)
+    parent.addons[:] = [Hearing("late", heard)]
+    now[0] += quick_hooks.FRESH_S
+    ask(manager)
+    assert heard == ["late"]
+
+
+def test_installed_once(manager: addonmanager.AddonManager) -> None:
+    assert quick_hooks.QuickHooks(manager).install()
+    standing = manager.trigger_event
+    assert quick_hooks.QuickHooks(manager).install()
+    assert manager.trigger_event is standing
+
+
+def test_this_mitmproxys_manager_is_known() -> None:
+    assert quick_hooks.is_known(addonmanager.AddonManager)
+
+
+def test_another_one_is_left_alone() -> None:
+    class Other:
+        def trigger_event(self, event: hooks.Hook, more: int) -> None: ...
+
+    assert not quick_hooks.is_known(Other)
+    assert not quick_hooks.is_known(object)
