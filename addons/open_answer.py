@@ -10,7 +10,7 @@ from mitmproxy import http
 from mitmproxy.proxy.server import ConnectionHandler
 
 if TYPE_CHECKING:
-    from turns import FirstRound
+    from heard import FirstRound
 
 
 @dataclass(eq=False, slots=True, weakref_slot=True)

@@ -46,8 +46,9 @@ from resets import was_reset
 
 if TYPE_CHECKING:
     from flows import Sealed
+    from heard import FirstRound
     from rounds import Round
-    from turns import CarriedTurn, FirstRound
+    from turns import CarriedTurn
 
 try:  # mitmproxy 12 names its error codes, 11 numbers them
     from mitmproxy.proxy.layers.http._events import ErrorCode  # type: ignore[attr-defined,unused-ignore]
@@ -194,7 +195,8 @@ class TurnStream(HttpStream):
             answer.outbox.clear()
             if len(answer.shown) < SHOWN_BYTES:
                 answer.shown += chunk[: SHOWN_BYTES - len(answer.shown)]
-            yield SendHttp(ResponseData(self.stream_id, chunk), self.context.client)
+            for at in range(0, len(chunk), 1 << 16):  # a TLS connection keeps room for the longest piece it was given
+                yield SendHttp(ResponseData(self.stream_id, chunk[at : at + (1 << 16)]), self.context.client)
         if answer.aborted:
             yield from self.cut_off()
         elif answer.finished:

@@ -13,52 +13,23 @@ import flows
 import guarded
 from flows import Sealed
 from guarded import contained
+from heard import FirstRound, Heard, LaterRound
 from mitmproxy import http
 from relay import OpenAnswer, Relay
 from rounds import Round, new_flow
 
 from routing import jsonbytes
+from routing.dialects.translation.coming_down import Translation
 from routing.errors import RouteCodexError
 from routing.turn import actions as turns
 from routing.turn.company import Company
 from routing.turn.plan import Plan, describe
 from routing.turn.said import Said
+from routing.turn.state import State
 from routing.turn.stepping import Done, begin
-from routing.turn.turn import State, Turn
+from routing.turn.turn import Turn
 
 _ERROR = re.compile(rb'"error"\s{0,4}:\s{0,4}[{"]|"type"\s{0,4}:\s{0,4}"error"')
-
-
-class _Heard:
-    """A round, and the turn that hears it."""
-
-    def __init__(self, carried: CarriedTurn) -> None:
-        self.carried = carried
-
-    def head(self, response: http.Response) -> None:
-        self.carried.hear_head(self, response)
-
-    def data(self, chunk: bytes) -> None:
-        self.carried.hear_data(self, chunk)
-
-    def end(self) -> None:
-        self.carried.hear_end(self)
-
-    def broke(self, message: str) -> None:
-        self.carried.hear_broke(self, message)
-
-
-class FirstRound(_Heard):
-    """The client's own flow, heard by the turn until it is abandoned."""
-
-    def gone(self) -> None:
-        self.carried.gone()
-
-
-class LaterRound(_Heard):
-    """A round of its own flow."""
-
-    round: Round | None = None
 
 
 class CarriedTurn:
@@ -85,6 +56,8 @@ class CarriedTurn:
         """The client has gone."""
         self.current: FirstRound | LaterRound = FirstRound(self)
         self.decode: codings.Decode | None = None
+        self.translation: Translation | None = None
+        """Makes what the round says the client's dialect."""
         self.http2 = flow.request.is_http2
         self.tasks: set[asyncio.Task[None]] = set()
         self.timer: asyncio.TimerHandle | None = None
@@ -98,16 +71,17 @@ class CarriedTurn:
     # What happened to a round, and to the client
 
     @contained
-    def hear_head(self, source: _Heard, response: http.Response) -> None:
+    def hear_head(self, source: Heard, response: http.Response) -> None:
         if source is not self.current:
             return
         headers = flows.read_headers(response)
         self.decode = flows.stream_decoder(headers.get("content-encoding", ""))
+        self.translation = self.plan.translation() if 200 <= response.status_code < 300 else None
         self.turn.head(response.status_code, headers, time.monotonic())
         self._carry_out()
 
     @contained
-    def hear_data(self, source: _Heard, chunk: bytes) -> None:
+    def hear_data(self, source: Heard, chunk: bytes) -> None:
         if source is not self.current:
             return
         if self.flow.error is not None:
@@ -122,19 +96,38 @@ class CarriedTurn:
         if chunk:
             if _ERROR.search(chunk):  # an error may quote the key that was sent
                 chunk = self.plan.hide.known(chunk)
+            self._hear_words(source, chunk)
+
+    @contained
+    def hear_end(self, source: Heard) -> None:
+        if source is not self.current:
+            return
+        if self.translation is not None:
+            self._hear_words(source, b"")
+        if source is self.current:
+            self.turn.end(time.monotonic())
+            self._carry_out()
+
+    def _hear_words(self, source: Heard, chunk: bytes) -> None:
+        """What a provider says, in the client's dialect from here on. No bytes: it has no more to say."""
+        translation = self.translation
+        if translation is not None:
+            try:
+                chunk = translation.feed(chunk) if chunk else translation.close()
+            except RouteCodexError as error:
+                self.hear_broke(source, error.message)
+                return
+            if translation.error is not None:
+                self.turn.spoiled(translation.error, time.monotonic())
+                self._carry_out()
+        if chunk and source is self.current:
             if self.company is not None and self.turn.stream:
                 self.company.life.stream_data(chunk)
             self.turn.data(chunk, time.monotonic())
             self._carry_out()
 
     @contained
-    def hear_end(self, source: _Heard) -> None:
-        if source is self.current:
-            self.turn.end(time.monotonic())
-            self._carry_out()
-
-    @contained
-    def hear_broke(self, source: _Heard, message: str) -> None:
+    def hear_broke(self, source: Heard, message: str) -> None:
         if source is self.current:
             self.turn.broke(message, time.monotonic())
             self._carry_out()

@@ -249,7 +249,7 @@ class Desk:
     def route(self, reading: Reading, orders: Orders, hints: Hints | None = None, *, sent: Call | None = None) -> Reply | Plan:
         """`sent`: the call as plugins edited it. It is what goes up; where it goes is decided by the client's own, but for the
         model that is asked for."""
-        estimate = estimate_tokens(reading.call) if self._size_matters(reading) else _rough_tokens(reading.received.body)
+        estimate = estimate_tokens(reading.call) if self._size_matters(reading) else len(reading.received.body) // 4
         sent = sent or reading.call
         wish = self._wish(reading, orders, estimate, hints or Hints(), sent.model)
         if reading.received.endpoint.action == "count":
@@ -287,13 +287,13 @@ class Desk:
         return earlier[1] if earlier else None
 
     def _choose(self, reading: Reading, wish: Wish, rotation: Rotation | None = None) -> Decision:
-        """The first choice that speaks the tool's dialect; where none does, the first of all: its refusal says why."""
+        """The first choice that can be asked; where none can, the first of all: its refusal says why."""
         registry, health = self.config.registry, self.learned.health
         rotation = rotation or self.learned.rotation
         now = self.clocks.monotonic()
         first = decision = choose(wish, registry, health, rotation, now)
-        while decision.target.provider != ECHO and not upstream.speaks(
-            registry.providers[decision.target.provider], reading.received
+        while decision.target.provider != ECHO and not upstream.dialect_for(
+            registry.providers[decision.target.provider], reading.received, reading.call
         ):
             wish = replace(wish, excluded=wish.excluded | {decision.target})
             try:
@@ -314,6 +314,7 @@ class Desk:
             attempts=Attempts(self.config.max_attempts, self.learned.budget, self.config.registry.health.wait_for_same_key_s),
             estimate=lambda: estimate_tokens(call),
             chained=self._chained(reading.call),
+            session=reading.key.id if reading.key.prefix != "chain" else "",
             hide=self.hide,
             on_answer=lambda target, id, begun: self._remember(reading, target, id, begun),
             counting=counting,
@@ -391,10 +392,6 @@ def _counts(provider: Provider, received: Received) -> bool:
 def _opens(call: Call, typed: tuple[Typed, ...]) -> bool:
     """Nobody has answered the first message yet."""
     return len(typed) == 1 and all(message.role != "assistant" for message in call.messages[typed[0].message.index :])
-
-
-def _rough_tokens(body: bytes) -> int:
-    return len(body) // 4
 
 
 __all__ = ["Desk", "Learned", "Plan", "Reading", "Recent", "Reply"]

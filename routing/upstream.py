@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
-from routing import headers
+from routing import headers, jsonbytes
 from routing.dialects import calls
+from routing.dialects.calls.editing import inner_body
 from routing.dialects.endpoints import upstream_path
+from routing.dialects.fields import object_of
+from routing.dialects.translation import going_up, wrapped
+from routing.dialects.translation.neutral import ToolName
 from routing.errors import ConfigError, RouteCodexError
 from routing.headers import Fields, Outgoing
-from routing.router.registry import ORIGIN, Provider
-from routing.values import Call, Endpoint, Headers, Target
+from routing.router.registry import ORIGIN, Provider, Url
+from routing.values import Call, Dialect, Endpoint, Headers, Target
 
 
 class NoCommonDialect(RouteCodexError):
@@ -44,6 +48,16 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True)
+class Translated:
+    """The request is in another dialect than the client's, or another shape of it."""
+
+    dialect: Dialect
+    tools: Mapping[str, ToolName] = field(default_factory=dict)
+    left_out: str = ""
+    """What that dialect could not say."""
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One round's request as it goes up."""
 
@@ -55,6 +69,7 @@ class Request:
     body: bytes
     client_credential: bool = False
     """The caller's own credential joins on the wire: this is the host it called."""
+    translated: Translated | None = None
 
 
 def goes_home(provider: Provider, received: Received) -> bool:
@@ -66,50 +81,105 @@ def goes_home(provider: Provider, received: Received) -> bool:
     return url is not None and (url.scheme, url.host, url.port) == called
 
 
-def speaks(provider: Provider, received: Received) -> bool:
-    """Whether the provider can be asked in the client's own dialect and shape."""
+def dialect_for(provider: Provider, received: Received, call: Call) -> Dialect | None:
+    """In which dialect the provider is asked: the client's own where it can be, else the first that it speaks."""
+    own = received.endpoint.dialect
+    if _speaks_natively(provider, received):
+        return own
+    if received.endpoint.action == "count" or going_up.stays_home(call):
+        return None
+    return _another(provider)
+
+
+def _speaks_natively(provider: Provider, received: Received) -> bool:
+    """In the client's own dialect and shape."""
     if provider.id == ORIGIN:
         return True
     url = provider.endpoints.get(received.endpoint.dialect)
-    return url is not None and received.endpoint.envelope == url.path.rstrip("/").endswith("/v1internal")
+    return url is not None and received.endpoint.envelope == _is_envelope(url)
 
 
-def write(received: Received, call: Call, provider: Provider, target: Target, *, own: Collection[str] = ()) -> Request:
-    """The request for this target; RouteCodexError where it cannot be asked at all. `own`: ids that this target has made."""
+def _another(provider: Provider) -> Dialect | None:
+    return next((dialect for dialect, url in provider.endpoints.items() if not _is_envelope(url)), None)
+
+
+def _is_envelope(url: Url) -> bool:
+    return url.path.rstrip("/").endswith("/v1internal")
+
+
+def write(
+    received: Received, call: Call, provider: Provider, target: Target, *, own: Collection[str] = (), session: str = ""
+) -> Request:
+    """The request for this target; RouteCodexError where it cannot be asked at all. `own`: ids that this target has made.
+    `session`: what names the conversation to a provider's cache."""
     if provider.id == ORIGIN:
         return _write_home(received, call, target)
-    url = provider.endpoints.get(received.endpoint.dialect)
-    if url is None or not speaks(provider, received):
-        raise _no_common_dialect(provider, received)
+    if not _speaks_natively(provider, received):
+        return _write_translated(received, call, provider, target, own, session)
+    url = provider.endpoints[received.endpoint.dialect]
     home = goes_home(provider, received)
     path = upstream_path(received.endpoint, url.path, target.model or call.model, query=received.path.partition("?")[2])
-    body = calls.for_target(call, target.model, foreign=not home, own=own)
+    body = _native_body(call, target.model, foreign=not home, own=own)
     if provider.auth == "client":
         if not home:
-            raise ConfigError(
-                f"Provider {provider.id} forwards the caller's own credential, so it serves only calls to {url.host}; "
-                f"this one was meant for {received.host}. Give it keys: virtualrouter.providers.{provider.id}.auth",
-                details={"provider": provider.id},
-            )
+            raise _not_with_clients_credential(provider, url, received)
         path = _with_credentials(path, received.path)
         return Request(
             url.scheme, url.host, url.port, path, Outgoing(headers.same_host(received.fields, coded=False)), body, True
         )
-    key = provider.key(target.key)
-    outgoing = headers.build(
-        received.headers,
-        received.endpoint.dialect,
-        key.value if key is not None else "",
-        provider.headers,
-        foreign=not home,
-        stream=call.stream,
-    )
+    outgoing = _headers(received, received.endpoint.dialect, provider, target, foreign=not home, stream=call.stream)
     return Request(url.scheme, url.host, url.port, path, outgoing, body)
+
+
+def _native_body(call: Call, model: str, *, foreign: bool, own: Collection[str] = ()) -> bytes:
+    body = calls.for_target(call, model, foreign=foreign, own=own)
+    if wrapped.MARKED in body:
+        body = calls.for_target(wrapped.unsealed(call), model, foreign=foreign, own=own)
+    return body
+
+
+def _write_translated(
+    received: Received, call: Call, provider: Provider, target: Target, own: Collection[str], session: str
+) -> Request:
+    dialect = None if received.endpoint.action == "count" else _another(provider)
+    if dialect is None:
+        raise _no_common_dialect(provider, received)
+    if going_up.stays_home(call):
+        going_up.refuse(call)
+    url = provider.endpoints[dialect]
+    if provider.auth == "client":
+        raise _not_with_clients_credential(provider, url, received)
+    model = target.model or call.model
+    # as it would go to a stranger of the client's own dialect: without who is asking, and without what others have sealed
+    bare = replace(call, body=object_of(jsonbytes.loads(calls.for_target(call, model, foreign=True, own=own))))
+    if call.endpoint.envelope:  # which stays behind
+        bare = replace(bare, endpoint=replace(call.endpoint, envelope=False))
+    written = going_up.translate(
+        inner_body(bare), bare.endpoint, dialect, model=model, stream=call.stream, session=session, maker=provider.id
+    )
+    endpoint = Endpoint(dialect, model=model, stream=call.stream)
+    return Request(
+        url.scheme,
+        url.host,
+        url.port,
+        upstream_path(endpoint, url.path, model, query=""),
+        _headers(received, dialect, provider, target, foreign=True, stream=call.stream),
+        jsonbytes.dumps(written.body),
+        translated=Translated(dialect, written.tools, str(written.left_out)),
+    )
+
+
+def _headers(
+    received: Received, dialect: Dialect, provider: Provider, target: Target, *, foreign: bool, stream: bool
+) -> Outgoing:
+    key = provider.key(target.key)
+    value = key.value if key is not None else ""
+    return headers.build(received.headers, dialect, value, provider.headers, foreign=foreign, stream=stream)
 
 
 def _write_home(received: Received, call: Call, target: Target) -> Request:
     """Where the client was going; a body that needs no edit goes as it came, compressed if it was."""
-    body = calls.for_target(call, target.model, foreign=False)
+    body = _native_body(call, target.model, foreign=False)
     untouched = body is call.raw
     path = received.path
     if received.endpoint.model is not None and target.model and target.model != received.endpoint.model:
@@ -137,6 +207,14 @@ def _with_credentials(path: str, came: str) -> str:
     """Google's clients may carry theirs in the query: masked here, and filled in on the wire."""
     kept = [found[0] for found in headers.SECRET_QUERY.finditer(came)] if "?" in came else []
     return path + ("&" if "?" in path else "?") + "&".join(kept) if kept else path
+
+
+def _not_with_clients_credential(provider: Provider, url: Url, received: Received) -> ConfigError:
+    return ConfigError(
+        f"Provider {provider.id} forwards the caller's own credential, so it serves only calls to {url.host}; "
+        f"this one was meant for {received.host}. Give it keys: virtualrouter.providers.{provider.id}.auth",
+        details={"provider": provider.id},
+    )
 
 
 def _no_common_dialect(provider: Provider, received: Received) -> NoCommonDialect:

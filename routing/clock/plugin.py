@@ -187,7 +187,7 @@ class ClockPlugin(Plugin):
         return found
 
     async def _read(self, session: str) -> None:
-        """In a thread, where there is something to read: no other call waits for a large file. StoreError."""
+        """In a thread, where there is much to read: no other call waits for a large file. StoreError."""
         if not self._watch.store.is_at_hand(session):
             await asyncio.to_thread(self._watch.store.load, session)
 

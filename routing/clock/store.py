@@ -36,6 +36,8 @@ MOST_BYTES = 32 << 20
 _ENDING = ".json"
 _LARGEST_FILE = 2 * MOST_BYTES
 """Tasks that are there grow a little when they are delivered: what was written can always be read."""
+_QUICK_BYTES = 16 << 10
+"""So much is read sooner than a thread for it would start."""
 _MOST_SESSIONS = 10_000
 _MOST_REMEMBERED_BYTES = 32 << 20
 _MOST_WARNINGS = 100
@@ -91,11 +93,13 @@ class ClockStore:
         return known.waiting if known is not None and known.tasks is tasks else undelivered(tasks)
 
     def is_at_hand(self, session_id: str) -> bool:
-        """Whether `load` need not read the file: where it is large, that takes longer than other calls should wait."""
+        """Whether `load` is quick: to read a large file takes longer than other calls should wait. StoreError as there."""
         name = file_name("", session_id)
         stamp = self._folder.stamp(name)
+        if stamp is None or stamp[1] <= _QUICK_BYTES:
+            return True
         known = self._known.get(name)
-        return stamp is None or (known is not None and known.stamp == stamp and known.settled)
+        return known is not None and known.stamp == stamp and known.settled
 
     def update(self, session_id: str, change: Change) -> Tasks:
         """Changes a session's tasks and returns the new ones; StoreError where that cannot be written.

@@ -10,6 +10,8 @@ import re
 from collections import OrderedDict
 from collections.abc import Collection, Iterator
 
+from routing.dialects.translation.seals import MARK, unwrap
+
 _SEAL = re.compile(
     rb'"(?:signature|encrypted_content|thoughtSignature|thought_signature|data)"\s{0,4}:\s{0,4}"([^"\\]{8,}(?:\\.[^"\\]*)*)"'
 )
@@ -31,7 +33,7 @@ class Seals:
             self._makers.popitem(last=False)
 
     def made_by(self, maker: str, *ids: str) -> Collection[str]:
-        """The seals of this provider, and these ids of its own."""
+        """The seals of this provider, and these ids of its own. Wrapped ones say themselves whose they are."""
         return _Made(self._makers, maker, ids)
 
 
@@ -44,6 +46,9 @@ class _Made(Collection[str]):
     def __contains__(self, seal: object) -> bool:
         if not isinstance(seal, str):
             return False
+        if seal.startswith(MARK):
+            wrapped = unwrap(seal)
+            return wrapped is not None and wrapped.maker == self._maker
         return seal in self._ids or self._makers.get(_digest(seal.encode("utf-8", "surrogatepass"))) == self._maker
 
     def __iter__(self) -> Iterator[str]:

@@ -92,6 +92,8 @@ class Failed:
     error: ProviderError
     head: Head | None = None
     body: bytes = b""
+    translated: bool = False
+    """It spoke another dialect than the client: its words are not for the client as they are."""
 
 
 class Planner(Protocol):

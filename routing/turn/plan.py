@@ -11,7 +11,11 @@ from routing.dialects import answers
 from routing.dialects.calls.following import begun_id
 from routing.dialects.estimate import Calibration, count_answer
 from routing.dialects.failures import read_failure
+from routing.dialects.finish import AS_USUAL, Endings
 from routing.dialects.seals import Seals
+from routing.dialects.translation import going_up
+from routing.dialects.translation.coming_down import Translation
+from routing.dialects.translation.neutral import Asked
 from routing.errors import RouteCodexError
 from routing.redact import Redactor
 from routing.router.attempts import Attempts, GiveUp, RetryBudget, WaitThenSame, Why
@@ -21,7 +25,7 @@ from routing.router.health import Cooling, Health
 from routing.router.registry import ORIGIN, Provider, Registry
 from routing.turn.actions import Failed, Head, Refusal
 from routing.turn.opening import Opening
-from routing.upstream import Received, Request
+from routing.upstream import Received, Request, Translated
 from routing.values import Call, Headers, ProviderError, Target, Usage
 
 _ID = re.compile(rb'"id"\s{0,4}:\s{0,4}"([^"\\]{1,200})"')
@@ -74,6 +78,11 @@ class Plan:
     first: Failed | None = None
     first_target: Target | None = None
     tried: list[str] = field(default_factory=list)
+    session: str = ""
+    """Names the conversation to a provider's cache."""
+    endings: Endings = AS_USUAL
+    translated: Translated | None = None
+    """How the running round's request differs in its dialect from the client's."""
     begun_as: str | None = None
     """The id of the answer where it began before any provider's."""
     settled: bool = False
@@ -92,7 +101,15 @@ class Plan:
     def comment(self) -> str:
         name = str(self.target) if self.target.model else f"{self.target.provider} {self.call.model}".strip()
         again = f" · after {', '.join(self.tried)}" if self.tried else ""
-        return f"{name} · {self.decision.route}: {self.decision.reason}{again}"
+        return f"{name} · {self.decision.route}: {self.decision.reason}{again}{self._spoken}"
+
+    @property
+    def _spoken(self) -> str:
+        """The dialect, where it is not the client's, and what that could not say."""
+        if self.translated is None:
+            return ""
+        left_out = f", left out: {self.translated.left_out}" if self.translated.left_out else ""
+        return f" · in {self.translated.dialect}{left_out}"
 
     @property
     def at_home_alone(self) -> bool:
@@ -105,13 +122,16 @@ class Plan:
         self.began = now
         if not self.counting:
             self.memory.health.begin(self.target, now)
-        return upstream.write(
+        request = upstream.write(
             self.received,
             self.call,
             self.provider,
             self.target,
             own=self.memory.seals.made_by(self.provider.id, *self._own_ids()),
+            session=self.session,
         )
+        self.translated = request.translated
+        return request
 
     def go_on(self, call: Call, attempts: Attempts) -> None:
         """A later round of the same turn: the same target, every attempt anew."""
@@ -131,7 +151,31 @@ class Plan:
 
     def head(self, status: int, back: Headers) -> Head:
         pairs = headers.answer(back.items(), foreign=not upstream.goes_home(self.provider, self.received))
+        if self.translated is not None:
+            form = answers.headers_for(self.call.stream, self.received.endpoint.json_array)
+            pairs = (*(pair for pair in pairs if pair[0].lower() not in form), *form.items())
         return Head(status, pairs)
+
+    def translation(self) -> Translation | None:
+        """What makes the round's answer one of the client's dialect; None where it is one."""
+        translated = self.translated
+        if translated is None:
+            return None
+        endpoint = self.received.endpoint
+        asked = Asked(
+            endpoint=endpoint,
+            stream=self.call.stream,
+            id=self.received.id,
+            model=self.call.model,
+            created=int(self.clocks.wall()),
+            maker=self.provider.id,
+            estimate=self.estimate(),
+            include_usage=going_up.wants_usage(self.call),
+            tools=translated.tools,
+            endings=self.endings,
+            response=going_up.repeated(self.call),
+        )
+        return Translation(translated.dialect, asked)
 
     def failure(self, status: int, back: Headers, body: bytes) -> ProviderError:
         return read_failure(status, back, body, now=self.clocks.wall())
@@ -139,7 +183,7 @@ class Plan:
     def failed(self, failed: Failed, now: float) -> float | None:
         target, error = self.target, failed.error
         if self.first is None:
-            self.first, self.first_target = failed, target
+            self.first, self.first_target = replace(failed, translated=self.translated is not None), target
         if self.counting:
             return None
         wall, zone = self.clocks.wall(), self.clocks.utc_offset_s()
@@ -200,7 +244,7 @@ class Plan:
         if first.error.status in _KEY_REFUSED:
             message = f"Provider {target.provider} refused the key {target.key} ({describe(first.error)})"
             return self._written(400, message, "PROVIDER_KEY_REFUSED")
-        if first.head is None:
+        if first.head is None or first.translated:
             status = first.error.status if first.error.status >= 400 else 502
             return self._written(status, f"Provider {target.provider}: {first.error.message}")
         own = tuple(pair for pair in first.head.headers if pair[0].lower() != "x-should-retry")
@@ -234,7 +278,7 @@ class Plan:
                 )
             except RouteCodexError:
                 return False
-            if upstream.speaks(self.registry.providers[decision.target.provider], self.received):
+            if upstream.dialect_for(self.registry.providers[decision.target.provider], self.received, self.call):
                 self.decision = decision
                 return True
             excluded |= {decision.target}

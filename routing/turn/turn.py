@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 
 from routing.dialects import answers
 from routing.dialects.merging import Merger
@@ -38,26 +37,12 @@ from routing.turn.edges import Edges
 from routing.turn.opening import begin_early
 from routing.turn.peek import Begun, Peek, Verdict
 from routing.turn.said import Said
+from routing.turn.state import State
 from routing.turn.terminal import Passage, says_nothing
 from routing.values import Endpoint, Headers, ProviderError, Usage
 
 ERROR_BYTES = 256 << 10
 """How much of a provider's error is read."""
-
-
-class State(Enum):
-    ASKING = "asking"
-    """A round is on its way; no head yet."""
-    PEEKING = "peeking"
-    """A good head; content has not begun."""
-    FAILING = "failing"
-    """A bad head; its body is being read."""
-    WAITING = "waiting"
-    """Between two rounds."""
-    FLOWING = "flowing"
-    DECIDING = "deciding"
-    """A round is complete; whether another one follows is being decided."""
-    OVER = "over"
 
 
 @dataclass(slots=True)
@@ -143,6 +128,11 @@ class Turn:
                 self._fail(Failed(ProviderError(502, "The provider closed the connection without an answer.", network=True)), now)
             case _:
                 pass
+
+    def spoiled(self, error: ProviderError, now: float) -> None:
+        """The provider has said that it failed; what it says stands in the stream as well, where that has begun."""
+        if self.state is State.PEEKING:
+            self._fail(Failed(error), now)
 
     def broke(self, message: str, now: float) -> None:
         """The connection could not be made, or died."""
@@ -394,6 +384,7 @@ class Turn:
     def _over(self, last: Action) -> None:
         self.actions.append(last)
         self.state = State.OVER
+        self.merger = self._passage = self._peek = self._end = None  # long texts do not wait for the garbage collector
 
 
 _CUT = "The provider's stream ended without its last event."

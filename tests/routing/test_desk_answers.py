@@ -360,23 +360,22 @@ CHAT_ONLY = """
       models: {m: {}}"""
 
 
-@pytest.mark.parametrize("dialect", [Dialect.MESSAGES, Dialect.RESPONSES, Dialect.GEMINI])
-def test_a_provider_that_does_not_speak_the_tools_dialect_is_refused_with_what_to_do(build: Build, dialect: Dialect) -> None:
+@pytest.mark.parametrize("dialect", list(Dialect))
+def test_a_provider_of_another_dialect_is_asked_in_its_own(build: Build, dialect: Dialect) -> None:
     house = build("default: [plain.m]", CHAT_ONLY)
     plan = Tool(house, dialect).say("hi").plan
-    with pytest.raises(Exception, match=f"Provider plain speaks openai-chat, but this tool speaks {dialect}") as refused:
-        plan.request()
-    reply = house.desk.refuse(plan.received.endpoint, refused.value)  # type: ignore[arg-type]
-    assert reply.status == 400
-    assert b"DIALECT_NOT_SUPPORTED" in reply.body
-    assert f"virtualrouter.providers.plain.endpoints.{dialect}".encode() in reply.body
-    assert Tool(house, Dialect.CHAT).say("hi").plan.request().host == "plain.example"
+    request = plan.request()
+    assert (request.host, request.path) == ("plain.example", "/v1/chat/completions")
+    assert (plan.translation() is None) is (dialect is Dialect.CHAT)
+    assert ("in openai-chat" in plan.comment) is (dialect is not Dialect.CHAT)
 
 
-def test_a_target_that_speaks_the_dialect_is_preferred_to_one_that_does_not(build: Build) -> None:
-    house = build("default: [{targets: [plain.m], priority: 2}, {targets: [glm.glm-4.7]}]", CONFIG_A + CHAT_ONLY)
-    assert Tool(house).say("hi").target == "glm.key1.glm-4.7"
-    assert Tool(house, Dialect.CHAT).say("hi").target == "plain.local.m"
+def test_a_call_that_only_its_own_dialect_can_answer_passes_others_over(build: Build) -> None:
+    other = CHAT_ONLY.replace("plain", "spoken").replace("openai-chat", "openai-responses")
+    house = build("default: [{targets: [plain.m], priority: 2}, {targets: [spoken.m]}]", CHAT_ONLY + other)
+    tool = Tool(house, Dialect.RESPONSES, session="a", more={"previous_response_id": "resp_of_somebody"})
+    assert tool.say("hi").target == "spoken.local.m"
+    assert Tool(house, Dialect.RESPONSES, session="b").say("hi").target == "plain.local.m"
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from routing.dialects.calls import read_call
-from routing.errors import ConfigError
+from routing.dialects.seals import Seals
+from routing.dialects.translation.neutral import Seal
+from routing.dialects.translation.seals import wrap
+from routing.errors import BadCall, ConfigError
 from routing.headers import MASK
 from routing.router.registry import ORIGIN, Key, Model, Provider, Url
-from routing.upstream import NoCommonDialect, Received, Request, goes_home, speaks, write
+from routing.upstream import NoCommonDialect, Received, Request, dialect_for, goes_home, write
 from routing.values import Dialect, Target
 from tests.routing.house import HOSTS, House
 
@@ -112,54 +115,136 @@ def test_codes_are_kept_with_the_bytes_they_belong_to(house: House) -> None:
 # --- who speaks what ---------------------------------------------------------------------------------------------------------
 
 
+def spoken_to(at: Provider, found: Received) -> Dialect | None:
+    return dialect_for(at, found, read_call(found.body, found.endpoint))
+
+
 @DIALECTS
-def test_origin_speaks_everything_and_others_what_they_declare(house: House, dialect: Dialect) -> None:
+def test_the_clients_own_dialect_is_preferred_else_the_first_that_is_spoken(house: House, dialect: Dialect) -> None:
     found = received(house, dialect)
-    assert speaks(HOME, found)
-    assert speaks(provider(dialect), found)
-    assert not speaks(provider(*(other for other in Dialect if other is not dialect)), found)
+    others = tuple(other for other in Dialect if other is not dialect)
+    assert spoken_to(HOME, found) is dialect
+    assert spoken_to(provider(*others, dialect), found) is dialect
+    assert spoken_to(provider(*others), found) is others[0]
+    assert spoken_to(provider(), found) is None
 
 
 ENVELOPE = "/v1internal:generateContent"
 
 
 @pytest.mark.parametrize(
-    "path, base, spoken",
+    "path, base, sent_to",
     [
-        (ENVELOPE, "/v1internal", True),
-        (ENVELOPE, "/v1internal/", True),
-        (ENVELOPE, "", False),
-        ("", "/v1internal", False),
-        ("", "", True),
+        (ENVELOPE, "/v1internal", "/v1internal:generateContent"),
+        (ENVELOPE, "/v1internal/", "/v1internal:generateContent"),
+        (ENVELOPE, "", "/v1beta/models/m:generateContent"),
+        ("", "/v1internal", None),
+        ("", "", "/v1beta/models/m:generateContent"),
     ],
 )
-def test_code_assist_is_a_form_of_its_own(house: House, path: str, base: str, spoken: bool) -> None:
+def test_code_assist_is_a_form_of_its_own(house: House, path: str, base: str, sent_to: str | None) -> None:
+    """It is left at the door of any other host; nobody is put into it."""
     body = {"model": "c", "request": BODIES[Dialect.GEMINI][1]}
     found = house.received(path, body, host="cloudcode-pa.googleapis.com") if path else received(house, Dialect.GEMINI)
     at = provider(Dialect.GEMINI, path=base)
-    assert speaks(at, found) is spoken
-    if not spoken and path:
-        with pytest.raises(NoCommonDialect, match="gemini-chat in its Code Assist form"):
+    if sent_to is None:
+        assert spoken_to(at, found) is None
+        with pytest.raises(NoCommonDialect, match="Provider glm speaks gemini-chat, but this tool speaks gemini-chat"):
             asked(found, at)
+        return
+    request = asked(found, at)
+    assert request.path == sent_to
+    assert b'"hi"' in request.body
 
 
 @DIALECTS
-def test_no_common_dialect_says_what_to_do(house: House, dialect: Dialect) -> None:
-    spoken = [other for other in Dialect if other is not dialect][:2]
-    with pytest.raises(NoCommonDialect) as refused:
-        asked(received(house, dialect), provider(*spoken))
-    error = refused.value
-    assert (error.code, error.status) == ("DIALECT_NOT_SUPPORTED", 400)
-    assert error.message == (
-        f"Provider glm speaks {spoken[0]}, {spoken[1]}, but this tool speaks {dialect}. If the provider offers that too, add its "
-        f"address as virtualrouter.providers.glm.endpoints.{dialect}; else choose a provider that speaks {dialect}."
-    )
-    assert error.details == {"provider": "glm", "dialect": str(dialect)}
+@pytest.mark.parametrize("other", list(Dialect))
+def test_another_dialect(house: House, dialect: Dialect, other: Dialect) -> None:
+    if dialect is other:
+        return
+    found = received(house, dialect, authorization=MASK, x_api_key=MASK)
+    request = asked(found, provider(other, path=""))
+    assert request.translated is not None
+    assert request.translated.dialect is other
+    bare = request.path.partition("?")[0]
+    assert bare == BODIES[other][0].replace("models/c:", "models/m:")
+    assert b"hi" in request.body
+    assert MASK not in repr(request.headers)
+    assert [value.removeprefix("Bearer ") for _, value in request.headers.secret] == ["sk-glm-key1-secret"]
+    assert ("anthropic-version" in dict(request.headers.shown)) is (other is Dialect.MESSAGES)
+    if other is not Dialect.GEMINI:
+        assert json.loads(request.body)["model"] == "m"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"model": "c", "input": "hi", "previous_response_id": "resp_1"},
+        {"model": "c", "input": [{"type": "message", "role": "user", "content": "hi"}, {"type": "compaction_trigger"}]},
+    ],
+    ids=["follows an answer", "compaction"],
+)
+def test_what_only_its_own_dialect_can_answer_is_refused_elsewhere(house: House, body: dict[str, object]) -> None:
+    found = house.received("/v1/responses", body, host=HOSTS[Dialect.RESPONSES])
+    assert spoken_to(provider(CHAT), found) is None
+    assert spoken_to(provider(CHAT, Dialect.RESPONSES), found) is Dialect.RESPONSES
+    with pytest.raises(BadCall):
+        asked(found, provider(CHAT))
+
+
+def test_counts_are_not_translated(house: House) -> None:
+    found = received(house, Dialect.MESSAGES, "/v1/messages/count_tokens")
+    assert spoken_to(provider(CHAT), found) is None
+    with pytest.raises(NoCommonDialect):
+        asked(found, provider(CHAT))
+
+
+@DIALECTS
+def test_the_callers_credential_is_never_for_another_dialect(house: House, dialect: Dialect) -> None:
+    other = next(other for other in Dialect if other is not dialect)
+    with pytest.raises(ConfigError, match="forwards the caller's own credential"):
+        asked(received(house, dialect), provider(other, host=HOSTS[dialect], auth="client"))
 
 
 def test_a_provider_that_speaks_nothing(house: House) -> None:
     with pytest.raises(NoCommonDialect, match="speaks nothing that is configured"):
         asked(received(house, CHAT), provider())
+
+
+WRAPPED = wrap(Seal(CHAT, "elsewhere", {"reasoning_content": True}))
+OURS = wrap(Seal(CHAT, "glm", {"reasoning_content": True}))
+
+
+def thinking(house: House, seal: str) -> Received:
+    sealed = {"type": "thinking", "thinking": "hidden words", "signature": seal}
+    said = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": [sealed, {"type": "text", "text": "hello"}]},
+        {"role": "assistant", "content": [sealed]},
+        {"role": "user", "content": "and?"},
+    ]
+    return house.received("/v1/messages", {"model": "c", "messages": said}, host=HOSTS[Dialect.MESSAGES])
+
+
+@pytest.mark.parametrize("at", [HOME, provider(Dialect.MESSAGES)], ids=["home", "another"])
+@pytest.mark.parametrize("seal", [WRAPPED, OURS], ids=["elsewhere", "its own, in another dialect"])
+def test_a_wrapped_seal_never_goes_out_as_a_signature(house: House, at: Provider, seal: str) -> None:
+    found = thinking(house, seal)
+    own = Seals().made_by("glm")
+    request = write(found, read_call(found.body, found.endpoint), at, Target(at.id, "key1", "c"), own=own)
+    assert seal.encode() not in request.body
+    assert b"hidden words" not in request.body
+    assert [message["role"] for message in json.loads(request.body)["messages"]] == ["user", "assistant", "user"]
+
+
+@pytest.mark.parametrize("seal, kept", [(OURS, True), (WRAPPED, False), ("a-real-signature", False)])
+def test_its_maker_gets_its_thinking_back(house: House, seal: str, kept: bool) -> None:
+    found = thinking(house, seal)
+    own = Seals().made_by("glm")
+    request = write(found, read_call(found.body, found.endpoint), provider(CHAT), Target("glm", "key1", "m"), own=own)
+    assert (b'"reasoning_content":"hidden words' in request.body) is kept
+    assert (b"hidden words" in request.body) is kept
+    assert seal.encode() not in request.body
 
 
 # --- whose credential -----------------------------------------------------------------------------------------------------------

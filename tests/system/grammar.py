@@ -288,7 +288,7 @@ def _from_items(response: Document, told: Told) -> Told:
                 told.ids.append(item["call_id"])
             case "reasoning":
                 told.thinking.append("".join(part["text"] for part in item["summary"]))
-                told.signatures.append(item["encrypted_content"])
+                told.signatures += [item["encrypted_content"]] if "encrypted_content" in item else []
             case kind:
                 raise AssertionError(kind)
     usage = response["usage"]

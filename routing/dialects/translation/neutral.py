@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
+from routing.dialects.finish import AS_USUAL, Endings
 from routing.values import Dialect, Endpoint, JsonObject, ProviderError
 
 
@@ -371,6 +372,8 @@ class Asked:
     """A Chat client asked for a usage chunk."""
     tools: Mapping[str, ToolName] = field(default_factory=dict)
     """Tools whose name or kind was changed, by the name that was sent."""
+    endings: Endings = AS_USUAL
+    """What a person chose for ends of answers."""
     response: JsonObject = field(default_factory=dict)
     """Fields of the call that a Responses object repeats (instructions, tools, tool_choice, …)."""
 

@@ -225,8 +225,9 @@ def test_what_waits_is_found_once(store: ClockStore, folder: Path, monkeypatch: 
 
 
 def test_whether_the_file_has_to_be_read(store: ClockStore, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = task(0, task="x" * 20_000)
     assert store.is_at_hand("s1"), "there is none"
-    put(store, task())
+    put(store, long)
     settle(folder)
     store.load("s1")
     assert store.is_at_hand("s1")
@@ -236,8 +237,10 @@ def test_whether_the_file_has_to_be_read(store: ClockStore, folder: Path, monkey
     assert looks["read"] == 0
     again.load("s1")
     assert again.is_at_hand("s1")
-    put(store, task(1), task(2))
+    put(store, long, task(2))
     assert not again.is_at_hand("s1"), "another process has changed it"
+    put(store, task(1), task(2))
+    assert again.is_at_hand("s1"), "it is short"
 
 
 def test_ten_thousand_sessions_cost_one_look_each(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from routing.dialects.merging import merger_for
 from routing.dialects.sse import Events
 from routing.turn.actions import Again, Decide, Finish, Forward, OpenHead
 from routing.turn.opening import begin_early
-from routing.turn.turn import State
+from routing.turn.state import State
 from routing.values import Answer, Dialect, Endpoint, Usage
 from tests.conftest import LONG
 from tests.routing.dialects.answers.streams import check_responses

@@ -137,13 +137,28 @@ def test_h11_a_broken_connection_changes_nobodys_health_and_is_repeated(house: B
     assert error_in(refusal)["message"] == f"Provider openai: error {status}"
 
 
-def test_a_target_that_does_not_speak_the_dialect_is_passed_over(house: Build) -> None:
+def test_a_target_of_another_dialect_is_the_next_as_well(house: Build) -> None:
     found = house(f"default: [{CLAUDE_FIRST}, {PLAIN_SECOND}, {{targets: [glm.glm-4.7]}}]", CONFIG_A + PLAIN)
     plan = Tool(found).say("hello").plan
+    plan.request()
+    assert plan.translation() is None
     assert fail(plan, found, 500) == 0.0
-    assert plan.target.provider == "glm"
+    assert plan.target.provider == "plain"
+    assert plan.request().path.endswith("/chat/completions")
+    assert plan.translation() is not None
     chat = Tool(found, Dialect.CHAT, session="two").say("hello").plan
     assert chat.target.provider == "plain", "anthropic rests"
+
+
+def test_a_target_that_cannot_be_asked_is_passed_over(house: Build) -> None:
+    spoken = PLAIN.replace("plain", "spoken").replace("openai-chat", "openai-responses")
+    routes = f"default: [{{targets: [spoken.m], priority: 3}}, {PLAIN_SECOND}, {{targets: [glm.glm-4.7]}}]"
+    found = house(routes, CONFIG_A + PLAIN + spoken)
+    plan = Tool(found, Dialect.RESPONSES).say("hello").plan
+    assert plan.target.provider == "spoken"
+    plan.call.body |= {"input": [{"type": "message", "role": "user", "content": "hi"}, {"type": "compaction_trigger"}]}
+    assert fail(plan, found, 500) == 0.0
+    assert plan.target.provider == "glm", "it speaks the tool's dialect, plain does not"
 
 
 # --- health -----------------------------------------------------------------------------------------------------------

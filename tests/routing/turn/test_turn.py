@@ -16,8 +16,9 @@ from routing.dialects.sse import ArrayItems, Events
 from routing.turn.actions import Abandon, Action, Again, Failed, Finish, Forward, Head, Limits, OpenHead, Refusal, Refuse
 from routing.turn.opening import Opening
 from routing.turn.peek import HELD_BYTES, WHOLE_BYTES
+from routing.turn.state import State
 from routing.turn.terminal import TERMINAL
-from routing.turn.turn import ERROR_BYTES, State, Turn
+from routing.turn.turn import ERROR_BYTES, Turn
 from routing.values import Answer, Dialect, Endpoint, Headers, ProviderError, Usage
 from tests.conftest import LONG
 from tests.routing.dialects.answers.streams import array_streams, provider_streams

@@ -30,8 +30,9 @@ from routing.turn.actions import (
     Refuse,
 )
 from routing.turn.opening import Opening
+from routing.turn.state import State
 from routing.turn.terminal import TERMINAL
-from routing.turn.turn import State, Turn
+from routing.turn.turn import Turn
 from routing.values import Answer, Dialect, Endpoint, Headers, ProviderError, Usage
 from tests.conftest import LONG
 from tests.system.tool import text_of

@@ -1,0 +1,43 @@
+"""Whom a turn hears: the client's own flow, or a later round's. Only the current one counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mitmproxy import http
+
+if TYPE_CHECKING:
+    from rounds import Round
+    from turns import CarriedTurn
+
+
+class Heard:
+    """A round, and the turn that hears it."""
+
+    def __init__(self, carried: CarriedTurn) -> None:
+        self.carried = carried
+
+    def head(self, response: http.Response) -> None:
+        self.carried.hear_head(self, response)
+
+    def data(self, chunk: bytes) -> None:
+        self.carried.hear_data(self, chunk)
+
+    def end(self) -> None:
+        self.carried.hear_end(self)
+
+    def broke(self, message: str) -> None:
+        self.carried.hear_broke(self, message)
+
+
+class FirstRound(Heard):
+    """The client's own flow, heard by the turn until it is abandoned."""
+
+    def gone(self) -> None:
+        self.carried.gone()
+
+
+class LaterRound(Heard):
+    """A round of its own flow."""
+
+    round: Round | None = None

@@ -1,0 +1,92 @@
+"""A client's call in the dialect of a provider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from routing.dialects.fields import list_of, object_of, text_of
+from routing.dialects.translation.neutral import Conversation, Written
+from routing.dialects.translation.reading import chat as read_chat
+from routing.dialects.translation.reading import gemini as read_gemini
+from routing.dialects.translation.reading import messages as read_messages
+from routing.dialects.translation.reading import responses as read_responses
+from routing.dialects.translation.writing import chat as write_chat
+from routing.dialects.translation.writing import gemini as write_gemini
+from routing.dialects.translation.writing import messages as write_messages
+from routing.dialects.translation.writing import responses as write_responses
+from routing.values import Call, Dialect, Endpoint, JsonObject
+
+READ: Mapping[Dialect, Callable[[JsonObject, Endpoint], Conversation]] = {
+    Dialect.MESSAGES: read_messages.read,
+    Dialect.CHAT: read_chat.read,
+    Dialect.RESPONSES: read_responses.read,
+    Dialect.GEMINI: read_gemini.read,
+}
+WRITE: Mapping[Dialect, Callable[..., Written]] = {
+    Dialect.MESSAGES: write_messages.write,
+    Dialect.CHAT: write_chat.write,
+    Dialect.RESPONSES: write_responses.write,
+    Dialect.GEMINI: write_gemini.write,
+}
+
+_REPEATED = (
+    "instructions",
+    "max_output_tokens",
+    "metadata",
+    "parallel_tool_calls",
+    "prompt_cache_key",
+    "reasoning",
+    "safety_identifier",
+    "service_tier",
+    "store",
+    "temperature",
+    "text",
+    "tool_choice",
+    "tools",
+    "top_p",
+    "truncation",
+)
+"""Fields of a call that a Responses object says again."""
+
+
+def translate(
+    body: JsonObject, source: Endpoint, target: Dialect, *, model: str, stream: bool, session: str, maker: str
+) -> Written:
+    """`body`: as it would go to a foreign provider of the client's own dialect, out of its envelope. BadCall where that dialect
+    cannot say it. `model` and `stream` hold, whatever the body says: some dialects tell them elsewhere."""
+    meant = replace(READ[source.dialect](body, source), model=model, stream=stream)
+    return WRITE[target](meant, model=model, session=session, maker=maker)
+
+
+def stays_home(call: Call) -> bool:
+    """Only a provider of the call's own dialect can make sense of it."""
+    if call.endpoint.dialect is not Dialect.RESPONSES:
+        return False
+    if call.previous_id is not None:
+        return True
+    last = (list_of(call.body.get("input")) or [None])[-1]
+    return text_of(object_of(last).get("type")) == "compaction_trigger"
+
+
+def refuse(call: Call) -> None:
+    """BadCall that says why this call stays home."""
+    READ[call.endpoint.dialect](call.body, call.endpoint)
+
+
+def repeated(call: Call) -> JsonObject:
+    """For `Asked.response`: what a Responses object says again of its call, with the tools that Codex declares in its input."""
+    if call.endpoint.dialect is not Dialect.RESPONSES:
+        return {}
+    found = {name: call.body[name] for name in _REPEATED if name in call.body}
+    carried = [
+        tool
+        for item in list_of(call.body.get("input"))
+        if text_of(object_of(item).get("type")) == "additional_tools"
+        for tool in list_of(object_of(item).get("tools"))
+    ]
+    return {**found, "tools": [*list_of(call.body.get("tools")), *carried]} if carried else found
+
+
+def wants_usage(call: Call) -> bool:
+    return object_of(call.body.get("stream_options")).get("include_usage") is True
