@@ -1,0 +1,127 @@
+"""An answer in another dialect: in either form, whichever was asked for; and what is no answer is an error, never a success."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from routing.dialects.finish import Endings
+from routing.dialects.translation.coming_down import LARGEST_WHOLE, Translation
+from routing.dialects.translation.neutral import Asked
+from routing.errors import BadAnswer
+from routing.values import Dialect, Endpoint
+from tests.rig import wire
+from tests.rig.wire import Reply
+
+
+def asked(stream: bool, dialect: Dialect = Dialect.MESSAGES, **more: object) -> Asked:
+    return Asked(Endpoint(dialect), stream, "3f6c", "asked-model", 1_700_000_000, "glm", **more)  # type: ignore[arg-type]
+
+
+WHOLE = json.dumps(
+    {
+        "id": "chatcmpl-1",
+        "model": "glm",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "hello"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5},
+    }
+).encode()
+CHUNK = b'data: {"id":"c1","model":"glm","choices":[{"index":0,"delta":{"role":"assistant","content":"hello"}}]}\n\n'
+LAST = b'data: {"id":"c1","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+FAILED = b'data: {"error":{"message":"overloaded","type":"server_error","code":529}}\n\n'
+
+
+def translated(body: bytes, stream: bool, size: int = 10**9) -> tuple[bytes, Translation]:
+    translation = Translation(Dialect.CHAT, asked(stream))
+    out = b"".join(translation.feed(body[start : start + size]) for start in range(0, len(body), size))
+    return out + translation.close(), translation
+
+
+@pytest.mark.parametrize("size", [1, 7, 10**9])
+@pytest.mark.parametrize("body", [WHOLE, CHUNK + LAST, b"\xef\xbb\xbf" + WHOLE], ids=["whole", "stream", "whole with a mark"])
+@pytest.mark.parametrize("stream", [True, False])
+def test_either_form_is_understood_whichever_was_asked_for(body: bytes, stream: bool, size: int) -> None:
+    told, translation = translated(body, stream, size)
+    assert translation.error is None
+    if stream:
+        assert [told.count(word) for word in (b"event: message_start", b'"text":"hello"', b"event: message_stop")] == [1, 1, 1]
+    else:
+        answer = json.loads(told)
+        assert (answer["content"], answer["stop_reason"]) == ([{"type": "text", "text": "hello"}], "end_turn")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_an_error_is_kept_for_who_retries(stream: bool) -> None:
+    told, translation = translated(FAILED, stream)
+    assert translation.error is not None
+    assert "overloaded" in translation.error.message
+    assert b"message_stop" not in told
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("body", [b"<html>busy</html>", b'{"hello": 1}', b"{", b"null"])
+def test_what_is_no_answer_is_an_error(body: bytes, stream: bool) -> None:
+    told, translation = translated(body, stream)
+    assert b"message_stop" not in told
+    assert b'"stop_reason":"end_turn"' not in told
+    assert translation.error is not None or not told
+
+
+def test_nothing_is_nothing() -> None:
+    assert translated(b"", True)[0] == b""
+    assert translated(b"", False)[0] == b""
+
+
+def test_a_stream_that_breaks_off_has_no_end() -> None:
+    told, _ = translated(CHUNK, True)
+    assert b"hello" in told
+    assert b"message_stop" not in told
+
+
+def test_nothing_comes_behind_an_error() -> None:
+    told, _ = translated(CHUNK + FAILED + CHUNK + LAST, True)
+    assert told.count(b"hello") == 1
+    assert told.count(b"event: error") == 1
+    assert b"message_stop" not in told
+
+
+def test_a_document_without_end_is_not_kept() -> None:
+    translation = Translation(Dialect.CHAT, asked(False))
+    translation.feed(b"{" + b" " * (LARGEST_WHOLE - 1))
+    with pytest.raises(BadAnswer, match="64 MiB"):
+        translation.feed(b" ")
+
+
+def test_geminis_array_is_a_stream_as_well() -> None:
+    chunk = {"candidates": [{"content": {"role": "model", "parts": [{"text": "hello"}]}, "finishReason": "STOP"}]}
+    translation = Translation(Dialect.GEMINI, asked(True, Dialect.CHAT))
+    told = translation.feed(json.dumps([chunk]).encode()) + translation.close()
+    assert b'"content":"hello"' in told
+    assert told.endswith(b"data: [DONE]\n\n")
+
+
+def test_the_providers_own_word_is_logged() -> None:
+    lines: list[str] = []
+    translation = Translation(Dialect.CHAT, asked(True, endings=Endings(log=lines.append)))
+    translation.feed(CHUNK + LAST)
+    translation.close()
+    assert lines == ["openai-chat: 'stop' taken as stop"]
+
+
+@pytest.mark.parametrize("spoken", list(Dialect))
+@pytest.mark.parametrize("client", list(Dialect))
+def test_the_rigs_streams_through_all_pairs(spoken: Dialect, client: Dialect) -> None:
+    reply = Reply(("Let me ", "look"), thinking="Hm.", calls=(wire.ToolUse("Bash", {"command": "ls"}),))
+    for stream in (True, False):
+        body = written(reply, spoken, stream)
+        translation = Translation(spoken, asked(stream, client))
+        told = translation.feed(body) + translation.close()
+        assert translation.error is None
+        assert b"Let me " in told
+        assert b"Bash" in told
+
+
+def written(reply: Reply, spoken: Dialect, stream: bool) -> bytes:
+    wanted = wire.Asked(spoken, "generate", "m", stream=stream, number=1)
+    return b"".join(wire.events(reply, wanted)) if stream else wire.whole(reply, wanted)
