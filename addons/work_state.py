@@ -14,6 +14,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from routing.sessions.clients import workdir_of
@@ -21,6 +22,7 @@ from routing.stop_message.work_state import IN_PROGRESS, READY, Mode, Work, coun
 from routing.values import Call
 
 PREFIX = "ROUTECODEX_STOPMESSAGE_BD_"
+_LAST_WORDS_S = 1.0
 _LARGEST_OUTPUT = 4 << 20
 _LONGEST_MS = 10_000
 """No figure of the environment is longer: a client waits meanwhile."""
@@ -139,5 +141,14 @@ async def _kill(running: asyncio.subprocess.Process) -> None:
         else:
             running.kill()
     except (ProcessLookupError, PermissionError):
+        pass
+    with suppress(TimeoutError):  # what has left its group may keep the output open: nobody waits for that
+        await asyncio.wait_for(_drained(running), _LAST_WORDS_S)
+
+
+async def _drained(running: asyncio.subprocess.Process) -> None:
+    """Its end is only seen where nothing of its output is left."""
+    assert running.stdout is not None
+    while await running.stdout.read(1 << 16):
         pass
     await running.wait()
