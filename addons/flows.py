@@ -181,6 +181,16 @@ def new_request(up: Request, sealed: Sealed) -> tuple[http.Request, Wire]:
     return request, write_request(request, up, sealed)
 
 
+def posted(upgrade: http.Request, pairs: fields.Fields, body: bytes) -> http.Request:
+    """What a frame of a WebSocket asks, as a request to where its upgrade went; credentials stay masked."""
+    now = time.time()
+    headers = _headers((*pairs, ("content-length", str(len(body)))))
+    place = upgrade.data
+    return http.Request(
+        place.host, place.port, b"POST", place.scheme, b"", place.path, b"HTTP/1.1", headers, body, None, now, now
+    )
+
+
 def mark(flow: http.HTTPFlow, comment: str, target: Target, call_id: str) -> None:
     """What mitmweb shows of a decision. All rounds of one call carry its id."""
     flow.comment = comment

@@ -79,7 +79,7 @@ class Round(ReplayHandler):
         await super().handle_hook(hook)
         if self.cancelled:
             (data,) = hook.args()
-            _forbid(data)
+            forbid(data)
 
     async def drain_writers(self) -> None:
         """The client's pace is this round's pace."""
@@ -100,7 +100,7 @@ def adopt_replays(relay: Relay) -> None:
     clientplayback.ReplayHandler = functools.partial(Repeated, relay)  # type: ignore[misc,assignment,unused-ignore]
 
 
-def _forbid(data: Any) -> None:
+def forbid(data: Any) -> None:
     """A round cancelled while a hook ran must not go on to send."""
     if isinstance(data, mitmflow.Flow):
         if data.killable:

@@ -16,6 +16,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [folder for folder in (str(ROOT / "addons"), str(ROOT)) if folder not in sys.path]
 
+import codex_socket  # noqa: E402
 import flows  # noqa: E402
 import guard  # noqa: E402
 import intercept  # noqa: E402
@@ -121,7 +122,7 @@ class RouteCodex:
             if flow.is_replay:
                 self.again(flow)
                 return
-            sealed = flows.seal(flow.request)
+            sealed = self.sealed.get(flow) or flows.seal(flow.request)
             self.sealed[flow] = sealed
             self.relay.set_wire(flow, sealed.wire)
 
@@ -139,8 +140,7 @@ class RouteCodex:
         if sealed is None or flow.response is not None or flow.is_replay:
             return
         if intercept.refuses_websocket(flow.request):
-            flow.response = http.Response.make(426, b"", {"upgrade": "HTTP/1.1", "connection": "Upgrade"})
-            flow.comment = "WebSocket refused: the tool falls back to HTTP"
+            self.answer_upgrade(flow, sealed)
             return
         endpoint = endpoint_of(flow.request.method, flow.request.path)
         if endpoint is None:
@@ -160,6 +160,14 @@ class RouteCodex:
         except RouteCodexError as error:
             reply = desk.refuse(endpoint, error)
         await self.reply(flow, reply)
+
+    def answer_upgrade(self, flow: http.HTTPFlow, sealed: Sealed) -> None:
+        """A WebSocket that is served asks in flows of its own."""
+        if self.settings.config.codex_web_socket == "serve" and codex_socket.can_serve(flow.request):
+            codex_socket.serve(self.relay, flow, sealed)
+            return
+        flow.response = http.Response.make(426, b"", {"upgrade": "HTTP/1.1", "connection": "Upgrade"})
+        flow.comment = "WebSocket refused: the tool falls back to HTTP"
 
     async def route(self, flow: http.HTTPFlow, desk: Desk, reading: Reading, orders: Orders, sealed: Sealed) -> None:
         """To a target, or to `echo`. Plugins that take part see the call first, and hear that the turn is over."""

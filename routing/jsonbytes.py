@@ -6,8 +6,9 @@ orjson where it is exact; the standard library for what orjson cannot hold (inte
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from math import isfinite
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 import orjson
 
@@ -16,6 +17,7 @@ from routing.errors import BadCall
 _DIGITS = bytes(ord("0") if 48 <= byte <= 57 else 0 for byte in range(256))
 _LONG_NUMBER = b"0" * 19
 """So many digits in a row may be an integer over 64 bits, which orjson would turn into a float."""
+_PIECE = 1 << 16
 _STRIDE = 9
 """So many digits stand on two neighbouring multiples of this, at least: a look at those is enough for most bodies."""
 
@@ -41,7 +43,49 @@ def dumps(value: object) -> bytes:
     try:
         return orjson.dumps(value)
     except (TypeError, orjson.JSONEncodeError):
-        return json.dumps(value, separators=(",", ":")).encode()
+        return _by_standard(value)
+
+
+Writer: TypeAlias = Callable[[object], bytes]
+
+
+def dump_pieces(value: object, write: Writer) -> Iterator[bytes]:
+    """What `dumps` gives, but no long text as a whole. `write`: the first of `WRITERS` that raises no TypeError."""
+    if not _is_long(value) or (isinstance(value, dict) and not all(isinstance(name, str) for name in value)):
+        yield write(value)
+    elif isinstance(value, str):
+        yield b'"'
+        for start in range(0, len(value), _PIECE):
+            yield write(value[start : start + _PIECE])[1:-1]
+        yield b'"'
+    elif isinstance(value, dict):
+        for place, (name, child) in enumerate(value.items()):
+            yield (b"," if place else b"{") + write(name) + b":"
+            yield from dump_pieces(child, write)
+        yield b"}"
+    elif isinstance(value, list | tuple):
+        for place, child in enumerate(value):
+            yield b"," if place else b"["
+            yield from dump_pieces(child, write)
+        yield b"]"
+
+
+def _is_long(value: object, deepest: int = 32) -> bool:
+    """There is a text in it that is worth being cut."""
+    if isinstance(value, str):
+        return len(value) > _PIECE
+    if not deepest or not isinstance(value, dict | list | tuple):
+        return False
+    children = value.values() if isinstance(value, dict) else value
+    return any(_is_long(child, deepest - 1) for child in children)
+
+
+def _by_standard(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+WRITERS: tuple[Writer, ...] = (orjson.dumps, _by_standard)
+"""What `dumps` tries, one after the other."""
 
 
 def _refuse(name: str) -> NoReturn:

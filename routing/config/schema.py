@@ -34,6 +34,7 @@ class Timeouts(Section):
 class Proxy(Section):
     intercept_hosts: list[str] | None = None
     allow_remote_clients: bool = False
+    codex_web_socket: Literal["refuse", "serve"] = "refuse"
     timeouts: Timeouts = Timeouts()
 
 

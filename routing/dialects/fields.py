@@ -47,6 +47,11 @@ def text_of(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def is_blank(text: str) -> bool:
+    """Nothing, or nothing but white space; asked without a copy of the text."""
+    return not text or text.isspace()
+
+
 def count_of(value: object) -> int:
     """A number of tokens: never negative, never a boolean."""
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -14,7 +14,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -139,8 +139,8 @@ class Folder:
         finally:
             self._threads[stripe].release()
 
-    def write(self, name: str, data: bytes) -> None:
-        """To be called with the lock held."""
+    def write(self, name: str, data: bytes | Iterable[bytes]) -> None:
+        """To be called with the lock held. A long file may come in pieces."""
         target = self.path / name
         temporary = self.path / (name + TEMPORARY)
         try:
@@ -164,10 +164,11 @@ class Folder:
         except OSError as error:
             raise _store_error("set aside", name, error) from error
 
-    def _save(self, temporary: Path, target: Path, data: bytes) -> None:
+    def _save(self, temporary: Path, target: Path, data: bytes | Iterable[bytes]) -> None:
         file = self._disk.open(temporary)
         try:
-            self._disk.write(file, data)
+            for piece in (data,) if isinstance(data, bytes) else data:
+                self._disk.write(file, piece)
             self._disk.fsync(file)
         finally:
             os.close(file)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from routing.dialects.calls.replacing import view_of
+from routing.dialects.fields import is_blank
 from routing.sessions.kinds import COMPACTION_STARTS, system_head
 from routing.sessions.state import SessionState, StopMessage
 from routing.stop_message.guards import Loop
@@ -92,7 +93,7 @@ def is_armed(stop: StopMessage | None) -> bool:
 
 def is_empty(said: Said, dialect: Dialect) -> bool:
     """The model ended its turn without a word, a call, or anything else but thinking."""
-    if not said.complete or said.error is not None or said.finish != "stop" or said.calls or said.own or said.text.strip():
+    if not said.complete or said.error is not None or said.finish != "stop" or said.calls or said.own or not is_blank(said.text):
         return False
     views = (view_of(dialect, place, item) for place, item in enumerate(said.native))
     return not any(isinstance(part, Media | Other) for view in views for part in view.parts)

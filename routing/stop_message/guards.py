@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from routing.dialects.calls.same import canonical
 from routing.turn.said import Said
 
+_PIECE = 1 << 16
 WARN_AT = 5
 """So many identical rounds in a row are worth a warning."""
 
@@ -40,7 +42,19 @@ class Loop:
 
 def fingerprint(said: Said) -> bytes:
     """The same for rounds with the same trimmed text and the same calls, whatever their ids."""
-    digest = hashlib.sha256(said.text.strip().encode("utf-8", "surrogatepass"))
+    digest = hashlib.sha256()
+    for piece in _trimmed(said.text):
+        digest.update(piece.encode("utf-8", "surrogatepass"))
     for call in said.calls:
         digest.update(b"\0" + call.name.encode("utf-8", "surrogatepass") + b"\0" + canonical(call.arguments))
     return digest.digest()
+
+
+def _trimmed(text: str) -> Iterator[str]:
+    """Piece by piece, so that of a long text there is no second one."""
+    start, end = 0, len(text)
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return (text[place : min(place + _PIECE, end)] for place in range(start, end, _PIECE))

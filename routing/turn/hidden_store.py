@@ -13,13 +13,14 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from routing.dialects.fields import count_of, list_of, object_of, read_object, text_of
 from routing.errors import StoreError
-from routing.jsonbytes import dumps
+from routing.jsonbytes import WRITERS, Writer, dump_pieces, dumps
 from routing.sessions.disk import CORRUPT, TEMPORARY, Disk, Folder, NotRegular, Stamp
 from routing.sessions.names import file_name
 from routing.sessions.store import SessionKey
@@ -29,6 +30,7 @@ from routing.values import Dialect, JsonObject
 FOLDER = "history"
 MOST_ENTRIES = 200
 MOST_BYTES = 8 << 20
+_WRITE_BYTES = 64 << 10
 _FRAME_BYTES = 4 << 10
 """What a file holds beside its entries."""
 _MOST_SESSIONS = 10_000
@@ -85,8 +87,7 @@ class HiddenStore:
             kept, size = _newest([*self._current(key, name), entry])
             head = dumps({"version": 1, "id": key.id})[:-1]
             self._forget(key)
-            written = [piece for _, raw in kept for piece in (b",", raw)][1:]
-            self._folder.write(name, b"".join((head, b',"entries":[', *written, b"]}")))
+            self._folder.write(name, _gathered(_file(head, [raw for _, raw in kept])))
             self._note(key, name, self._folder.stamp(name), [entry for entry, _ in kept], size)
 
     def sweep(self, now: float, retention_days: float) -> int:
@@ -178,9 +179,47 @@ class HiddenStore:
                 self.warnings.append(warning)
 
 
-def _newest(entries: Sequence[Hidden]) -> tuple[list[tuple[Hidden, bytes]], int]:
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """An entry as it is written: short ones at once; of long ones no copy is made, they are written piece by piece."""
+
+    head: bytes
+    said: JsonObject
+    write: Writer
+    size: int
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self.head
+        yield b","
+        pieces = dump_pieces(self.said, self.write)
+        yield next(pieces)[1:]
+        yield from pieces
+
+
+def _file(head: bytes, entries: Iterable[_Written]) -> Iterator[bytes]:
+    yield head
+    yield b',"entries":['
+    for place, entry in enumerate(entries):
+        yield b"," if place else b""
+        yield from entry
+    yield b"]}"
+
+
+def _gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Not a call of the system for every comma."""
+    waiting = bytearray()
+    for piece in pieces:
+        waiting += piece
+        if len(waiting) >= _WRITE_BYTES:
+            yield bytes(waiting)
+            waiting.clear()
+    if waiting:
+        yield bytes(waiting)
+
+
+def _newest(entries: Sequence[Hidden]) -> tuple[list[tuple[Hidden, _Written]], int]:
     """As many of the newest as there is room for, oldest first, each as it is written; and how long they are together."""
-    kept: list[tuple[Hidden, bytes]] = []
+    kept: list[tuple[Hidden, _Written]] = []
     places: set[object] = set()
     size = 0
     for entry in reversed(entries):
@@ -188,28 +227,30 @@ def _newest(entries: Sequence[Hidden]) -> tuple[list[tuple[Hidden, bytes]], int]
         if place in places:
             continue  # the client asked the same again: the newer answer is the one that it holds
         raw = _to_json(entry)
-        if len(raw) >= MOST_BYTES:
+        if raw.size >= MOST_BYTES:
             continue
-        if len(kept) == MOST_ENTRIES or size + len(raw) + 1 > MOST_BYTES:
+        if len(kept) == MOST_ENTRIES or size + raw.size + 1 > MOST_BYTES:
             break
         places.add(place)
         kept.append((entry, raw))
-        size += len(raw) + 1
+        size += raw.size + 1
     kept.reverse()
     return kept, size
 
 
-def _to_json(entry: Hidden) -> bytes:
+def _to_json(entry: Hidden) -> _Written:
     said = _said(entry.items, entry.results, entry.before)
+    sum, size, write = _sum(said)
     head = {
         "dialect": entry.dialect.value,
         "answer": entry.key.answer,
         "typed": entry.key.typed,
         "ordinal": entry.ordinal,
         "ids": entry.ids,
-        "sum": _sum(said),
+        "sum": sum,
     }
-    return b"".join((dumps(head)[:-1], b",", memoryview(said)[1:]))
+    written = dumps(head)[:-1]
+    return _Written(written, said, write, len(written) + size)
 
 
 def _from_json(value: object) -> Hidden | None:
@@ -221,21 +262,34 @@ def _from_json(value: object) -> Hidden | None:
         return None
     items, results = _objects(fields.get("items")), _objects(fields.get("results"))
     before = tuple(text for text in list_of(fields.get("before")) if isinstance(text, str))
-    if not (items or before) or _sum(_said(items, results, before)) != fields.get("sum"):
+    said = _said(items, results, before)
+    if not (items or before) or _sum(said)[0] != fields.get("sum"):
         return None
     key = Key(text_of(fields.get("answer")), text_of(fields.get("typed")))
     ids = tuple(id for id in list_of(fields.get("ids")) if isinstance(id, str))
     return Hidden(dialect, key, count_of(fields.get("ordinal")), items, results, ids, before)
 
 
-def _said(items: Sequence[JsonObject], results: Sequence[JsonObject], before: Sequence[str]) -> bytes:
-    return dumps({"items": items, "results": results, **({"before": before} if before else {})})
+def _said(items: Sequence[JsonObject], results: Sequence[JsonObject], before: Sequence[str]) -> JsonObject:
+    return {"items": items, "results": results, **({"before": before} if before else {})}
 
 
 def _objects(value: object) -> tuple[JsonObject, ...]:
     return tuple(item for item in list_of(value) if isinstance(item, dict))
 
 
-def _sum(said: bytes) -> str:
-    """Tells damage that is still JSON from what was written."""
-    return hashlib.sha256(said).hexdigest()[:16]
+def _sum(said: JsonObject) -> tuple[str, int, Writer]:
+    """Tells damage that is still JSON from what was written; how long that is, and what writes it."""
+    *others, last = WRITERS
+    for write in others:
+        with suppress(TypeError):  # orjson's own error is one
+            return (*_summed(said, write), write)
+    return (*_summed(said, last), last)
+
+
+def _summed(said: JsonObject, write: Writer) -> tuple[str, int]:
+    digest, size = hashlib.sha256(), 0
+    for piece in dump_pieces(said, write):
+        digest.update(piece)
+        size += len(piece)
+    return digest.hexdigest()[:16], size

@@ -1,11 +1,14 @@
-"""Talks with the vendors' official SDKs. Executed by a Python that has them; driven by `tests/system/test_sdks.py`.
+"""Talks with the vendors' official SDKs. Executed by a Python that has them; driven by `tests/system/test_sdks.py` and others.
 
 One JSON command a line on stdin, one JSON result a line on stdout:
 
     {"talk": "1", "sdk": "anthropic", "way": "stream", "say": "hello"}      a user message; the SDK's objects stay in the history
     {"talk": "1", "sdk": "anthropic", "way": "stream", "give": "done"}      the result of every tool that was called
-    → {"text": …, "calls": [{"name": …, "arguments": …}], "stop": …, "usage": [input, output], "kinds": what it is made of}
+    → {"text": …, "thinking": …, "calls": [{"name": …, "arguments": …}], "ids": …, "stop": …, "why": cut short,
+       "usage": [input, output], "cached": of the input, "kinds": what it is made of}
     → {"error": {"type": "BadRequestError", "status": 400, "message": …}, "text": what had come before it}
+
+A list of results gives each call its own.
 
 Ways: `json`; `stream` (the events as they come); `helper` (the SDK's own accumulation of a stream).
 """
@@ -58,14 +61,14 @@ class Talk:
     def follow(self, previous: str, text: str, way: str) -> Result:
         raise NotImplementedError
 
-    def give(self, result: str, way: str) -> Result:
-        self.history += self.results(result)
+    def give(self, result: str | list[str], way: str) -> Result:
+        self.history += self.results([result] * len(self.calls) if isinstance(result, str) else result)
         return self.ask(way)
 
     def user(self, text: str) -> Any:
         return {"role": "user", "content": text}
 
-    def results(self, result: str) -> list[Any]:
+    def results(self, results: list[str]) -> list[Any]:
         raise NotImplementedError
 
     def ask(self, way: str) -> Result:
@@ -75,8 +78,11 @@ class Talk:
 class Anthropic(Talk):
     client = anthropic.Anthropic(api_key=KEY)
 
-    def results(self, result: str) -> list[Any]:
-        given = [{"type": "tool_result", "tool_use_id": call.id, "content": result} for call in self.calls]
+    def results(self, results: list[str]) -> list[Any]:
+        given = [
+            {"type": "tool_result", "tool_use_id": call.id, "content": result}
+            for call, result in zip(self.calls, results, strict=True)
+        ]
         return [{"role": "user", "content": given}]
 
     def ask(self, way: str) -> Result:
@@ -96,9 +102,12 @@ class Anthropic(Talk):
         self.history.append({"role": "assistant", "content": message.content})
         return {
             "text": "".join(block.text for block in message.content if block.type == "text"),
+            "thinking": "".join(block.thinking for block in message.content if block.type == "thinking"),
             "calls": [{"name": call.name, "arguments": call.input} for call in self.calls],
+            "ids": [call.id for call in self.calls],
             "stop": message.stop_reason,
             "usage": [message.usage.input_tokens, message.usage.output_tokens],
+            "cached": message.usage.cache_read_input_tokens,
             "kinds": [block.type for block in message.content],
         }
 
@@ -122,8 +131,10 @@ class Anthropic(Talk):
 class Chat(Talk):
     client = openai.OpenAI(api_key=KEY)
 
-    def results(self, result: str) -> list[Any]:
-        return [{"role": "tool", "tool_call_id": call.id, "content": result} for call in self.calls]
+    def results(self, results: list[str]) -> list[Any]:
+        return [
+            {"role": "tool", "tool_call_id": call.id, "content": result} for call, result in zip(self.calls, results, strict=True)
+        ]
 
     def ask(self, way: str) -> Result:
         tools = [{"type": "function", "function": {"name": "read", "description": "Reads a file.", "parameters": SCHEMA}}]
@@ -144,9 +155,14 @@ class Chat(Talk):
         self.history.append(choice.message)
         return {
             "text": choice.message.content or "",
+            "thinking": getattr(choice.message, "reasoning_content", None) or "",
             "calls": [{"name": call.function.name, "arguments": json.loads(call.function.arguments)} for call in self.calls],
+            "ids": [call.id for call in self.calls],
             "stop": choice.finish_reason,
             "usage": [answer.usage.prompt_tokens, answer.usage.completion_tokens] if answer.usage else None,
+            "cached": answer.usage.prompt_tokens_details.cached_tokens
+            if answer.usage and answer.usage.prompt_tokens_details
+            else None,
             "kinds": ["message"] * len(answer.choices),
         }
 
@@ -173,8 +189,11 @@ class Responses(Talk):
         self.previous, self.history = previous, [self.user(text)]
         return self.ask(way)
 
-    def results(self, result: str) -> list[Any]:
-        return [{"type": "function_call_output", "call_id": call.call_id, "output": result} for call in self.calls]
+    def results(self, results: list[str]) -> list[Any]:
+        return [
+            {"type": "function_call_output", "call_id": call.call_id, "output": result}
+            for call, result in zip(self.calls, results, strict=True)
+        ]
 
     def ask(self, way: str) -> Result:
         tools = [{"type": "function", "name": "read", "description": "Reads a file.", "parameters": SCHEMA, "strict": False}]
@@ -196,9 +215,13 @@ class Responses(Talk):
         return {
             "id": answer.id,
             "text": answer.output_text,
+            "thinking": "".join(part.text for item in answer.output if item.type == "reasoning" for part in item.summary),
             "calls": [{"name": call.name, "arguments": json.loads(call.arguments)} for call in self.calls],
+            "ids": [call.call_id for call in self.calls],
             "stop": answer.status,
+            "why": answer.incomplete_details.reason if answer.incomplete_details else None,
             "usage": [answer.usage.input_tokens, answer.usage.output_tokens] if answer.usage else None,
+            "cached": answer.usage.input_tokens_details.cached_tokens if answer.usage else None,
             "kinds": [item.type for item in answer.output],
         }
 
@@ -232,8 +255,11 @@ class Google(Talk):
     def user(self, text: str) -> Any:
         return types.Content(role="user", parts=[types.Part(text=text)])
 
-    def results(self, result: str) -> list[Any]:
-        parts = [types.Part.from_function_response(name=call.name, response={"output": result}) for call in self.calls]
+    def results(self, results: list[str]) -> list[Any]:
+        parts = [
+            types.Part(function_response=types.FunctionResponse(id=call.id, name=call.name, response={"output": result}))
+            for call, result in zip(self.calls, results, strict=True)
+        ]
         return [types.Content(role="user", parts=parts)]
 
     def ask(self, way: str) -> Result:
@@ -263,11 +289,14 @@ class Google(Talk):
         kinds = ["thought" if part.thought else "text" if part.text is not None else "call" for part in parts]
         return {
             "text": "".join(part.text or "" for part in parts if not part.thought),
+            "thinking": "".join(part.text or "" for part in parts if part.thought),
             "calls": [{"name": call.name, "arguments": call.args} for call in self.calls],
+            "ids": [call.id for call in self.calls],
             "stop": ends[-1] if ends else None,
             "starts": 1,
             "ends": len(ends),
             "usage": [usage.prompt_token_count, usage.candidates_token_count] if usage else None,
+            "cached": usage.cached_content_token_count if usage else None,
             "kinds": [kind for kind, _ in groupby(kinds)],
         }
 

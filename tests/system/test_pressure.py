@@ -26,7 +26,7 @@ ROUND_BYTES = 25 << 20
 SLOW_BYTES_PER_S = 100_000
 SLOW_S = 10.0 if LONG else 3.0
 GROWTH_BYTES = 8 << 20
-SENT, KEPT, LATER = 2, 10, 3
+SENT, KEPT, LATER = 2, 4, 3
 """So many copies of what was said there are for a moment: in the next round's request and on its way through the proxy; at the
 end, when later calls are provided for; and, for those, afterwards (with what the allocator does not give back)."""
 TELLS = {Dialect.RESPONSES: 5}

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from routing.dialects.calls.editing import Shape, items_in, list_in
 from routing.dialects.calls.replacing import view_of
+from routing.dialects.fields import is_blank
 from routing.values import Call, Dialect, JsonObject, ToolCall
 
 _SHAPE = Shape("content", {"type": "text"})
@@ -68,4 +69,4 @@ def _is_result(part: object) -> bool:
 
 
 def _is_empty(part: object) -> bool:
-    return isinstance(part, dict) and part.get("type") == "text" and not str(part.get("text") or "").strip()
+    return isinstance(part, dict) and part.get("type") == "text" and is_blank(str(part.get("text") or ""))

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from routing.dialects.calls.editing import list_in, loose_text
 from routing.dialects.calls.replacing import raw_items, view_of
+from routing.dialects.fields import is_blank
 from routing.values import Call, Dialect, JsonObject, ToolCall
 
 _CARRIED = "additional_tools"
@@ -66,6 +67,6 @@ def _is_empty(item: JsonObject) -> bool:
         return False
     content = item.get("content")
     if isinstance(content, str):
-        return not content.strip()
+        return is_blank(content)
     parts = list_in(item, "content")
-    return all(isinstance(part, dict) and "text" in part and not loose_text(part, "text").strip() for part in parts)
+    return all(isinstance(part, dict) and "text" in part and is_blank(loose_text(part, "text")) for part in parts)

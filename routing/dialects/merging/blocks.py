@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from routing.dialects.fields import arguments_of, list_of, object_of, text_of
+from routing.dialects.fields import arguments_of, is_blank, list_of, object_of, text_of
 from routing.dialects.finish import Endings
 from routing.dialects.merging.common import BLANK_LINE, Collected, GrowingText, client_calls, shown_as_one, usage_in
 from routing.dialects.sse import Events
@@ -143,7 +143,7 @@ def text_in(blocks: Iterable[JsonObject]) -> str:
 
 def as_history(blocks: Iterable[JsonObject]) -> tuple[JsonObject, ...]:
     """The blocks as one message of the history, which takes no empty message and no text of nothing but white space."""
-    kept = [block for block in blocks if block.get("type") != "text" or text_of(block.get("text")).strip()]
+    kept = [block for block in blocks if block.get("type") != "text" or not is_blank(text_of(block.get("text")))]
     return ({"role": "assistant", "content": kept},) if kept else ()
 
 
@@ -161,19 +161,19 @@ def merged_blocks(rounds: Iterable[Sequence[JsonObject]], own_tools: frozenset[s
             if number > 0 and kind in HIDDEN:
                 continue
             if kind == "text":
-                said, text, glue = said or text, glue + text if text else "", "" if text else glue
-                block = {**block, "text": text}
+                between, said, glue = glue if text else "", said or text, "" if text else glue
                 if goes_on and shown and shown[-1].get("type") == "text":
-                    shown[-1] = _continued(shown[-1], block)
+                    shown[-1] = _continued(shown[-1], block, between)
                     continue
+                block = {**block, "text": between + text}
             goes_on = number > 0
             shown.append(block)
     return shown
 
 
-def _continued(first: JsonObject, then: JsonObject) -> JsonObject:
+def _continued(first: JsonObject, then: JsonObject, glue: str) -> JsonObject:
     """One text block of two."""
-    whole = {**first, "text": text_of(first.get("text")) + text_of(then.get("text"))}
+    whole = {**first, "text": "".join((text_of(first.get("text")), glue, text_of(then.get("text"))))}
     if citations := list_of(then.get("citations")):
         whole["citations"] = [*list_of(first.get("citations")), *citations]
     return whole

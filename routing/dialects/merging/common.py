@@ -85,12 +85,17 @@ def is_cut_off(event: Event) -> bool:
 
 
 def shown_as_one(
-    dialect: Dialect, rounds: Sequence[Said], calls: tuple[ToolCall, ...], native: tuple[JsonObject, ...], word: object
+    dialect: Dialect,
+    rounds: Sequence[Said],
+    calls: tuple[ToolCall, ...],
+    native: tuple[JsonObject, ...],
+    word: object,
+    text: str | None = None,
 ) -> Said:
-    """The whole answer as the client holds it. `word`: how the last round said that it ended."""
+    """The whole answer as the client holds it. `word`: how the last round said that it ended. `text`: if it is there."""
     finish = decide_finish(word, dialect, calls=bool(calls)).reason
     usage = summed([said.usage for said in rounds])
-    text = joined(said.text for said in rounds)
+    text = joined(said.text for said in rounds) if text is None else text
     return Said(text, calls, (), finish, usage, rounds[0].id if rounds else "", native)
 
 

@@ -13,7 +13,7 @@ from routing.dialects import answers
 from routing.dialects.failures import failure_inside
 from routing.dialects.fields import object_of, read_object, text_of
 from routing.dialects.finish import sends_message_stop
-from routing.dialects.merging.blocks import HIDDEN, Block, Round, Whole, as_history, is_own, merged_blocks, said_of
+from routing.dialects.merging.blocks import HIDDEN, Block, Round, Whole, as_history, is_own, merged_blocks, said_of, text_in
 from routing.dialects.merging.common import BLANK_LINE, BOM, CUT_OFF, Form, client_calls, is_cut_off, shown_as_one, too_long
 from routing.dialects.sse import Event, write_event
 from routing.errors import BadAnswer
@@ -138,7 +138,7 @@ class Merging:
         said = self._said
         content = merged_blocks([round_.contents for round_ in self._kept], self._own)
         word = self._kept[-1].word if self._kept else None
-        return shown_as_one(Dialect.MESSAGES, said, client_calls(said), as_history(content), word)
+        return shown_as_one(Dialect.MESSAGES, said, client_calls(said), as_history(content), word, text_in(content))
 
     # What the rounds come to
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from routing.dialects.calls.replacing import view_of
-from routing.dialects.fields import list_of, object_of, text_of
+from routing.dialects.fields import is_blank, list_of, object_of, text_of
 from routing.dialects.finish import Endings, read_response_finish
 from routing.dialects.merging.common import BLANK_LINE, usage_in
 from routing.dialects.merging.counts import summed_counts
@@ -119,7 +119,7 @@ def _says_something(item: JsonObject) -> bool:
     if _view(item) is None:
         return False
     return item.get("type") != "message" or any(
-        part.get("type") != TEXT or text_of(part.get("text")).strip() for part in parts_of(item)
+        part.get("type") != TEXT or not is_blank(text_of(part.get("text"))) for part in parts_of(item)
     )
 
 

@@ -41,8 +41,6 @@ class Feature(StrEnum):
     SERVER_TOOLS = "tools that the provider runs"
     SERVER_RESULTS = "results of tools that the provider ran"
     CITATIONS = "citations"
-    RESULT_ERRORS = "the mark of a failed tool result"
-    RESULT_MEDIA = "pictures and files in tool results"
     IMAGE_DETAIL = "detail of pictures"
     IMAGE_LINKS = "pictures by address"
     FILES = "files"
@@ -210,6 +208,11 @@ class Format:
     name: str = ""
     description: str = ""
     strict: bool | None = None
+
+    @property
+    def described(self) -> JsonObject | None:
+        """The schema; it says by itself what it is for, where the dialect has no other place for that."""
+        return {"description": self.description, **self.schema} if self.schema and self.description else self.schema
 
 
 @dataclass(frozen=True, slots=True)

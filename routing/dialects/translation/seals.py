@@ -9,10 +9,9 @@ from __future__ import annotations
 import binascii
 from base64 import b64decode, b64encode
 
-import orjson
-
 from routing.dialects.fields import object_of, read_object, text_of
 from routing.dialects.translation.neutral import Seal
+from routing.jsonbytes import dumps
 from routing.values import Dialect
 
 MARK = b64encode(b'{"routecodex":1,"seal')[:27].decode()
@@ -22,7 +21,7 @@ _MOST_BYTES = 4 << 20
 
 def wrap(seal: Seal) -> str:
     body = {"routecodex": 1, "seal": {"dialect": str(seal.dialect), "maker": seal.maker, "payload": seal.payload}}
-    return b64encode(orjson.dumps(body)).decode()
+    return b64encode(dumps(body)).decode()
 
 
 def unwrap(word: str) -> Seal | None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from routing.dialects.fields import text_of
 from routing.dialects.translation.seals import MARK
+from routing.dialects.translation.writing.gemini_parts import NO_SIGNATURE
 from routing.jsonbytes import dumps
 from routing.values import Call
 
@@ -16,6 +17,9 @@ _SEALED = frozenset(("thinking", "redacted_thinking", "reasoning", "compaction",
 _FIELDS = ("signature", "data", "encrypted_content", "thoughtSignature", "thought_signature")
 _BESIDE = ("thoughtSignature", "thought_signature", "extra_content")
 """Fields that stand beside something that is good without them."""
+
+_GOOGLES_CALL = frozenset(("functionCall", "function_call"))
+"""In a part of Google's, which takes no call without some signature."""
 
 
 def unsealed(call: Call) -> Call:
@@ -29,7 +33,8 @@ def _cleaned(value: object) -> object:
     if isinstance(value, list):
         return [_cleaned(item) for item in value if not _is_sealed(item) and not _is_nothing_else(item)]
     if isinstance(value, dict):
-        return {name: _cleaned(child) for name, child in value.items() if name not in _BESIDE or MARKED not in dumps(child)}
+        kept = {name: _cleaned(child) for name, child in value.items() if name not in _BESIDE or MARKED not in dumps(child)}
+        return {**kept, "thoughtSignature": NO_SIGNATURE} if len(kept) < len(value) and kept.keys() & _GOOGLES_CALL else kept
     return value
 
 

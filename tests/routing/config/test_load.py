@@ -60,6 +60,7 @@ def test_defaults_of_a_file_that_only_routes() -> None:
     config = tconfig(ROUTED)
     assert config.intercept_hosts == OFFICIAL_HOSTS
     assert (config.allow_remote_clients, config.first_byte_s, config.idle_s) == (False, 120.0, 300.0)
+    assert config.codex_web_socket == "refuse"
     assert (config.derive, config.store, config.retention_days, config.max_attempts) == ("routing", "files", 30, 6)
     assert config.finish_reasons == FinishReasons("always", "stop_sequence", False)
     assert config.clock is None
@@ -78,6 +79,7 @@ def test_every_setting_can_be_set() -> None:
 proxy:
   interceptHosts: [API.Example.com., "*.example.org", "bücher.example"]
   allowRemoteClients: yes
+  codexWebSocket: serve
   timeouts: {firstByteMs: 1500, idleMs: 2_500}
 sessions: {derive: off, store: "redis://:${PW}@cache:6379/1", retentionDays: 7}
 finishReasons: {toolUseMessageStop: never, contentFilter: refusal, log: true}
@@ -100,6 +102,7 @@ plugins: [one.py, empty_reply]
     )
     assert config.intercept_hosts == ("api.example.com", "*.example.org", "xn--bcher-kva.example")
     assert (config.allow_remote_clients, config.first_byte_s, config.idle_s) == (True, 1.5, 2.5)
+    assert config.codex_web_socket == "serve"
     assert (config.derive, config.store, config.retention_days) == ("off", "redis://:redis-password@cache:6379/1", 7)
     assert config.finish_reasons == FinishReasons("never", "refusal", True)
     assert (config.registry.on_exhausted, config.max_attempts) == ("keep", 3)

@@ -11,6 +11,7 @@ from typing import Literal
 
 from routing.dialects.fields import list_of, object_of, text_of
 from routing.dialects.translation import seals
+from routing.dialects.translation.carried import unloaded
 from routing.dialects.translation.neutral import Block, Feature, Media, Seal, Text, Thought, ToolResult, ToolUse, Turn
 from routing.jsonbytes import dumps
 from routing.values import Dialect, JsonObject
@@ -117,13 +118,15 @@ class History:
         self._others = others
         self._open: list[tuple[str, str, str]] = []
         """Calls without a result: the id that the client gave, the tool's name, our id."""
+        self._answered: dict[str, ToolResult] = {}
+        """By the id that the client gave."""
         self._used: set[str] = set()
         self._calls = self._results = 0
 
     def turns(self, content: JsonObject) -> list[Turn]:
         """One message; two where a model's message holds results of tools as well."""
         parts = content.get("parts")
-        blocks = [block for part in (parts if isinstance(parts, list) else [parts]) for block in self.blocks(part)]
+        blocks = unloaded([block for part in (parts if isinstance(parts, list) else [parts]) for block in self.blocks(part)])
         results = tuple(block for block in blocks if isinstance(block, ToolResult))
         rest = tuple(block for block in blocks if not isinstance(block, ToolResult))
         called = any(isinstance(block, ToolUse) for block in rest)
@@ -146,7 +149,7 @@ class History:
             case "functionCall":
                 return [self._call(value, _seal(word, "call"))]
             case "functionResponse":
-                return [self._result(value)]
+                return self._result(value)
             case "text":
                 return _spoken(text_of(part.get("text")), word, thought=part.get("thought") is True)
             case "inlineData" | "fileData":
@@ -167,7 +170,8 @@ class History:
         self._open.append((given, name, id))
         return ToolUse(id, name, dumps(object_of(call.get("args"))).decode(), seal=seal)
 
-    def _result(self, answer: JsonObject) -> ToolResult:
+    def _result(self, answer: JsonObject) -> list[Block]:
+        """Nothing where the client says the same once more: a session that Gemini CLI takes up again holds every result twice."""
         self._results += 1
         name, given = text_of(answer.get("name")), text_of(answer.get("id"))
         found = next((one for one in self._open if given and one[0] == given), None)
@@ -180,7 +184,11 @@ class History:
         text, error = _answered(answer.get("response"))
         media = tuple(self._shown(part) for part in list_of(answer.get("parts")) if isinstance(part, dict))
         blocks = (*((Text(text),) if text else ()), *(one for one in media if one is not None))
-        return ToolResult(id, blocks, error=error, name=name)
+        result = ToolResult(id, blocks, error=error, name=name)
+        if found is None and given and self._answered.get(given) == result:
+            return []
+        self._answered[given] = result
+        return [result]
 
     def _shown(self, given: object) -> Media | None:
         part = named(given)

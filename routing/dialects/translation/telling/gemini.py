@@ -54,6 +54,7 @@ class Teller:
         if self._over:
             return b""
         if isinstance(event, TextPiece) and self._parts.is_idle:
+            self._parts.spoken = True
             return self._chunk(b'{"text":' + dumps(event.text) + b"}") if event.text else b""
         return _TOLD[type(event)](self, event)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from routing.dialects.fields import arguments_of, text_of
+from routing.dialects.translation.carried import carry
 from routing.dialects.translation.ids import digest
 from routing.dialects.translation.neutral import (
     Asked,
@@ -14,6 +15,7 @@ from routing.dialects.translation.neutral import (
     MediaShown,
     Seal,
     TextPiece,
+    Thought,
     ThoughtEnded,
     ThoughtPiece,
     Tokens,
@@ -32,6 +34,14 @@ class Parts:
         self._call: CallStarted | None = None
         self._pieces: list[str] = []
         self._given: set[str] = set()
+        self._thinking: list[str] = []
+        """Pieces of the thought that has not ended."""
+        self._thoughts: list[Thought] = []
+        """Of another dialect: the next call carries them."""
+        self._first = True
+        """They began the answer."""
+        self.spoken = False
+        """Something else than thinking has been told."""
         self.calls = 0
 
     @property
@@ -51,15 +61,34 @@ class Parts:
                 self._call = event
                 return rest
             case TextPiece() if event.text:
+                self.spoken = True
                 return [*self.rest(), {"text": event.text}]
             case ThoughtPiece() if event.text:
+                self._thinking.append(event.text)
                 return [*self.rest(), {"text": event.text, "thought": True}]
-            case ThoughtEnded() if event.seal is not None:
-                return [*self.rest(), _sealed(event.seal)]
+            case ThoughtEnded():
+                return self._thought(event.seal)
             case MediaShown():
                 return [*self.rest(), _media(event.media)]
             case _:
                 return []
+
+    def _thought(self, seal: Seal | None) -> list[JsonObject]:
+        text = "".join(self._thinking)
+        self._thinking.clear()
+        if seal is None:
+            return []
+        rest = self.rest()
+        if seal.dialect is not Dialect.GEMINI:
+            self._first = not self.spoken if not self._thoughts else self._first
+            self._thoughts.append(Thought(text, seal))
+        return [*rest, _sealed(seal)]
+
+    def _carried(self) -> Seal | None:
+        """Of the open call: clients keep its signature, and not every one keeps thoughts."""
+        seal = carry(self._thoughts, first=self._first)
+        self._thoughts.clear()
+        return seal
 
     def rest(self, seal: Seal | None = None) -> list[JsonObject]:
         """The open call, which is over."""
@@ -69,6 +98,8 @@ class Parts:
         if call is None:
             return []
         self.calls += 1
+        self.spoken = True
+        seal = seal or self._carried()
         known = self._asked.tools.get(call.name)
         name = known.name if known is not None else call.name
         part: JsonObject = {"functionCall": {"id": self._id(call), "name": name, "args": _args(arguments)}}

@@ -178,7 +178,10 @@ class Teller:
         out = self._end_call() + self._stop()
         self._over = True
         tokens = event.tokens or self._tokens
-        delta: JsonObject = {"stop_reason": stop_reason(event, self._ids.count), "stop_sequence": event.stop_sequence or None}
+        delta: JsonObject = {
+            "stop_reason": stop_reason(event, self._ids.count, self._asked),
+            "stop_sequence": event.stop_sequence or None,
+        }
         last: JsonObject = {"type": "message_delta", "delta": delta, "usage": last_usage(tokens)}
         return out + _event(last) + _event({"type": "message_stop"})
 
@@ -297,7 +300,7 @@ class _Whole:
         return {
             **head_of(self._id, self._asked),
             "content": self._blocks,
-            "stop_reason": stop_reason(event, self._ids.count),
+            "stop_reason": stop_reason(event, self._ids.count, self._asked),
             "stop_sequence": event.stop_sequence or None,
             "usage": last_usage(tokens),
         }

@@ -131,7 +131,9 @@ def _format_instruction(conversation: Conversation, host: Host, left: LeftOut) -
             return ""
         left.add(Feature.STRUCTURED, "the schema is told, not enforced")
         return _JSON_OF_SCHEMA.format(dumps(asked.schema).decode())
-    said = (block.text for turn in conversation.turns for block in turn.blocks if isinstance(block, Text))
+    # up to the first message alone: what is said later must not change the beginning, by which the hosts cache
+    first = next((place for place, turn in enumerate(conversation.turns) if turn.role != "system"), 0)
+    said = (block.text for turn in conversation.turns[: first + 1] for block in turn.blocks if isinstance(block, Text))
     return "" if any("json" in text.lower() for text in said) else _JSON_ONLY
 
 

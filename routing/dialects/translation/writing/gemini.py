@@ -55,8 +55,10 @@ def write(conversation: Conversation, *, model: str, session: str, maker: str) -
 
 def _generation_config(conversation: Conversation, family: Family, left_out: LeftOut) -> JsonObject:
     config: JsonObject = {}
-    if conversation.max_tokens is not None and conversation.max_tokens > 0:
-        config["maxOutputTokens"] = min(conversation.max_tokens, family.most_output or conversation.max_tokens)
+    if (wanted := conversation.max_tokens) is not None and wanted > 0:
+        config["maxOutputTokens"] = most = min(wanted, family.most_output or wanted)
+        if most != wanted:
+            left_out.add(Feature.OTHER, f"a limit of {wanted} tokens: {most} is the model's")
     if conversation.temperature is not None:
         config["temperature"] = min(max(conversation.temperature, 0.0), _MOST_TEMPERATURE)
         if config["temperature"] != conversation.temperature:
@@ -80,8 +82,8 @@ def _generation_config(conversation: Conversation, family: Family, left_out: Lef
     config |= _penalties(conversation, family, left_out)
     if conversation.format is not None:
         config["responseMimeType"] = "application/json"
-        if conversation.format.schema:
-            config["responseSchema"] = clean_any(conversation.format.schema, left_out, conversation.format.name or "the answer")
+        if schema := conversation.format.described:
+            config["responseSchema"] = clean_any(schema, left_out, conversation.format.name or "the answer")
     if thinking := thinking_config(conversation.reasoning, family, left_out):
         config["thinkingConfig"] = thinking
     return config
@@ -103,7 +105,7 @@ def _asked_in_words(config: JsonObject, conversation: Conversation, left_out: Le
         return []
     config.pop("responseSchema", None)
     left_out.add(Feature.STRUCTURED, "asked for in words: this model takes no schema beside tools")
-    schema = conversation.format.schema if conversation.format else None
+    schema = conversation.format.described if conversation.format else None
     rule = f" It must match this JSON Schema:\n{dumps(schema).decode()}" if schema else ""
     return [{"text": _ONLY_JSON + rule}]
 

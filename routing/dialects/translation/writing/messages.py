@@ -50,7 +50,7 @@ def write(conversation: Conversation, *, model: str, session: str, maker: str) -
     messages = write_history(turns, names, left, maker=maker, system=traits.system)
     chosen = _with_tools_of_history(chosen, conversation, names)
     schema, asked = _schema(conversation.format, traits, left)
-    max_tokens = _max_tokens(conversation, traits)
+    max_tokens = _max_tokens(conversation, traits, left)
     thinking = decide_thinking(
         conversation.reasoning, traits, left, max_tokens=max_tokens, forced=chosen.forced, begun=_thought_first(messages)
     )
@@ -124,19 +124,23 @@ def _end_with_user(messages: list[JsonObject], *, goes_on: bool) -> None:
 # --- what is wanted of the answer -------------------------------------------------------------------------------------
 
 
-def _max_tokens(conversation: Conversation, traits: Traits) -> int:
+def _max_tokens(conversation: Conversation, traits: Traits, left: LeftOut) -> int:
     wanted = conversation.max_tokens or DEFAULT_MAX_TOKENS + room_for(conversation.reasoning, traits)
-    return min(wanted, traits.most) if traits.most else wanted
+    most = min(wanted, traits.most or wanted)
+    if conversation.max_tokens and most != wanted:
+        left.add(Feature.OTHER, f"a limit of {wanted} tokens: {most} is the model's")
+    return most
 
 
 def _schema(wanted: Format | None, traits: Traits, left: LeftOut) -> tuple[JsonObject | None, list[JsonObject]]:
     """The schema that the API holds the model to; or else the words that ask for it."""
     if wanted is None:
         return None, []
-    if wanted.schema is not None and traits.format and (exact := strict_schema(wanted.schema)) is not None:
+    asked = wanted.described
+    if asked is not None and traits.format and (exact := strict_schema(asked)) is not None:
         return exact, []
     left.add(Feature.STRUCTURED, "asked for in the system text")
-    described = f" It obeys this JSON schema: {json_text(wanted.schema)}" if wanted.schema else ""
+    described = f" It obeys this JSON schema: {json_text(asked)}" if asked else ""
     return None, write_text(_JSON_ONLY + described)
 
 

@@ -167,6 +167,8 @@ def _assistant(history: History, blocks: Iterable[Block]) -> None:
     while content and content[-1]["type"] in _THOUGHTS:  # an answer cannot end in thinking
         content.pop()
         history.left.add(Feature.THOUGHTS, "at the end of an answer")
+    if history.shown and not content:  # the turn is kept: behind a system message only the assistant may speak
+        content = write_text("(What the assistant made here is shown in the next message.)")
     if content:
         history.messages.append(_message("assistant", content))
 

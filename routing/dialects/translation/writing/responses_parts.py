@@ -12,7 +12,6 @@ from routing.values import JsonObject
 
 _DETAILS = ("auto", "low", "high", "original")
 _UNKNOWN_KINDS: dict[str, Feature] = {"audio": Feature.AUDIO, "video": Feature.VIDEO}
-_LINK_FEATURES: dict[str, Feature] = {"image": Feature.IMAGE_LINKS, "file": Feature.FILE_LINKS}
 _NAMES = {
     "application/pdf": "document.pdf",
     "text/plain": "document.txt",
@@ -66,7 +65,8 @@ def _can_be_sent(media: Media) -> bool:
 
 
 def _gone(media: Media, left: LeftOut) -> list[JsonObject]:
-    feature = _UNKNOWN_KINDS.get(media.kind) or _LINK_FEATURES[media.kind]
+    link = Feature.IMAGE_LINKS if media.kind == "image" and media.url else Feature.FILE_LINKS
+    feature = _UNKNOWN_KINDS.get(media.kind, link)
     left.add(feature, media.name or media.url or media.file_id)
     called = f" ({media.name or media.url})" if media.name or media.url else ""
     return write_text(f"[Here stood a {media.kind}{called} that cannot be shown to this model.]")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -109,6 +110,25 @@ def test_a_seal_that_we_wrapped_comes_out_again(spelled: str) -> None:
     (call,) = blocks({"functionCall": {"id": "1", "name": "f"}, "thoughtSignature": word}, role="model")
     assert isinstance(call, ToolUse)
     assert call.seal == foreign
+
+
+def test_a_result_that_is_told_twice_is_one() -> None:
+    """A session that Gemini CLI takes up again holds every result twice."""
+
+    def answer(output: str) -> dict[str, Any]:
+        return {"functionResponse": {"id": "1", "name": "f", "response": {"output": output}}}
+
+    body = {
+        "contents": [
+            {"role": "model", "parts": [{"functionCall": {"id": "1", "name": "f"}}]},
+            {"role": "user", "parts": [answer("a")]},
+            {"role": "user", "parts": [answer("a"), {"text": "go on"}]},
+            {"role": "user", "parts": [answer("b")]},
+        ]
+    }
+    said = [block for turn in read(body, GEMINI).turns for block in turn.blocks]
+    result = ToolResult("1", (Text("a"),), name="f")
+    assert said == [ToolUse("1", "f", "{}"), result, Text("go on"), replace(result, blocks=(Text("b"),))]
 
 
 def test_a_turn_with_tools() -> None:

@@ -452,8 +452,8 @@ LIMITS: dict[str, tuple[str, dict[str, Any], dict[str, Any], Feature | None]] = 
     "top_k of nothing": (NEW, {"top_k": 0}, {}, Feature.TOP_K),
     "a large seed": (NEW, {"seed": 2**31}, {}, Feature.SEED),
     "many stops": (NEW, {"stops": tuple("abcdef")}, {"stopSequences": list("abcde")}, Feature.MANY_STOPS),
-    "too much output": (NEW, {"max_tokens": 10**6}, {"maxOutputTokens": 65536}, None),
-    "too much output for an old model": ("gemini-2.0-flash", {"max_tokens": 10**6}, {"maxOutputTokens": 8192}, None),
+    "too much output": (NEW, {"max_tokens": 10**6}, {"maxOutputTokens": 65536}, Feature.OTHER),
+    "too much output for an old model": ("gemini-2.0-flash", {"max_tokens": 10**6}, {"maxOutputTokens": 8192}, Feature.OTHER),
     "much output for a model without a name": ("claude-x", {"max_tokens": 10**6}, {"maxOutputTokens": 10**6}, None),
     "much output for the next generation": ("gemini-4-argon", {"max_tokens": 10**6}, {"maxOutputTokens": 10**6}, None),
     "no output": (NEW, {"max_tokens": 0}, {}, None),
@@ -553,6 +553,10 @@ SENT = {"responseMimeType": "application/json", "responseSchema": {"type": "OBJE
 
 def test_structured_output() -> None:
     assert config(format=Format()) == {"responseMimeType": "application/json"}
+    described = replace(ANSWER, description="What is told.")
+    assert config(format=described)["responseSchema"]["description"] == "What is told."
+    own = replace(described, schema={**(ANSWER.schema or {}), "description": "Its own."})
+    assert config(format=own)["responseSchema"]["description"] == "Its own."
     for model in (OLD, NEW):
         assert config(model, format=ANSWER) == SENT
     assert config(NEW, format=ANSWER, tools=(F,)) == SENT

@@ -423,6 +423,14 @@ def test_a_budget_is_always_less_than_the_answer(max_tokens: int, effort: Any, b
     assert (Feature.EFFORT in left_out(found)) == (budget is None)
 
 
+def test_a_limit_that_the_model_does_not_have_is_named() -> None:
+    found = written(model="claude-3-haiku-20240307", max_tokens=64_000)
+    assert found.body["max_tokens"] == 4_096
+    assert found.left_out.found == {Feature.OTHER: ["a limit of 64000 tokens: 4096 is the model's"]}
+    assert written(model="claude-3-haiku-20240307", max_tokens=4_096).left_out.found == {}
+    assert written(model="claude-3-haiku-20240307").left_out.found == {}, "nobody asked for more"
+
+
 def test_max_tokens_without_a_limit_holds_budget_and_answer() -> None:
     assert written(model=OLD).body["max_tokens"] == DEFAULT_MAX_TOKENS
     assert written(model=OLD, reasoning=Reasoning(effort="high")).body["max_tokens"] == DEFAULT_MAX_TOKENS + 16_384
@@ -769,6 +777,14 @@ def test_what_the_assistant_painted_is_shown_by_the_user() -> None:
     assert Feature.ASSISTANT_MEDIA in left_out(found)
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_an_answer_of_a_painting_alone_keeps_its_turn(model: str) -> None:
+    """Behind a system message the API takes nothing but the assistant."""
+    found = written(user("paint"), system("Be quick."), assistant(PNG), model=model)
+    legal(found.body)
+    assert "(What the assistant made here is shown in the next message.)" in said(found.body)
+
+
 # --- schemas ----------------------------------------------------------------------------------------------------------
 
 STRING = {"type": "string"}
@@ -777,6 +793,8 @@ CLOSED = {"type": "object", "properties": {"a": STRING}, "required": ["a"], "add
 
 def test_structured_output() -> None:
     assert written(format=Format(CLOSED)).body["output_config"] == {"format": {"type": "json_schema", "schema": CLOSED}}
+    described = written(format=Format(CLOSED, description="What is told.")).body["output_config"]
+    assert described == {"format": {"type": "json_schema", "schema": {**CLOSED, "description": "What is told."}}}
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,8 @@ def test_pictures_and_files(media: Media, part: dict[str, object]) -> None:
     [
         (Media("audio", "audio/wav", data="UklG"), Feature.AUDIO),
         (Media("video", url="https://x.test/v"), Feature.VIDEO),
-        (Media("image", file_id="file_of_another"), Feature.IMAGE_LINKS),
+        (Media("image", file_id="file_of_another"), Feature.FILE_LINKS),
+        (Media("image", url="gs://bucket/a.png"), Feature.IMAGE_LINKS),
         (Media("file", url="gs://bucket/a.pdf", name="a.pdf"), Feature.FILE_LINKS),
     ],
 )
