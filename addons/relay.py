@@ -15,14 +15,15 @@ from __future__ import annotations
 import asyncio
 import collections
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+import quick_hooks
 from mitmproxy import connection, ctx, http
 from mitmproxy import flow as mitmflow
-from mitmproxy.proxy import events, layer
+from mitmproxy.proxy import commands, events, layer
 from mitmproxy.proxy.layers.http import (
     DropStream,
     GetHttpConnection,
@@ -92,9 +93,18 @@ class TurnStream(HttpStream):
     flush_soon: asyncio.Handle | None = None
 
     def handle_event(self, event: events.Event) -> Commands:
-        if self.wire is not None or isinstance(event, RequestProtocolError):
-            return self._watch(event)
-        return super().handle_event(event)
+        """Hooks that wait for nothing are run right here: the stream goes on at once."""
+        coming = collections.deque((event,))
+        while coming:
+            for command in self._watch(coming.popleft()):
+                if (
+                    not isinstance(command, commands.StartHook)
+                    or command.blocking is not self
+                    or (over := self.relay.run_hook(self, command)) is None
+                ):
+                    yield command
+                elif over:
+                    coming.append(events.HookCompleted(command))
 
     def _watch(self, event: events.Event) -> Commands:
         if isinstance(event, RequestProtocolError):  # heard at once, also while a hook has this stream paused
@@ -345,13 +355,27 @@ class Relay:
         if handler is not None:
             handler.max_conns = collections.defaultdict(lambda: asyncio.Semaphore(CONNECTIONS_PER_HOST))
 
+    def run_hook(self, stream: TurnStream, command: commands.StartHook) -> bool | None:
+        """Whether it is over; None: it is mitmproxy's to run."""
+        handler = self.handler(stream.flow)
+        if handler is None:
+            return None
+        over = quick_hooks.run(handler, command)
+        if isinstance(over, bool):
+            return over
+        self.begin(quick_hooks.complete(handler, command, over))
+        return False
+
     def flush(self, stream: TurnStream) -> None:
         """Called by the loop, never from inside a layer."""
         handler = self.handler(stream.flow)
         if handler is not None:
-            task = asyncio.ensure_future(handler.server_event(Poke(stream)))
-            self.tasks.add(task)
-            task.add_done_callback(self.tasks.discard)
+            self.begin(handler.server_event(Poke(stream)))
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
 
     async def poke(self, flow: http.HTTPFlow) -> None:
         """Let the stream write what waits, then wait until the client has taken it."""
