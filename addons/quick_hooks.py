@@ -18,7 +18,6 @@ from typing import Any
 
 from mitmproxy import addonmanager, exceptions, hooks
 from mitmproxy.proxy.commands import StartHook
-from mitmproxy.proxy.events import HookCompleted
 from mitmproxy.proxy.server import ConnectionHandler
 
 from routing.turn.stepping import Done, begin
@@ -95,9 +94,3 @@ def run(handler: ConnectionHandler, command: StartHook) -> bool | Awaitable[None
         return task if not task.done() else task.result() is None
     begun = begin(work)
     return True if isinstance(begun, Done) else begun
-
-
-async def complete(handler: ConnectionHandler, command: StartHook, rest: Awaitable[None]) -> None:
-    """What is left of a hook, and then the layer that waits for it."""
-    await rest
-    await handler.server_event(HookCompleted(command))
