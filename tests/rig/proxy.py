@@ -87,8 +87,9 @@ class Mitmdump:
 
     @property
     def crash(self) -> str:
-        """What mitmproxy said when one of its connections' layers failed; nothing if none did."""
-        return self.log.partition("has crashed")[2][:4000]
+        """The end of what mitmproxy said when one of its connections' layers failed; nothing if none did."""
+        found = re.search(r"has crashed!(.*?)(?=\n\[\d\d:|\Z)", self.log, re.DOTALL)
+        return found[1][-700:] if found else ""
 
     @property
     def url(self) -> str:

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.client import Answer, Http1, Leave, Route
+from tests.rig.provider import FakeProvider
+from tests.rig.proxy import SCRIPT, Mitmdump
 from tests.rig.wire import Reply
-from tests.system.tool import CREDENTIALS, HOSTS, Tool, write
+from tests.system.tool import CONFIG, CREDENTIALS, HOSTS, Tool, write
 
 pytestmark = pytest.mark.system
+
+
+@pytest.fixture(scope="module")
+def proxy(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mitmdump]:
+    """One of its own: a provider with a single key must not rest because of what other tests did to it."""
+    folder: Path = tmp_path_factory.mktemp("leaves")
+    with Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, folder=folder) as started:
+        yield started
+
 
 HANGS = Behaviour(before="hang")
 SLOW = Behaviour(reply=Reply(tuple(f"w{n} " for n in range(400))), bytes_per_packet=60, delay_s=0.01)
