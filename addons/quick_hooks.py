@@ -9,11 +9,18 @@ call costs. The order, the error handling and the addons asked are the same.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+import sys
 import time
+from collections.abc import Awaitable
 from typing import Any
 
 from mitmproxy import addonmanager, exceptions, hooks
+from mitmproxy.proxy.commands import StartHook
+from mitmproxy.proxy.server import ConnectionHandler
+
+from routing.turn.stepping import Done, begin
 
 FRESH_S = 1.0
 _KNOWN = ("self", "event")
@@ -73,3 +80,17 @@ def is_known(manager: type) -> bool:
     """Whether this manager goes through its chain as the one that this file knows."""
     trigger = getattr(manager, "trigger_event", None)
     return inspect.iscoroutinefunction(trigger) and tuple(inspect.signature(trigger).parameters) == _KNOWN
+
+
+def run(handler: ConnectionHandler, command: StartHook) -> bool | Awaitable[None]:
+    """Runs a hook from within a layer: whether it is over then, or what is left of it.
+
+    mitmproxy itself makes a task for each, and goes through all layers again when that is over; most hooks cost far less than
+    that. On Python 3.12 and later mitmproxy begins its tasks at once, and so do we.
+    """
+    work = handler.handle_hook(command)
+    if sys.version_info >= (3, 12):
+        task = asyncio.Task(work, loop=asyncio.get_running_loop(), eager_start=True)
+        return task if not task.done() else task.result() is None
+    begun = begin(work)
+    return True if isinstance(begun, Done) else begun

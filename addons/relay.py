@@ -15,14 +15,17 @@ from __future__ import annotations
 import asyncio
 import collections
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+import quick_hooks
+from codes import ABORT, CANCEL, TOO_LARGE
+from layers import layers_below, waits_for_connection
 from mitmproxy import connection, ctx, http
 from mitmproxy import flow as mitmflow
-from mitmproxy.proxy import events, layer
+from mitmproxy.proxy import commands, events, layer
 from mitmproxy.proxy.layers.http import (
     DropStream,
     GetHttpConnection,
@@ -50,19 +53,6 @@ if TYPE_CHECKING:
     from rounds import Round
     from turns import CarriedTurn
 
-try:  # mitmproxy 12 names its error codes, 11 numbers them
-    from mitmproxy.proxy.layers.http._events import ErrorCode  # type: ignore[attr-defined,unused-ignore]
-
-    CANCEL: Any = ErrorCode.CANCEL
-    ABORT: Any = ErrorCode.KILL
-    TOO_LARGE: Any = ErrorCode.REQUEST_TOO_LARGE
-except ImportError:  # pragma: no cover - depends on the installed mitmproxy
-    from mitmproxy.net.http import status_codes
-
-    CANCEL = status_codes.CLIENT_CLOSED_REQUEST
-    ABORT = status_codes.NO_RESPONSE
-    TOO_LARGE = status_codes.PAYLOAD_TOO_LARGE
-
 Commands = layer.CommandGenerator[None]
 Wire = Callable[[http.Request], http.Request]
 """Makes the copy of a request that goes to the wire, secrets included."""
@@ -74,9 +64,10 @@ SHOWN_BYTES = 256 * 1024
 
 @dataclass
 class Poke(events.Event):
-    """Something changed in a stream's `OpenAnswer`."""
+    """Something changed in a stream's `OpenAnswer`, or a hook that it waits for is over."""
 
     stream: TurnStream
+    over: commands.StartHook | None = None
 
 
 class TurnStream(HttpStream):
@@ -92,9 +83,14 @@ class TurnStream(HttpStream):
     flush_soon: asyncio.Handle | None = None
 
     def handle_event(self, event: events.Event) -> Commands:
-        if self.wire is not None or isinstance(event, RequestProtocolError):
-            return self._watch(event)
-        return super().handle_event(event)
+        """Hooks that wait for nothing are run right here: the stream goes on at once."""
+        coming = collections.deque((event,))
+        while coming:
+            for command in self._watch(coming.popleft()):
+                if not isinstance(command, commands.StartHook) or (over := self.relay.run_hook(self, command)) is None:
+                    yield command
+                elif over:
+                    coming.append(events.HookCompleted(command))
 
     def _watch(self, event: events.Event) -> Commands:
         if isinstance(event, RequestProtocolError):  # heard at once, also while a hook has this stream paused
@@ -256,6 +252,9 @@ class TurnLayer(HttpLayer):
         if not isinstance(event, Poke):
             yield from super()._handle_event(event)
         elif self.streams.get(event.stream.stream_id) is event.stream:
+            if event.over is not None:
+                yield from self.event_to_child(event.stream, events.HookCompleted(event.over))
+                return
             if event.stream.answer is not None and event.stream.answer.abandoned:
                 yield from self.stop_waiting(event.stream)
             yield from self.event_to_child(event.stream, event)
@@ -306,7 +305,7 @@ class Relay:
         """The built-in decision first, then ours: a script's hook runs before the built-in one, which does not override it."""
         builtin = ctx.master.addons.get("nextlayer")
         builtin.next_layer(nextlayer)
-        for found in _layers_below(nextlayer.layer):
+        for found in layers_below(nextlayer.layer):
             if type(found) is HttpLayer:
                 self.adopt(found)
 
@@ -345,13 +344,33 @@ class Relay:
         if handler is not None:
             handler.max_conns = collections.defaultdict(lambda: asyncio.Semaphore(CONNECTIONS_PER_HOST))
 
+    def run_hook(self, stream: TurnStream, command: commands.StartHook) -> bool | None:
+        """Whether it is over; None: it is mitmproxy's to run."""
+        handler = self.handler(stream.flow)
+        if handler is None or not command.blocking:
+            return None
+        over = quick_hooks.run(handler, command)
+        if isinstance(over, bool):
+            return over
+        rest = over
+
+        async def complete() -> None:
+            await rest
+            await handler.server_event(Poke(stream, command))
+
+        self.begin(complete())
+        return False
+
     def flush(self, stream: TurnStream) -> None:
         """Called by the loop, never from inside a layer."""
         handler = self.handler(stream.flow)
         if handler is not None:
-            task = asyncio.ensure_future(handler.server_event(Poke(stream)))
-            self.tasks.add(task)
-            task.add_done_callback(self.tasks.discard)
+            self.begin(handler.server_event(Poke(stream)))
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
 
     async def poke(self, flow: http.HTTPFlow) -> None:
         """Let the stream write what waits, then wait until the client has taken it."""
@@ -372,15 +391,6 @@ class Relay:
             asyncio.get_running_loop().call_soon(self.flush, stream)
 
 
-def waits_for_connection(stream: TurnStream) -> bool:
-    parent = stream.relay_layer
-    return any(
-        parent.command_sources.get(command) is stream
-        for waiting in parent.waiting_for_establishment.values()
-        for command in waiting
-    )
-
-
 @functools.cache
 def shared(request_limit: int) -> Relay:
     """One for the process: connections and turns outlive a reload of the script that began them."""
@@ -389,12 +399,6 @@ def shared(request_limit: int) -> Relay:
 
 def _place(flow: http.HTTPFlow) -> tuple[str, str, int]:
     return flow.request.scheme, flow.request.host, flow.request.port
-
-
-def _layers_below(found: layer.Layer | None) -> Iterator[layer.Layer]:
-    while found is not None:
-        yield found
-        found = found.__dict__.get("child_layer")
 
 
 __all__ = ["OpenAnswer", "Poke", "Relay", "TurnLayer", "TurnStream", "Wire", "drain_client", "shared"]

@@ -1,0 +1,26 @@
+"""Looks around in mitmproxy's layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from mitmproxy.proxy import layer
+
+if TYPE_CHECKING:
+    from relay import TurnStream
+
+
+def layers_below(found: layer.Layer | None) -> Iterator[layer.Layer]:
+    while found is not None:
+        yield found
+        found = found.__dict__.get("child_layer")
+
+
+def waits_for_connection(stream: TurnStream) -> bool:
+    parent = stream.relay_layer
+    return any(
+        parent.command_sources.get(command) is stream
+        for waiting in parent.waiting_for_establishment.values()
+        for command in waiting
+    )
