@@ -1,10 +1,11 @@
-"""Looks around in mitmproxy's layers."""
+"""Looks around in mitmproxy's layers and flows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from mitmproxy import http
 from mitmproxy.proxy import layer
 
 if TYPE_CHECKING:
@@ -24,3 +25,7 @@ def waits_for_connection(stream: TurnStream) -> bool:
         for waiting in parent.waiting_for_establishment.values()
         for command in waiting
     )
+
+
+def place_of(flow: http.HTTPFlow) -> tuple[str, str, int]:
+    return flow.request.scheme, flow.request.host, flow.request.port

@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import quick_hooks
 from codes import ABORT, CANCEL, TOO_LARGE
-from layers import layers_below, waits_for_connection
+from layers import layers_below, place_of, waits_for_connection
 from mitmproxy import connection, ctx, http
 from mitmproxy import flow as mitmflow
 from mitmproxy.proxy import commands, events, layer
@@ -316,12 +316,12 @@ class Relay:
     def set_wire(self, flow: http.HTTPFlow, wire: Wire) -> None:
         """What joins this flow's request on its way out, to where it points now."""
         self.streams[flow.id].wire = wire
-        self._sent[flow] = (_place(flow), wire)
+        self._sent[flow] = (place_of(flow), wire)
 
     def sent(self, flow: http.HTTPFlow) -> Wire | None:
         """What joined this flow's request when it was sent, if it still points to the same place."""
         place, wire = self._sent.get(flow, (None, None))
-        return wire if place == _place(flow) else None
+        return wire if place == place_of(flow) else None
 
     def when_gone(self, flow: http.HTTPFlow, hear: Callable[[], None]) -> None:
         """Until a turn writes this flow's answer: mitmproxy itself sends nothing any more once the client has left."""
@@ -395,10 +395,6 @@ class Relay:
 def shared(request_limit: int) -> Relay:
     """One for the process: connections and turns outlive a reload of the script that began them."""
     return Relay(request_limit)
-
-
-def _place(flow: http.HTTPFlow) -> tuple[str, str, int]:
-    return flow.request.scheme, flow.request.host, flow.request.port
 
 
 __all__ = ["OpenAnswer", "Poke", "Relay", "TurnLayer", "TurnStream", "Wire", "drain_client", "shared"]
