@@ -347,7 +347,7 @@ class Relay:
     def run_hook(self, stream: TurnStream, command: commands.StartHook) -> bool | None:
         """Whether it is over; None: it is mitmproxy's to run."""
         handler = self.handler(stream.flow)
-        if handler is None or not command.blocking:
+        if handler is None or handler.client is not stream.context.client or not command.blocking:  # a replay is no live stream
             return None
         over = quick_hooks.run(handler, command)
         if isinstance(over, bool):
