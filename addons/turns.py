@@ -233,7 +233,8 @@ class CarriedTurn:
     async def _decide(self, said: Said) -> None:
         """Ask who takes part whether another round follows."""
         assert self.company is not None
-        self.plan.heard(jsonbytes.dumps(said.native))
+        if not self.plan.at_home:
+            self.plan.heard(jsonbytes.dumps(said.native))
         try:
             following = await self.company.next(said, able=self.plan.provider.server_tools)
             if following is None:

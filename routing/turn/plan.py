@@ -205,9 +205,14 @@ class Plan:
         self.tried.append(f"{target} {error.status}")
         return 0.0 if self._move_on(now) else None
 
+    @property
+    def at_home(self) -> bool:
+        """The running round is with the server that the client called: whose seals are whose is the client's business."""
+        return upstream.goes_home(self.provider, self.received)
+
     def heard(self, said: bytes) -> None:
         """Whole events or documents of the provider's: seals that it made may go back to it."""
-        if not upstream.goes_home(self.provider, self.received):
+        if not self.at_home:
             self.memory.seals.note(self.provider.id, said)
 
     def answered(self, first: bytes, now: float) -> None:

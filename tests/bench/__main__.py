@@ -21,6 +21,7 @@ from pathlib import Path
 
 from mitmproxy.version import VERSION
 
+from tests.bench import translated
 from tests.bench.load import COSTS, MEASURES, OF_ONE, OF_TWO, Side
 from tests.rig.proxy import ROOT, SCRIPT, Mitmdump
 
@@ -174,6 +175,11 @@ def main() -> int:
             alone = Side("alone", proxy, filled)
             asyncio.run(asyncio.wait_for(measure_turns(alone, ours, arguments.rounds), 60 + 20 * arguments.rounds))
             report_turns(alone, ours)
+            (folder / "other.yaml").write_text(translated.CONFIG, encoding="utf-8")
+            proxy = stack.enter_context(start_proxy(SCRIPT, upstream, folder / "other", folder / "other.yaml"))
+            other = Side("translated", proxy, filled)
+            asyncio.run(asyncio.wait_for(translated.measure(plain, other, arguments.rounds), 60 + 20 * arguments.rounds))
+            good &= translated.report(plain, other)
     return 1 if arguments.strict and not good else 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
+from routing.values import Dialect
 from tests.rig import wire
 from tests.rig.behaviour import Behaviour
 from tests.rig.provider import FakeProvider, Received
@@ -12,10 +13,13 @@ from tests.rig.provider import FakeProvider, Received
 EVENTS = 5_000
 
 
-def prepare() -> tuple[Behaviour, Behaviour]:
+PATHS = {Dialect.MESSAGES: "/v1/messages", Dialect.CHAT: "/v1/chat/completions"}
+
+
+def prepare(path: str) -> tuple[Behaviour, Behaviour]:
     """A small whole answer and a stream, both made once: the upstream must cost as little as possible."""
-    small = wire.read_request("POST", "/v1/messages", {"model": "claude-sonnet-4-5"})
-    streamed = wire.read_request("POST", "/v1/messages", {"model": "claude-sonnet-4-5", "stream": True})
+    small = wire.read_request("POST", path, {"model": "claude-sonnet-4-5"})
+    streamed = wire.read_request("POST", path, {"model": "claude-sonnet-4-5", "stream": True})
     assert small is not None
     assert streamed is not None
     events = wire.events(wire.Reply(tuple(f"word {number} " for number in range(EVENTS))), streamed)
@@ -23,10 +27,10 @@ def prepare() -> tuple[Behaviour, Behaviour]:
 
 
 def main() -> None:
-    small, stream = prepare()
+    answers = {dialect: prepare(path) for dialect, path in PATHS.items()}
 
-    def rule(received: Received) -> Behaviour:
-        return stream if received.asked is not None and received.asked.stream else small
+    def rule(received: Received) -> Behaviour | None:
+        return answers[received.asked.dialect][received.asked.stream] if received.asked is not None else None
 
     with FakeProvider(keep=False) as provider:
         provider.script(rule)
