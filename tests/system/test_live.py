@@ -128,4 +128,4 @@ def test_every_word_of_three_rounds_comes_as_it_is_sent(
     assert len(late) == len(Dialect) * 2 * (ROUNDS + 2) * WORDS
     print(f"{len(late)} events, the latest after {max(late)[0] * 1000:.0f} ms ({max(late)[1]})")
     assert not [(f"{after:.3f}", word) for after, word in late if after > LATE_S]
-    assert min(late)[0] > -0.001
+    assert min(late)[0] > -0.05, "the two clocks begin with the call: they may part by what it took to begin it"
