@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from routing import jsonbytes
 from routing.dialects.calls import inner_body
-from routing.values import Call, Dialect, JsonObject, Target, Usage
+from routing.values import Call, Dialect, JsonObject, Message, Target, Text, Usage
 
 _PER_ASCII = 1 / 3.8
 """Tokens for a character: between English prose (1/4.4) and code (1/3.3)."""
@@ -79,6 +79,11 @@ _UNREAD = frozenset(
 """Fields that are for the machinery, not for the model."""
 
 
+_PLAIN_ITEM = frozenset({"role", "content", "type", "parts", "id", "status"})
+"""Fields of what nearly all of a long history is made of."""
+_TEXT_ALONE: set[type] = {Text}
+
+
 @dataclass(slots=True)
 class _Reading:
     """What was found in a call."""
@@ -86,6 +91,18 @@ class _Reading:
     texts: list[str] = field(default_factory=list)
     media: int = 0
     sealed: int = 0
+
+    def add_history(self, items: object, messages: list[Message]) -> None:
+        """The items, of which these are the views; a view of nothing but text says all that there is to count."""
+        if not isinstance(items, list) or len(items) != len(messages):
+            self.add(items)
+            return
+        for item, message in zip(items, messages, strict=True):
+            if isinstance(item, dict) and item.keys() <= _PLAIN_ITEM and set(map(type, message.parts)) <= _TEXT_ALONE:
+                for part in message.parts:
+                    self._add_text(part.text)  # type: ignore[union-attr]
+            else:
+                self.add(item)
 
     def add(self, value: object) -> None:
         """Everything below `value` that a model reads."""
@@ -117,7 +134,7 @@ class _Reading:
                 # thinking that stands there in the open is not counted a second time
                 if isinstance(value, str) and not entry.get("thinking") and not entry.get("summary"):
                     self.sealed += max(0, len(value) * 3 // 4 - _SEAL_OVERHEAD)
-            elif key in _AS_JSON and isinstance(value, dict | list):
+            elif key in _AS_JSON and isinstance(value, (dict, list)):
                 self.texts.append(jsonbytes.dumps(value).decode())
             else:
                 todo.append(value)
@@ -143,7 +160,7 @@ def estimate_tokens(call: Call) -> int:
     """A guess at the input tokens of a call; see `Calibration` for making it a good one."""
     body = inner_body(call)
     reading = _Reading([call.system])
-    reading.add(body.get(_ITEMS[call.endpoint.dialect]))
+    reading.add_history(body.get(_ITEMS[call.endpoint.dialect]), call.messages)
     for name in _DECLARATIONS[call.endpoint.dialect]:
         if declared := body.get(name):
             reading.texts.append(jsonbytes.dumps(declared).decode())

@@ -54,7 +54,7 @@ def is_blank(text: str) -> bool:
 
 def count_of(value: object) -> int:
     """A number of tokens: never negative, never a boolean."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return 0
     return int(value) if 0 <= value < 1e15 else 0
 

@@ -33,7 +33,7 @@ def read_body(raw: bytes) -> JsonObject:
             child
             for parent in level
             for child in (parent.values() if isinstance(parent, dict) else cast("list[object]", parent))
-            if isinstance(child, dict | list)
+            if isinstance(child, (dict, list))
         ]
         if not level:
             return value
@@ -119,7 +119,7 @@ def content_of(item: JsonObject, key: str) -> str | list[object]:
     content = item.get(key)
     if content is None:
         return []
-    if not isinstance(content, str | list):
+    if not isinstance(content, (str, list)):
         raise BadCall(f"`{key}` of a message is neither text nor a list")
     return content
 
