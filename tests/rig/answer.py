@@ -27,6 +27,8 @@ class Answer:
     trailers: list[tuple[str, str]] = field(default_factory=list)
     ended: Ending = "complete"
     """`complete`: framing whole; `closed`, `reset`: the connection or stream went first; `left`: we did."""
+    began: float = 0
+    """When it was asked for (`time.monotonic()`); all other times count from here."""
     head_s: float = 0
     took_s: float = 0
     version: str = "HTTP/1.1"

@@ -49,7 +49,7 @@ class Http1:
         assert self.pipe is not None
         answer = Answer()
         limit = leave.after_s if leave and leave.after_s is not None else within
-        self._started = time.monotonic()
+        self._started = answer.began = time.monotonic()
         try:
             async with asyncio.timeout(limit):
                 await self._write(method, path, pairs(headers), to_bytes(body))

@@ -72,6 +72,7 @@ class Http2:
         """`length=False` leaves out the content-length, as HTTP/2 allows."""
         number = self._h2.get_next_available_stream_id()
         stream = self._streams[number] = _Stream(Answer(version="HTTP/2"), time.monotonic(), leave=leave)
+        stream.answer.began = stream.started
         limit = leave.after_s if leave and leave.after_s is not None else within
         content = to_bytes(body)
         lines = [(":method", method), (":authority", self.route.authority), (":scheme", "https"), (":path", path)]

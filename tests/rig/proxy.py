@@ -247,6 +247,15 @@ class Mitmdump:
         return read_rss(self.pid)
 
     @property
+    def cpu_s(self) -> float | None:
+        """Seconds of computing so far; None where the system does not say."""
+        file = Path(f"/proc/{self.pid}/stat")
+        if not file.exists():
+            return None
+        user, system = file.read_text().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    @property
     def open_files(self) -> int | None:
         """Descriptors of the process; None where the system does not say."""
         folder = Path(f"/proc/{self.pid}/fd")
