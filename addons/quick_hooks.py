@@ -25,13 +25,16 @@ from routing.turn.stepping import Done, begin
 FRESH_S = 1.0
 _KNOWN = ("self", "event")
 
+_Listener = tuple[Any, bool]
+"""An addon of the chain, and whether its hooks must be looked for each time."""
+
 
 class QuickHooks:
     """Stands in for `AddonManager.trigger_event` of one manager."""
 
     def __init__(self, manager: addonmanager.AddonManager) -> None:
         self._manager = manager
-        self._listeners: dict[str, tuple[Any, ...]] = {}
+        self._listeners: dict[str, tuple[_Listener, ...]] = {}
         self._chain: list[Any] = []
         self._until = 0.0
 
@@ -49,31 +52,41 @@ class QuickHooks:
         listening = self._listening(event)
         if not listening:
             return
-        hooks_of, given = self._manager._iter_hooks, event.args()
-        for addon in listening:
+        given = event.args()
+        for addon, is_parent in listening:
             try:
-                with addonmanager.safecall():
-                    for _, hook in hooks_of(addon, event):
-                        waits = hook(*given)
-                        if waits is not None and inspect.isawaitable(waits):
-                            await waits
+                for hook in self._hooks(addon, event) if is_parent else (getattr(addon, event.name),):
+                    waits = hook(*given)
+                    if waits is not None and inspect.isawaitable(waits):
+                        await waits
             except exceptions.AddonHalt:
                 return
+            except Exception:
+                with addonmanager.safecall():  # what mitmproxy itself makes of an error
+                    raise
 
-    def _listening(self, event: hooks.Hook) -> tuple[Any, ...]:
+    def _listening(self, event: hooks.Hook) -> tuple[_Listener, ...]:
         now, chain = time.monotonic(), self._manager.chain
         if now >= self._until or chain != self._chain:
             self._listeners.clear()
             self._chain, self._until = list(chain), now + FRESH_S
         found = self._listeners.get(event.name)
         if found is None:
-            found = tuple(addon for addon in chain if _listens(addon, event.name))
+            found = tuple((addon, _may_change(addon, event.name)) for addon in chain if _listens(addon, event.name))
             self._listeners[event.name] = found
         return found
+
+    def _hooks(self, addon: Any, event: hooks.Hook) -> list[Any]:
+        return [hook for _, hook in self._manager._iter_hooks(addon, event)]
 
 
 def _listens(addon: Any, name: str) -> bool:
     return any(getattr(found, name, None) for found in addonmanager.traverse([addon]))  # type: ignore[no-untyped-call,unused-ignore]
+
+
+def _may_change(addon: Any, name: str) -> bool:
+    """It has children, as a script has that is loaded again, or something that only mitmproxy can judge."""
+    return hasattr(addon, "addons") or not callable(getattr(addon, name))
 
 
 def is_known(manager: type) -> bool:
