@@ -14,9 +14,10 @@ import inspect
 import sys
 import time
 from collections.abc import Awaitable
+from dataclasses import dataclass
 from typing import Any
 
-from mitmproxy import addonmanager, exceptions, hooks
+from mitmproxy import addonmanager, exceptions, flow, hooks
 from mitmproxy.proxy.commands import StartHook
 from mitmproxy.proxy.server import ConnectionHandler
 
@@ -25,12 +26,23 @@ from routing.turn.stepping import Done, begin
 FRESH_S = 1.0
 _KNOWN = ("self", "event")
 
-_Listener = tuple[Any, bool]
-"""An addon of the chain, and whether its hooks must be looked for each time."""
+
+@dataclass(frozen=True, slots=True)
+class _Listener:
+    """An addon of the chain, with its own hooks for one event and its children's."""
+
+    addon: Any
+    hooks: list[Any]
+    parents: list[tuple[Any, list[Any]]]
+    """Who has children, and which: a script that is loaded again has others."""
+
+    @property
+    def is_as_found(self) -> bool:
+        return all(parent.addons == children for parent, children in self.parents)
 
 
 class QuickHooks:
-    """Stands in for `AddonManager.trigger_event` of one manager."""
+    """Stands in for what one manager does with the hooks of a connection."""
 
     def __init__(self, manager: addonmanager.AddonManager) -> None:
         self._manager = manager
@@ -46,16 +58,23 @@ class QuickHooks:
         if not is_known(type(manager)):
             return False
         manager.trigger_event = self.trigger_event  # type: ignore[method-assign]
+        manager.handle_lifecycle = self.handle_lifecycle  # type: ignore[method-assign]
         return True
 
+    async def handle_lifecycle(self, event: hooks.Hook) -> None:
+        await self.trigger_event(event)
+        message = event.args()[0]
+        if isinstance(message, flow.Flow) and self._listening(hooks.UpdateHook.name):
+            await self.trigger_event(hooks.UpdateHook([message]))
+
     async def trigger_event(self, event: hooks.Hook) -> None:
-        listening = self._listening(event)
+        listening = self._listening(event.name)
         if not listening:
             return
         given = event.args()
-        for addon, is_parent in listening:
+        for listener in listening:
             try:
-                for hook in self._hooks(addon, event) if is_parent else (getattr(addon, event.name),):
+                for hook in listener.hooks or self._odd(listener, event):
                     waits = hook(*given)
                     if waits is not None and inspect.isawaitable(waits):
                         await waits
@@ -65,34 +84,35 @@ class QuickHooks:
                 with addonmanager.safecall():  # what mitmproxy itself makes of an error
                     raise
 
-    def _listening(self, event: hooks.Hook) -> tuple[_Listener, ...]:
+    def _listening(self, name: str) -> tuple[_Listener, ...]:
         now, chain = time.monotonic(), self._manager.chain
-        if now >= self._until or chain != self._chain:
+        found = self._listeners.get(name)
+        if now >= self._until or chain != self._chain or not all(one.is_as_found for one in found or () if one.parents):
             self._listeners.clear()
-            self._chain, self._until = list(chain), now + FRESH_S
-        found = self._listeners.get(event.name)
+            self._chain, self._until, found = list(chain), now + FRESH_S, None
         if found is None:
-            found = tuple((addon, _may_change(addon, event.name)) for addon in chain if _listens(addon, event.name))
-            self._listeners[event.name] = found
+            found = tuple(listener for addon in chain if (listener := _listener(addon, name)) is not None)
+            self._listeners[name] = found
         return found
 
-    def _hooks(self, addon: Any, event: hooks.Hook) -> list[Any]:
-        return [hook for _, hook in self._manager._iter_hooks(addon, event)]
+    def _odd(self, listener: _Listener, event: hooks.Hook) -> list[Any]:
+        return [hook for _, hook in self._manager._iter_hooks(listener.addon, event)]
 
 
-def _listens(addon: Any, name: str) -> bool:
-    return any(getattr(found, name, None) for found in addonmanager.traverse([addon]))  # type: ignore[no-untyped-call,unused-ignore]
-
-
-def _may_change(addon: Any, name: str) -> bool:
-    """It has children, as a script has that is loaded again, or something that only mitmproxy can judge."""
-    return hasattr(addon, "addons") or not callable(getattr(addon, name))
+def _listener(addon: Any, name: str) -> _Listener | None:
+    family = list(addonmanager.traverse([addon]))  # type: ignore[no-untyped-call,unused-ignore]
+    found = [hook for one in family if (hook := getattr(one, name, None))]
+    if not found:
+        return None
+    if not all(map(callable, found)):
+        found = []  # something that is no hook: what to make of it is mitmproxy's to say
+    return _Listener(addon, found, [(one, list(one.addons)) for one in family if hasattr(one, "addons")])
 
 
 def is_known(manager: type) -> bool:
     """Whether this manager goes through its chain as the one that this file knows."""
-    trigger = getattr(manager, "trigger_event", None)
-    return inspect.iscoroutinefunction(trigger) and tuple(inspect.signature(trigger).parameters) == _KNOWN
+    known = (getattr(manager, name, None) for name in ("trigger_event", "handle_lifecycle"))
+    return all(inspect.iscoroutinefunction(one) and tuple(inspect.signature(one).parameters) == _KNOWN for one in known)
 
 
 def run(handler: ConnectionHandler, command: StartHook) -> bool | Awaitable[None]:

@@ -326,14 +326,20 @@ class CarriedTurn:
     # Time
 
     def _arm(self) -> None:
+        """A timer that comes too early looks again: the end of a wait moves far more often than it is reached."""
+        deadline = self.turn.deadline
         if self.timer is not None:
+            if self.timer.when() <= deadline:
+                return
             self.timer.cancel()
-        wait = self.turn.deadline - time.monotonic()
-        if wait != float("inf"):
-            self.timer = asyncio.get_running_loop().call_later(max(wait, 0.01), self._tick)
+            self.timer = None
+        if deadline != float("inf"):
+            wait = max(deadline - time.monotonic(), 0.01)
+            self.timer = asyncio.get_running_loop().call_later(wait, self._tick)
 
     @contained
     def _tick(self) -> None:
+        self.timer = None
         if self.closed:
             return
         now = time.monotonic()

@@ -43,10 +43,11 @@ from routing.tags.scan import strip
 from routing.tags.status import answer_text
 from routing.tags.typed_tags import tags_of
 from routing.turn.actions import Limits
+from routing.turn.cast import takers
 from routing.turn.company import Company, InThread
 from routing.turn.hidden import put_back
 from routing.turn.hidden_store import HiddenStore
-from routing.turn.lifecycle import Lifecycle, takers
+from routing.turn.lifecycle import Lifecycle
 from routing.turn.plan import Clocks, Plan
 from routing.turn.plugins import Plugin, TurnInfo
 from routing.turn.request import Hints

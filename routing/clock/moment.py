@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
 
 UNKNOWN = "unknown"
 
@@ -42,7 +43,15 @@ class Moment:
 
 
 def moment_at(now_ms: int, offset_ms: int, timezone: str, zone: tzinfo | None = None) -> Moment:
-    return Moment(now_ms, utc_text(now_ms), local_text(now_ms, zone), timezone, offset_ms)
+    utc, local = _texts(now_ms - now_ms % 1000, zone)
+    ms = f".{now_ms % 1000:03}"
+    return Moment(now_ms, utc.replace(".000", ms), local.replace(".000", ms), timezone, offset_ms)
+
+
+@lru_cache(4)
+def _texts(second_ms: int, zone: tzinfo | None) -> tuple[str, str]:
+    """Calls that come within one second share what costs most of a moment."""
+    return utc_text(second_ms), local_text(second_ms, zone)
 
 
 def utc_text(ms: int) -> str:

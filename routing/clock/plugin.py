@@ -25,7 +25,7 @@ from routing.errors import StoreError
 from routing.jsonbytes import dumps
 from routing.stop_message.decide import starts_as_compaction, waits_for_client
 from routing.turn.plugins import AfterRequest, CleanUp, Plugin, Request, ServerTool, TurnInfo, UserText
-from routing.turn.tools import offer
+from routing.turn.tools import takes_any
 from routing.values import Caller, JsonObject, Kind, ToolCall
 
 HOLD_SUFFIX = ":clock_hold_followup"
@@ -97,7 +97,7 @@ class ClockPlugin(Plugin):
         call, mine = request.call, self._turns[turn.id]
         if not takes_texts(call):
             return
-        mine.reminds = mine.session is not None and bool(offer(call, self.tools, kind=turn.kind).names)
+        mine.reminds = mine.session is not None and takes_any(call, self.tools, kind=turn.kind)
         texts: list[str] = []
         if (found := await self._reserve(turn, mine)) is not None:
             texts.append(reminder_text(found.tasks))
@@ -175,8 +175,8 @@ class ClockPlugin(Plugin):
         if mine.session is None or not mine.reminds:
             return None
         try:
-            await self._read(mine.session)
-            found = self._watch.reserve(mine.session, turn.id, self._settings)
+            waiting = await self._waiting(mine.session)
+            found = self._watch.reserve(mine.session, turn.id, self._settings) if waiting else None
         except StoreError as error:
             self._note(turn, f"clock: no reminders, {error.message}")
             return None
@@ -186,10 +186,10 @@ class ClockPlugin(Plugin):
             self._note(turn, f"clock: request {turn.id}, session {mine.session}: {counted(len(found.tasks))} due, {ids}")
         return found
 
-    async def _read(self, session: str) -> None:
+    async def _waiting(self, session: str) -> Tasks:
         """In a thread, where there is much to read: no other call waits for a large file. StoreError."""
-        if not self._watch.store.is_at_hand(session):
-            await asyncio.to_thread(self._watch.store.load, session)
+        at_hand = self._watch.store.at_hand(session)
+        return await asyncio.to_thread(self._watch.store.waiting, session) if at_hand is None else at_hand
 
     async def _settle(self, turn: TurnInfo) -> None:
         """What has begun is on disk; what has not is given up."""
@@ -212,7 +212,10 @@ class ClockPlugin(Plugin):
     async def _earliest_due(self, session: str, request_id: str) -> int | None:
         """In a thread as well: what was delivered just now may be on its way to the disk."""
         look = partial(self._watch.earliest_due, session, request_id, self._settings.retention_ms)
-        return look() if self._watch.store.is_at_hand(session) else await asyncio.to_thread(look)
+        at_hand = self._watch.store.at_hand(session)
+        if at_hand is None:
+            return await asyncio.to_thread(look)
+        return look() if at_hand else None
 
     async def _wait(self, turn: TurnInfo, session: str, until: float) -> bool:
         """Until a task is due; False where none is, soon enough. The lifecycle ends this when the client leaves."""

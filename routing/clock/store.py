@@ -92,14 +92,14 @@ class ClockStore:
         known = self._known.get(file_name("", session_id))
         return known.waiting if known is not None and known.tasks is tasks else undelivered(tasks)
 
-    def is_at_hand(self, session_id: str) -> bool:
-        """Whether `load` is quick: to read a large file takes longer than other calls should wait. StoreError as there."""
+    def at_hand(self, session_id: str) -> Tasks | None:
+        """What `waiting` finds, where that is quick; None: to read it takes longer than other calls should wait. StoreError."""
         name = file_name("", session_id)
         stamp = self._folder.stamp(name)
-        if stamp is None or stamp[1] <= _QUICK_BYTES:
-            return True
         known = self._known.get(name)
-        return known is not None and known.stamp == stamp and known.settled
+        if known is not None and known.stamp == stamp and known.settled:
+            return known.waiting
+        return self.waiting(session_id) if stamp is None or stamp[1] <= _QUICK_BYTES else None
 
     def update(self, session_id: str, change: Change) -> Tasks:
         """Changes a session's tasks and returns the new ones; StoreError where that cannot be written.

@@ -129,16 +129,21 @@ def waits_for_client(native: tuple[JsonObject, ...]) -> bool:
     return False
 
 
+_LONGEST_START = max(map(len, COMPACTION_STARTS))
+
+
 def starts_as_compaction(call: Call) -> bool:
     """The call begins as one that compacts a history, whatever its client says. What stands further inside counts for nothing."""
-    first_user = next((message for message in call.messages if message.role == "user"), None)
-    heads = [system_head(call), *(_head(message) for message in call.messages[:1]), _head(first_user)]
-    return any(head.startswith(COMPACTION_STARTS) for head in heads)
+    first = call.messages[0] if call.messages else None
+    user = next((message for message in call.messages if message.role == "user"), None)
+    return system_head(call).startswith(COMPACTION_STARTS) or _compacts(first) or (user is not first and _compacts(user))
 
 
-def _head(message: Message | None) -> str:
-    texts = [part.text for part in message.parts if isinstance(part, Text)] if message else []
-    return next((text for text in texts if not text.isspace()), "")[:2000].lstrip().lower()
+def _compacts(message: Message | None) -> bool:
+    for part in message.parts if message is not None else ():
+        if isinstance(part, Text) and not part.text.isspace():
+            return part.text[:2000].lstrip()[:_LONGEST_START].lower().startswith(COMPACTION_STARTS)
+    return False
 
 
 def claim(state: SessionState, now_ms: int) -> tuple[SessionState, bool]:

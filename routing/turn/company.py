@@ -18,7 +18,7 @@ from routing.errors import RouteCodexError, StoreError
 from routing.sessions.store import SessionKey
 from routing.turn.hidden import Store, hidden_in, remember
 from routing.turn.lifecycle import Lifecycle
-from routing.turn.record import Record
+from routing.turn.record import Record, hides
 from routing.turn.said import Said
 from routing.values import Call
 
@@ -96,8 +96,8 @@ class Company:
 
     async def settle(self, shown: Said) -> None:
         """The answer is complete, and its end has not left yet."""
-        record = self.life.record()
-        if self.life.turn.rounds > 1 or record.results or self.life.turn.stays:
+        if hides(self.life.turn):
+            record = self.life.record()
             try:
                 await self._in_thread(lambda: self._remember(shown, record))
             except StoreError as error:

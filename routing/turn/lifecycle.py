@@ -12,46 +12,34 @@ One task drives it: `start`, then for each round `before_request` (and `offer`),
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from inspect import isawaitable
-from typing import TypeVar
+from types import TracebackType
+from typing import Any, TypeVar
 
 from routing.errors import RouteCodexError
 from routing.turn.appended import Appendable, ToolResults
 from routing.turn.blame import blame, contained
+from routing.turn.cast import Warn, cast_of
 from routing.turn.gathering import Gathering, NextRound
 from routing.turn.listening import Listening
-from routing.turn.plugins import HOOKS, AfterRequest, CleanUp, Plugin, PluginFailed, TurnInfo, overrides
+from routing.turn.plugins import AfterRequest, CleanUp, Plugin, PluginFailed, TurnInfo
 from routing.turn.record import Record, record
 from routing.turn.request import Hints, Request
 from routing.turn.said import Said
 from routing.turn.stepping import Done, begin
-from routing.turn.tools import Offer, ServerTool, ToolOutcome, cancelled, failed, offer, run_tool
+from routing.turn.tools import Offer, ToolOutcome, cancelled, failed, offer, run_tool
 from routing.values import Call, ToolCall
 
 LIMIT_S = 30.0
 GRACE_S = 1.0
 
 T = TypeVar("T")
-Warn = Callable[[str], None]
 
 
 class _Aborted(Exception):
     """The turn was aborted while a hook ran."""
-
-
-def takers(plugins: Sequence[Plugin], turn: TurnInfo, warn: Warn = lambda line: None) -> tuple[Plugin, ...]:
-    """The plugins that take part in this turn. One that cannot even say so does not."""
-    found = []
-    for plugin in plugins:
-        try:
-            if plugin.wants(turn):
-                found.append(plugin)
-        except (Exception, SystemExit) as error:
-            warn(blame(plugin, "wants", error).args[0])
-    return tuple(found)
 
 
 class Lifecycle:
@@ -67,14 +55,10 @@ class Lifecycle:
         """Why the turn failed."""
         self._warn = warn
         self._limit_s = limit_s
-        self._hooked = {hook: tuple(plugin for plugin in takers if overrides(plugin, hook)) for hook in HOOKS}
-        self.at_once = all(plugin.at_once for plugin in takers)
+        cast = cast_of(takers)
+        self._hooked, self._tools, self._order = cast.hooked, cast.tools, cast.order
+        self.at_once = cast.at_once
         """Every stage may be begun anywhere, without a task of its own."""
-        self._order = {id(plugin): place for place, plugin in enumerate(takers)}
-        self._tools: dict[str, tuple[Plugin, ServerTool]] = {}
-        for plugin in takers:
-            for tool in plugin.tools:
-                self._tools.setdefault(tool.name, (plugin, tool))
         self._started = self._ended = self._cleaned = False
         self._clean_ups: list[tuple[Plugin, CleanUp]] = []
         self._gone: asyncio.Future[None] | None = None
@@ -83,7 +67,7 @@ class Lifecycle:
     # The stages
 
     async def start(self) -> None:
-        with self._stage():
+        with _Stage(self):
             for plugin in self._hooked["on_turn_start"]:
                 await self._run(plugin, "on_turn_start", partial(self._begin, plugin))
             self._started = True
@@ -93,7 +77,7 @@ class Lifecycle:
         if call.stream and (self._hooked["on_stream_data"] or self._hooked["on_after_request"]):
             self._listening = Listening(self.turn, self._hooked["on_stream_data"], self._fault)
         request = Request(call, id=id or self.turn.id, round=self.turn.rounds)
-        with self._stage():
+        with _Stage(self):
             for plugin in self._hooked["on_before_request"]:
                 await self._run(plugin, "on_before_request", partial(_edit, plugin, self.turn, request))
             if not self.turn.rounds:
@@ -131,7 +115,7 @@ class Lifecycle:
             self._listening.close()
         self.turn.rounds += 1
         gathering = Gathering(self.turn, said, self._hooked["on_message_append"], self._fault)
-        with self._stage():
+        with _Stage(self):
             gathering.append(said)
             await self._gather(gathering)
             gathering.merge()
@@ -264,15 +248,15 @@ class Lifecycle:
 
     # One hook
 
-    async def _run(self, plugin: Plugin, hook: str, work: Callable[[], Awaitable[T]], *, to_the_end: bool = False) -> T:
+    async def _run(self, plugin: Plugin, hook: str, work: Callable[[], Coroutine[Any, Any, T]], *, to_the_end: bool = False) -> T:
         """Its result; the error that it is to blame for; `_Aborted`."""
         limit_s = self._limit_s if plugin.hook_limit_s is None else plugin.hook_limit_s
         if self.turn.aborted and not to_the_end:
             raise _Aborted
         if plugin.at_once:
             try:
-                begun = begin(contained(work))
-            except Exception as raised:
+                begun = begin(work())
+            except (Exception, SystemExit) as raised:
                 raise self._fault(plugin, hook, raised) from None
             if isinstance(begun, Done):
                 return begun.result
@@ -331,22 +315,31 @@ class Lifecycle:
 
     # Errors
 
-    @contextmanager
-    def _stage(self) -> Iterator[None]:
-        """Whatever is raised once the turn is aborted is a part of the abort."""
-        try:
-            yield
-        except Exception as error:
-            if not self.turn.aborted:
-                self.fail(error)
-                raise
-
     def _fault(self, plugin: Plugin, hook: str, error: BaseException) -> Exception:
         if isinstance(error, PluginFailed):  # of a hook inside this one, and logged there
             return error
         if not self.turn.aborted or self._ended or self._cleaned:
             self._warn(blame(plugin, hook, error).message)
         return error if isinstance(error, RouteCodexError) else blame(plugin, hook, error)
+
+
+class _Stage:
+    """Whatever is raised once the turn is aborted is a part of the abort."""
+
+    __slots__ = ("_lifecycle",)
+
+    def __init__(self, lifecycle: Lifecycle) -> None:
+        self._lifecycle = lifecycle
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        if self._lifecycle.turn.aborted:
+            return True
+        self._lifecycle.fail(error)
+        return False
 
 
 class _Tools:

@@ -22,6 +22,12 @@ class Record:
     """What our tools answered to that last word, where calls of the client's stand beside ours."""
 
 
+def hides(turn: TurnInfo) -> bool:
+    """Later calls must find more in their history than their client holds."""
+    appended = (message for behind in turn.history for message in behind)
+    return turn.rounds > 1 or bool(turn.stays) or any(isinstance(message, ToolResults) for message in appended)
+
+
 def record(turn: TurnInfo, left_out: Collection[str]) -> Record:
     """`left_out`: names of tools whose calls and results nobody shall find."""
     *rounds, last = turn.history or [[]]

@@ -86,12 +86,21 @@ def offer(call: Call, tools: Sequence[ServerTool], *, kind: Kind = Kind.MAIN, ab
     reason = _reason_against(call, kind, able=able)
     if not tools or reason:
         return Offer(call, left_out=reason if tools else "")
-    offered = [tool for tool in tools if tool.name not in call.tools]
+    offered = _beside(call, tools)
     for tool in (tool for tool in offered if tool.offered):
         call = growing.with_tool(call, tool.name, tool.description, tool.schema, strict=tool.strict)
     theirs = [tool.name for tool in tools if tool not in offered]
     left_out = f"the client has its own {', '.join(theirs)}" if theirs else ""
     return Offer(call, frozenset(tool.name for tool in offered), left_out)
+
+
+def takes_any(call: Call, tools: Sequence[ServerTool], *, kind: Kind = Kind.MAIN) -> bool:
+    """Whether `offer` would put any of them there, as far as the call decides that."""
+    return not _reason_against(call, kind, able=True) and bool(_beside(call, tools))
+
+
+def _beside(call: Call, tools: Sequence[ServerTool]) -> list[ServerTool]:
+    return [tool for tool in tools if tool.name not in call.tools]
 
 
 def _reason_against(call: Call, kind: Kind, *, able: bool) -> str:

@@ -10,6 +10,7 @@ import quick_hooks
 from mitmproxy import addonmanager, exceptions, hooks
 from mitmproxy.http import HTTPFlow
 from mitmproxy.proxy.layers.http import HttpRequestHook
+from mitmproxy.proxy.server_hooks import ClientConnectedHook
 from mitmproxy.test import taddons, tflow
 
 
@@ -80,6 +81,30 @@ def test_halting_stops_the_rest(either: addonmanager.AddonManager) -> None:
     either.chain[:] = [Hearing("halts", heard, exceptions.AddonHalt()), Hearing("last", heard)]
     ask(either)
     assert heard == ["halts"]
+
+
+def test_what_is_no_hook_is_mitmproxys_to_judge(either: addonmanager.AddonManager) -> None:
+    """A module of the same name is passed over, anything else is an error that stops nobody else."""
+    heard: list[str] = []
+    imports, wrong = Deaf(), Deaf()
+    imports.request, wrong.request = quick_hooks, "request"  # type: ignore[attr-defined]
+    either.chain[:] = [imports, wrong, Hearing("last", heard)]
+    ask(either)
+    assert heard == ["last"]
+
+
+def test_a_flow_is_shown_anew_after_each_hook(either: addonmanager.AddonManager) -> None:
+    heard: list[Any] = []
+
+    class View(Hearing):
+        def update(self, flows: list[HTTPFlow]) -> None:
+            heard.append(flows)
+
+    either.chain[:] = [View("view", heard)]
+    flow = tflow.tflow()
+    asyncio.run(either.handle_lifecycle(HttpRequestHook(flow)))
+    asyncio.run(either.handle_lifecycle(ClientConnectedHook(tflow.tclient_conn())))
+    assert heard == ["view", [flow]]
 
 
 def test_addons_that_come_and_go_are_noticed_at_once(manager: addonmanager.AddonManager) -> None:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from routing.dialects.answers import chat, gemini, messages, responses
 from routing.dialects.sse import ArrayItems, Events
-from routing.values import Answer, Dialect, ProviderError, Usage
+from routing.values import Answer, Dialect, JsonObject, ProviderError, Usage
 
 
 class _Module(Protocol):
@@ -53,7 +53,11 @@ class _Module(Protocol):
 
     def read_usage(self, head: bytes, tail: bytes) -> Usage | None: ...
 
+    def usage_of(self, counts: JsonObject) -> Usage | None: ...
+
     def error_in(self, first: bytes) -> ProviderError | None: ...
+
+    def error_of(self, document: JsonObject) -> ProviderError | None: ...
 
     def is_content(self, data: bytes) -> bool: ...
 
@@ -149,9 +153,19 @@ def read_usage(dialect: Dialect, head: bytes, tail: bytes) -> Usage | None:
     return _MODULES[dialect].read_usage(head, tail)
 
 
+def usage_of(dialect: Dialect, counts: JsonObject) -> Usage | None:
+    """Tokens, from the object in which an answer counts them; None where it counts none."""
+    return _MODULES[dialect].usage_of(counts)
+
+
 def error_in(dialect: Dialect, first: bytes) -> ProviderError | None:
     """The error that the first event's data, or the whole body of a 200, is instead of an answer."""
     return _MODULES[dialect].error_in(first)
+
+
+def error_of(dialect: Dialect, document: JsonObject) -> ProviderError | None:
+    """The same of bytes that are read already."""
+    return _MODULES[dialect].error_of(document)
 
 
 def is_content(dialect: Dialect, data: bytes) -> bool:
@@ -174,10 +188,12 @@ def events_for(json_array: bool = False) -> Events | ArrayItems:
 __all__ = [
     "KEEP_ALIVE",
     "error_in",
+    "error_of",
     "events_for",
     "headers_for",
     "is_content",
     "read_usage",
+    "usage_of",
     "write_answer",
     "write_error",
     "write_error_event",

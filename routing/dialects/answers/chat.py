@@ -86,18 +86,20 @@ def write_keep_alive(*, id: str, model: str, created: int, sequence: int = 0, js
 def read_usage(head: bytes, tail: bytes) -> Usage | None:
     """From a whole answer, or from the first and last bytes of a stream: the last count holds."""
     if body := read_object(head):
-        return _counted(object_of(body.get("usage")))
+        return usage_of(object_of(body.get("usage")))
     for raw in (tail, head):
         for usage in found_objects(raw, "usage", last_first=True):
-            if counted := _counted(usage):
+            if counted := usage_of(usage):
                 return counted
     return None
 
 
 def error_in(first: bytes) -> ProviderError | None:
     document = read_object(first)
-    if document is None:
-        return failure_of_page(first)
+    return failure_of_page(first) if document is None else error_of(document)
+
+
+def error_of(document: JsonObject) -> ProviderError | None:
     return None if document.get("choices") and not document.get("error") else failure_inside(document)
 
 
@@ -134,7 +136,7 @@ def _error(status: int, message: str, code: str) -> JsonObject:
     return {"message": message, "type": kind, "param": None, "code": code}
 
 
-def _counted(usage: JsonObject) -> Usage | None:
+def usage_of(usage: JsonObject) -> Usage | None:
     if "prompt_tokens" not in usage and "completion_tokens" not in usage:
         return None
     return Usage(count_of(usage.get("prompt_tokens")), count_of(usage.get("completion_tokens")))

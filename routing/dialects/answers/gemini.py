@@ -105,10 +105,10 @@ def write_keep_alive(*, id: str, model: str, created: int, sequence: int = 0, js
 def read_usage(head: bytes, tail: bytes) -> Usage | None:
     """From a whole answer, or from the first and last bytes of a stream: the last count holds."""
     if body := read_object(head):
-        return _counted(object_of(_unwrapped(body).get("usageMetadata")))
+        return usage_of(object_of(_unwrapped(body).get("usageMetadata")))
     for raw in (tail, head):
         for usage in found_objects(raw, "usageMetadata", last_first=True):
-            if counted := _counted(usage):
+            if counted := usage_of(usage):
                 return counted
     return None
 
@@ -117,9 +117,11 @@ def error_in(first: bytes) -> ProviderError | None:
     value = read_json(first)
     if isinstance(value, list) and value:
         value = value[0]
-    if not isinstance(value, dict):
-        return failure_of_page(first)
-    document = _unwrapped(value)
+    return error_of(value) if isinstance(value, dict) else failure_of_page(first)
+
+
+def error_of(document: JsonObject) -> ProviderError | None:
+    document = _unwrapped(document)
     return None if document.get("candidates") and not document.get("error") else failure_inside(document)
 
 
@@ -169,7 +171,7 @@ def _error(status: int, message: str) -> JsonObject:
     return {"code": status, "message": message, "status": word}
 
 
-def _counted(usage: JsonObject) -> Usage | None:
+def usage_of(usage: JsonObject) -> Usage | None:
     if "promptTokenCount" not in usage and "candidatesTokenCount" not in usage:
         return None
     given = count_of(usage.get("promptTokenCount")) + count_of(usage.get("toolUsePromptTokenCount"))

@@ -93,17 +93,19 @@ def write_keep_alive(*, id: str, model: str, created: int, sequence: int = 0, js
 def read_usage(head: bytes, tail: bytes) -> Usage | None:
     """From a whole answer, or from the first and last bytes of a stream. A later count replaces an earlier one."""
     if body := read_object(head):
-        return _counted(object_of(body.get("usage")))
-    first = next((usage for usage in found_objects(head, "usage") if _counted(usage)), {})
+        return usage_of(object_of(body.get("usage")))
+    first = next((usage for usage in found_objects(head, "usage") if usage_of(usage)), {})
     late = (usage for raw in (tail, head) for usage in found_objects(raw, "usage", last_first=True))
-    last = next((usage for usage in late if _counted(usage)), {})
-    return _counted({**first, **{name: count for name, count in last.items() if count is not None}})
+    last = next((usage for usage in late if usage_of(usage)), {})
+    return usage_of({**first, **{name: count for name, count in last.items() if count is not None}})
 
 
 def error_in(first: bytes) -> ProviderError | None:
     document = read_object(first)
-    if document is None:
-        return failure_of_page(first)
+    return failure_of_page(first) if document is None else error_of(document)
+
+
+def error_of(document: JsonObject) -> ProviderError | None:
     if document.get("type") in ("message", "message_start") and not document.get("error"):
         return None
     return failure_inside(document)
@@ -155,7 +157,7 @@ def _error_type(status: int) -> str:
     return _TYPES.get(status, "invalid_request_error" if status < 500 else "api_error")
 
 
-def _counted(usage: JsonObject) -> Usage | None:
+def usage_of(usage: JsonObject) -> Usage | None:
     if not any(name in usage for name in (*_INPUT, "output_tokens")):
         return None
     return Usage(sum(count_of(usage.get(name)) for name in _INPUT), count_of(usage.get("output_tokens")))

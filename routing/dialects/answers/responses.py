@@ -95,18 +95,20 @@ def write_opening(*, id: str, model: str, created: int) -> bytes:
 def read_usage(head: bytes, tail: bytes) -> Usage | None:
     """From a whole answer, or from the first and last bytes of a stream: the last count holds."""
     if body := read_object(head):
-        return _counted(object_of(body.get("usage")))
+        return usage_of(object_of(body.get("usage")))
     for raw in (tail, head):
         for usage in found_objects(raw, "usage", last_first=True):
-            if counted := _counted(usage):
+            if counted := usage_of(usage):
                 return counted
     return None
 
 
 def error_in(first: bytes) -> ProviderError | None:
     document = read_object(first)
-    if document is None:
-        return failure_of_page(first)
+    return failure_of_page(first) if document is None else error_of(document)
+
+
+def error_of(document: JsonObject) -> ProviderError | None:
     if document.get("object") == "response" and document.get("status") in ("completed", "incomplete", "in_progress", "queued"):
         return None
     return failure_inside(document)
@@ -222,7 +224,7 @@ def _failed_code(status: int, code: str) -> str:
     return "rate_limit_exceeded" if status == 429 else "server_error" if status >= 500 else "invalid_prompt"
 
 
-def _counted(usage: JsonObject) -> Usage | None:
+def usage_of(usage: JsonObject) -> Usage | None:
     if "input_tokens" not in usage and "output_tokens" not in usage:
         return None
     return Usage(count_of(usage.get("input_tokens")), count_of(usage.get("output_tokens")))

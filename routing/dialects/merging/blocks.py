@@ -202,8 +202,7 @@ class Whole(Collected):
         rest = {name: value for name, value in last.items() if name not in ("id", "model", "type", "role")}
         return {**first, **rest, "content": self._blocks(), "stop_reason": word, "usage": usage}
 
-    @property
-    def shown(self) -> Said:
+    def _shown(self) -> Said:
         native = as_history(self._blocks())
         word = self.documents[-1].get("stop_reason") if self.documents else None
         return shown_as_one(Dialect.MESSAGES, self.said, client_calls(self.said), native, word)

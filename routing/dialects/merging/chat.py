@@ -353,8 +353,7 @@ class Whole(Collected):
         whole = {**first, "choices": choices}
         return {**whole, "usage": usage} if usage or "usage" in last else whole
 
-    @property
-    def shown(self) -> Said:
+    def _shown(self) -> Said:
         native = as_history(self._message) if self.documents else ()
         return shown_as_one(self.dialect, self.said, client_calls(self.said), native, self._word)
 

@@ -64,9 +64,9 @@ def summed(usages: Sequence[Usage]) -> Usage:
     return Usage(usages[-1].input, sum(usage.output for usage in usages)) if usages else Usage()
 
 
-def usage_in(dialect: Dialect, counts: JsonObject, name: str = "usage") -> Usage:
+def usage_in(dialect: Dialect, counts: JsonObject) -> Usage:
     """A dialect's own counts as ours."""
-    return answers.read_usage(dialect, dumps({name: counts}), b"") or Usage()
+    return answers.usage_of(dialect, counts) or Usage()
 
 
 def unreadable(message: str) -> Said:
@@ -127,8 +127,17 @@ class Collected(ABC):
         """All documents as one."""
 
     @property
+    def shown(self) -> Said:
+        return self.said[0] if self._is_one else self._shown()
+
     @abstractmethod
-    def shown(self) -> Said: ...
+    def _shown(self) -> Said:
+        """What the client holds of several rounds, or of one without what is ours in it."""
+
+    @property
+    def _is_one(self) -> bool:
+        """The client gets the only round as it is."""
+        return len(self.said) == 1 and not self.said[0].own
 
     def begin_round(self) -> None:
         self._raw.clear()
@@ -143,7 +152,7 @@ class Collected(ABC):
             return unreadable(f"The provider's answer is longer than {WHOLE_BYTES} bytes")
         raw = bytes(self._raw)
         document = read_object(raw)
-        error = answers.error_in(self.dialect, raw)
+        error = answers.error_in(self.dialect, raw) if document is None else answers.error_of(self.dialect, document)
         if document is None or error is not None:
             said = unreadable("The provider's answer is not JSON")
             return said if error is None else Said("", (), (), "error", said.usage, "", (), complete=False, error=error)
@@ -158,7 +167,7 @@ class Collected(ABC):
     def finish(self) -> bytes:
         if not self.said:
             return bytes(self._raw)
-        return self._first if len(self.said) == 1 and not self.said[0].own else dumps(self._merged())
+        return self._first if self._is_one else dumps(self._merged())
 
     def fail(self, status: int, message: str, code: str) -> bytes:
         return answers.write_error(self.dialect, status, message, code)

@@ -82,7 +82,7 @@ def said_of(
         calls=calls,
         own=tuple(call for call in calls if call.name in own_tools),
         finish=endings.read(word, Dialect.GEMINI, calls=bool(calls), error=error is not None),
-        usage=usage_in(Dialect.GEMINI, usage, "usageMetadata"),
+        usage=usage_in(Dialect.GEMINI, usage),
         id=id,
         native=as_history(parts),
         complete=complete,
@@ -201,8 +201,7 @@ class Whole(Collected):
         counts = summed_counts([object_of(inner_of(one).get("usageMetadata")) for one in self.documents])
         return wrapped(document, {**inner, "candidates": [candidate], "usageMetadata": counts}, self.form.envelope)
 
-    @property
-    def shown(self) -> Said:
+    def _shown(self) -> Said:
         parts = self._parts()
         return shown_as_one(Dialect.GEMINI, self.said, calls_in(parts), as_history(parts), self._word())
 

@@ -193,8 +193,7 @@ class Whole(Collected):
     def _merged(self) -> JsonObject:
         return ended(self.documents, self.documents[0], self._items)
 
-    @property
-    def shown(self) -> Said:
+    def _shown(self) -> Said:
         return _shown(self.said, self.documents, self._items)
 
     @property

@@ -22,9 +22,10 @@ from routing.dialects.calls import for_target
 from routing.sessions.disk import Disk
 from routing.sessions.state import EMPTY
 from routing.sessions.store import SessionKey
+from routing.turn.cast import takers
 from routing.turn.company import Company
 from routing.turn.hidden import Hidden
-from routing.turn.lifecycle import Lifecycle, takers
+from routing.turn.lifecycle import Lifecycle
 from routing.turn.plugins import Plugin, TurnInfo
 from routing.turn.said import Said
 from routing.values import Call, Caller, Dialect, JsonObject, Kind, ToolCall, Usage

@@ -226,21 +226,21 @@ def test_what_waits_is_found_once(store: ClockStore, folder: Path, monkeypatch: 
 
 def test_whether_the_file_has_to_be_read(store: ClockStore, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     long = task(0, task="x" * 20_000)
-    assert store.is_at_hand("s1"), "there is none"
+    assert store.at_hand("s1") == (), "there is none"
     put(store, long)
     settle(folder)
     store.load("s1")
-    assert store.is_at_hand("s1")
+    assert store.at_hand("s1") == (long,)
     again = ClockStore(folder.parent)
     looks = Looks(monkeypatch)
-    assert not again.is_at_hand("s1")
+    assert again.at_hand("s1") is None
     assert looks["read"] == 0
     again.load("s1")
-    assert again.is_at_hand("s1")
+    assert again.at_hand("s1") == (long,)
     put(store, long, task(2))
-    assert not again.is_at_hand("s1"), "another process has changed it"
-    put(store, task(1), task(2))
-    assert again.is_at_hand("s1"), "it is short"
+    assert again.at_hand("s1") is None, "another process has changed it"
+    put(store, task(1), task(2, delivered_at_ms=NOW))
+    assert again.at_hand("s1") == (task(1),), "it is short"
 
 
 def test_ten_thousand_sessions_cost_one_look_each(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

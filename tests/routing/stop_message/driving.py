@@ -11,7 +11,8 @@ from typing import Any
 from routing.dialects.calls import for_target, growing
 from routing.sessions.state import StopMessage
 from routing.sessions.store import FileStore, SessionKey
-from routing.turn.lifecycle import Lifecycle, takers
+from routing.turn.cast import takers
+from routing.turn.lifecycle import Lifecycle
 from routing.turn.plugins import Plugin, TurnInfo
 from routing.turn.record import Record
 from routing.turn.said import Said

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from routing.dialects.calls.growing import with_messages
 from routing.errors import BadCall
-from routing.turn.lifecycle import Lifecycle, takers
+from routing.turn.cast import takers
+from routing.turn.lifecycle import Lifecycle
 from routing.turn.plugins import (
     AfterRequest,
     Appending,

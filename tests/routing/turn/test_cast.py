@@ -1,0 +1,75 @@
+"""Who takes part in what: looked at once for plugins that never change, in each turn for all others."""
+
+from __future__ import annotations
+
+from routing.turn.cast import cast_of
+from routing.turn.plugins import Plugin, TurnInfo
+from routing.turn.tools import ServerTool
+from routing.values import JsonObject
+
+
+async def run(turn: TurnInfo, arguments: JsonObject) -> str:
+    return ""
+
+
+def tool(name: str) -> ServerTool:
+    return ServerTool(name, "", {}, run)
+
+
+class Quick(Plugin):
+    at_once = True
+    tools = (tool("a"), tool("b"))
+
+    async def on_turn_end(self, turn: TurnInfo) -> None: ...
+
+
+class Slow(Plugin):
+    tools = (tool("b"), tool("c"))
+
+    def on_answer_begun(self, turn: TurnInfo) -> None: ...
+
+    async def on_turn_end(self, turn: TurnInfo) -> None: ...
+
+
+def test_sorted_by_hook_in_their_order() -> None:
+    quick, slow = Quick(), Slow()
+    cast = cast_of([slow, quick])
+    assert (cast.hooked["on_turn_end"], cast.hooked["on_answer_begun"]) == ((slow, quick), (slow,))
+    assert cast.hooked["on_turn_start"] == ()
+    assert (cast.order[id(slow)], cast.order[id(quick)]) == (0, 1)
+    assert not cast.at_once
+
+
+def test_a_tool_belongs_to_the_first_who_has_it() -> None:
+    quick, slow = Quick(), Slow()
+    assert {name: plugin for name, (plugin, _) in cast_of([quick, slow]).tools.items()} == {"a": quick, "b": quick, "c": slow}
+
+
+def test_the_house_is_looked_at_once() -> None:
+    quick, other = Quick(), Quick()
+    assert cast_of([quick]) is cast_of((quick,))
+    assert cast_of([other]) is not cast_of([quick])
+    assert cast_of([quick, other]).hooked["on_turn_end"] == (quick, other)
+    assert cast_of([other, quick]).hooked["on_turn_end"] == (other, quick)
+
+
+def test_a_persons_plugin_may_change() -> None:
+    slow = Slow()
+    assert "d" not in cast_of([slow]).tools
+    slow.tools = (tool("d"),)
+    assert list(cast_of([slow]).tools) == ["d"]
+
+
+def test_plugins_that_are_gone_are_not_taken_for_others() -> None:
+    """An `id` is given again; that of a plugin whose cast is known is not."""
+    for _ in range(200):
+        quick = Quick()
+        assert cast_of([quick]).plugins == (quick,)
+
+
+def test_not_all_that_ever_took_part_are_kept() -> None:
+    first = Quick()
+    known = cast_of([first])
+    for _ in range(100):
+        cast_of([Quick()])
+    assert cast_of([first]) is not known
