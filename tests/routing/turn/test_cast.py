@@ -13,7 +13,7 @@ async def run(turn: TurnInfo, arguments: JsonObject) -> str:
 
 
 def tool(name: str) -> ServerTool:
-    return ServerTool(name, "", {}, run)
+    return ServerTool(name, "Does nothing.", {"type": "object"}, run)
 
 
 class Quick(Plugin):
