@@ -15,26 +15,32 @@ class Heard:
     """A round, and the turn that hears it."""
 
     def __init__(self, carried: CarriedTurn) -> None:
-        self.carried = carried
+        self.carried: CarriedTurn | None = carried
+        """None when the turn is over: nobody hears any more, and nothing keeps the turn in memory."""
 
     def head(self, response: http.Response) -> None:
-        self.carried.hear_head(self, response)
+        if self.carried is not None:
+            self.carried.hear_head(self, response)
 
     def data(self, chunk: bytes) -> None:
-        self.carried.hear_data(self, chunk)
+        if self.carried is not None:
+            self.carried.hear_data(self, chunk)
 
     def end(self) -> None:
-        self.carried.hear_end(self)
+        if self.carried is not None:
+            self.carried.hear_end(self)
 
     def broke(self, message: str) -> None:
-        self.carried.hear_broke(self, message)
+        if self.carried is not None:
+            self.carried.hear_broke(self, message)
 
 
 class FirstRound(Heard):
     """The client's own flow, heard by the turn until it is abandoned."""
 
     def gone(self) -> None:
-        self.carried.gone()
+        if self.carried is not None:
+            self.carried.gone()
 
 
 class LaterRound(Heard):

@@ -28,17 +28,16 @@ _KNOWN = ("self", "event")
 
 
 @dataclass(frozen=True, slots=True)
-class _Listener:
-    """An addon of the chain, with its own hooks for one event and its children's."""
+class _Audience:
+    """Who listens to one event."""
 
-    addon: Any
-    hooks: list[Any]
+    hooks: list[tuple[Any, list[Any]]]
+    """An addon of the chain → its own hooks and its children's."""
     parents: list[tuple[Any, list[Any]]]
     """Who has children, and which: a script that is loaded again has others."""
 
-    @property
     def is_as_found(self) -> bool:
-        return all(parent.addons == children for parent, children in self.parents)
+        return not any(map(_differs, self.parents))
 
 
 class QuickHooks:
@@ -46,7 +45,7 @@ class QuickHooks:
 
     def __init__(self, manager: addonmanager.AddonManager) -> None:
         self._manager = manager
-        self._listeners: dict[str, tuple[_Listener, ...]] = {}
+        self._audiences: dict[str, _Audience] = {}
         self._chain: list[Any] = []
         self._until = 0.0
 
@@ -64,17 +63,17 @@ class QuickHooks:
     async def handle_lifecycle(self, event: hooks.Hook) -> None:
         await self.trigger_event(event)
         message = event.args()[0]
-        if isinstance(message, flow.Flow) and self._listening(hooks.UpdateHook.name):
+        if isinstance(message, flow.Flow) and self._audience(hooks.UpdateHook.name).hooks:
             await self.trigger_event(hooks.UpdateHook([message]))
 
     async def trigger_event(self, event: hooks.Hook) -> None:
-        listening = self._listening(event.name)
+        listening = self._audience(event.name).hooks
         if not listening:
             return
         given = event.args()
-        for listener in listening:
+        for addon, found in listening:
             try:
-                for hook in listener.hooks or self._odd(listener, event):
+                for hook in found or self._odd(addon, event):
                     waits = hook(*given)
                     if waits is not None and inspect.isawaitable(waits):
                         await waits
@@ -84,29 +83,35 @@ class QuickHooks:
                 with addonmanager.safecall():  # what mitmproxy itself makes of an error
                     raise
 
-    def _listening(self, name: str) -> tuple[_Listener, ...]:
+    def _audience(self, name: str) -> _Audience:
         now, chain = time.monotonic(), self._manager.chain
-        found = self._listeners.get(name)
-        if now >= self._until or chain != self._chain or not all(one.is_as_found for one in found or () if one.parents):
-            self._listeners.clear()
+        found = self._audiences.get(name)
+        if now >= self._until or chain != self._chain or (found is not None and not found.is_as_found()):
+            self._audiences.clear()
             self._chain, self._until, found = list(chain), now + FRESH_S, None
         if found is None:
-            found = tuple(listener for addon in chain if (listener := _listener(addon, name)) is not None)
-            self._listeners[name] = found
+            found = self._audiences[name] = _audience_in(chain, name)
         return found
 
-    def _odd(self, listener: _Listener, event: hooks.Hook) -> list[Any]:
-        return [hook for _, hook in self._manager._iter_hooks(listener.addon, event)]
+    def _odd(self, addon: Any, event: hooks.Hook) -> list[Any]:
+        return [hook for _, hook in self._manager._iter_hooks(addon, event)]
 
 
-def _listener(addon: Any, name: str) -> _Listener | None:
-    family = list(addonmanager.traverse([addon]))  # type: ignore[no-untyped-call,unused-ignore]
-    found = [hook for one in family if (hook := getattr(one, name, None))]
-    if not found:
-        return None
-    if not all(map(callable, found)):
-        found = []  # something that is no hook: what to make of it is mitmproxy's to say
-    return _Listener(addon, found, [(one, list(one.addons)) for one in family if hasattr(one, "addons")])
+def _differs(pair: tuple[Any, list[Any]]) -> bool:
+    parent, children = pair
+    return bool(parent.addons != children)
+
+
+def _audience_in(chain: list[Any], name: str) -> _Audience:
+    audience = _Audience([], [])
+    for addon in chain:
+        family = list(addonmanager.traverse([addon]))  # type: ignore[no-untyped-call,unused-ignore]
+        found = [hook for one in family if (hook := getattr(one, name, None))]
+        if found:
+            # something that is no hook: what to make of it is mitmproxy's to say
+            audience.hooks.append((addon, found if all(map(callable, found)) else []))
+            audience.parents.extend((one, list(one.addons)) for one in family if hasattr(one, "addons"))
+    return audience
 
 
 def is_known(manager: type) -> bool:

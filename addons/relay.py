@@ -330,11 +330,11 @@ class Relay:
     def open(self, flow: http.HTTPFlow, upstream: FirstRound) -> OpenAnswer:
         """From now on a turn writes this flow's answer."""
         stream = self.streams[flow.id]
-        stream.answer = OpenAnswer(upstream)
+        stream.answer, stream.leaving = OpenAnswer(upstream), None
         return stream.answer
 
     def carried(self, flow: http.HTTPFlow) -> CarriedTurn | None:
-        """The turn that writes this flow's answer, if one does."""
+        """The turn that writes this flow's answer, if one does, and is not over."""
         stream = self.streams.get(flow.id)
         return stream.answer.upstream.carried if stream is not None and stream.answer is not None else None
 

@@ -5,6 +5,7 @@ This file stays thin: mitmproxy loads it again whenever it changes; the modules 
 """
 
 import asyncio
+import gc
 import logging
 import sys
 import time
@@ -88,6 +89,9 @@ class RouteCodex:
 
     def running(self) -> None:
         self.settings.watch()
+        if not gc.get_freeze_count():
+            gc.collect()
+            gc.freeze()  # what was loaded at the start stays: looking through it again takes a pause of 40 ms every thousand calls
 
     def done(self) -> None:
         self.settings.close()

@@ -389,6 +389,7 @@ class CarriedTurn:
             self.plan.over()
             if self.company is not None:
                 self._do(self._leave())
+            self.answer.upstream.carried = self.current.carried = None
             if self.plan.settled:
                 asyncio.get_running_loop().call_soon(self._learn)
 
