@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import chain
 from math import isfinite
 from typing import NoReturn, TypeAlias
 
@@ -14,29 +15,56 @@ import orjson
 
 from routing.errors import BadCall
 
+ANY_DEPTH = 1 << 20
 _DIGITS = bytes(ord("0") if 48 <= byte <= 57 else 0 for byte in range(256))
 _LONG_NUMBER = b"0" * 19
 """So many digits in a row may be an integer over 64 bits, which orjson would turn into a float."""
-_PIECE = 1 << 16
 _STRIDE = 9
 """So many digits stand on two neighbouring multiples of this, at least: a look at those is enough for most bodies."""
+_LONG_BODY = 4096
+"""From here on it is quicker to look at what was read than at its bytes."""
+_HUGE = 9e18
+_PIECE = 1 << 16
 
 
-def loads(raw: bytes) -> object:
-    """The value; BadCall where `raw` is not JSON."""
-    if not _may_hold_long_number(raw):
-        try:
-            return orjson.loads(raw)
-        except orjson.JSONDecodeError:
-            pass
+def loads(raw: bytes, *, deepest: int = ANY_DEPTH) -> object:
+    """The value; BadCall where `raw` is not JSON, or nested deeper than that."""
     try:
-        return json.loads(raw, parse_constant=_refuse, parse_float=_finite)
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        value = None
+    else:
+        if len(raw) < _LONG_BODY and deepest is ANY_DEPTH:
+            if not _may_hold_long_number(raw):
+                return value
+        elif not _holds_huge_number(value, deepest):
+            return value
+    try:
+        value = json.loads(raw, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise BadCall(f"The request body is not valid JSON: {error}") from None
+    _holds_huge_number(value, deepest)
+    return value
 
 
 def _may_hold_long_number(raw: bytes) -> bool:
     return b"00" in raw[::_STRIDE].translate(_DIGITS) and _LONG_NUMBER in raw.translate(_DIGITS)
+
+
+def _holds_huge_number(value: object, deepest: int) -> bool:
+    """Whether a float may have been an integer over 64 bits; BadCall where the value is too deep. All values of one level at a
+    time: of most of them nothing but the type is looked at, by the interpreter itself."""
+    level: list[dict[str, object] | list[object]] = [[value]]
+    huge = False
+    for _ in range(deepest + 1):
+        inside = [parent.values() if type(parent) is dict else parent for parent in level]
+        kinds = set(map(type, chain.from_iterable(inside)))
+        if float in kinds and not huge:
+            huge = any(type(child) is float and abs(child) >= _HUGE for child in chain.from_iterable(inside))
+        if dict not in kinds and list not in kinds:
+            return huge
+        level = [child for child in chain.from_iterable(inside) if type(child) is dict or type(child) is list]
+    raise BadCall(f"The request body is nested deeper than {deepest} levels")
 
 
 def dumps(value: object) -> bytes:

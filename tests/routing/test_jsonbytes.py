@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from routing.errors import BadCall
-from routing.jsonbytes import dumps, loads
+from routing.jsonbytes import ANY_DEPTH, dumps, loads
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -60,6 +60,31 @@ def test_values(raw: bytes, value: object) -> None:
     found = loads(raw)
     assert found == value
     assert type(found) is type(value)
+
+
+@given(
+    VALUES | st.integers(-(10**40), 10**40) | st.floats(1e17, 1e22),
+    st.sampled_from([b"", b" " * 5000]),
+    st.sampled_from([60, ANY_DEPTH]),
+)
+def test_long_bodies_and_those_of_a_limited_depth_are_read_alike(value: object, space: bytes, deepest: int) -> None:
+    for nested in (value, [value], {"a": [1.5, {"b": value}]}):
+        raw = json.dumps(nested).encode("utf-8", "surrogatepass") + space
+        found = loads(raw, deepest=deepest)
+        assert repr(found) == repr(json.loads(raw))
+
+
+@pytest.mark.parametrize("number", [b"1", b"1.5", b"18446744073709551616"])
+@pytest.mark.parametrize("opens, closes", [(b"[", b"]"), (b'{"a":', b"}")])
+def test_how_deep(number: bytes, opens: bytes, closes: bytes) -> None:
+    for depth in range(5):
+        raw = opens * depth + number + closes * depth
+        for deepest in range(5):
+            if depth <= deepest:
+                assert loads(raw, deepest=deepest) == json.loads(raw)
+            else:
+                with pytest.raises(BadCall, match=f"deeper than {deepest} levels"):
+                    loads(raw, deepest=deepest)
 
 
 @pytest.mark.parametrize(
