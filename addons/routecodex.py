@@ -21,6 +21,7 @@ import codex_socket  # noqa: E402
 import flows  # noqa: E402
 import guard  # noqa: E402
 import intercept  # noqa: E402
+import quick_checks  # noqa: E402
 import quick_hooks  # noqa: E402
 import relay  # noqa: E402
 import rounds  # noqa: E402
@@ -79,6 +80,7 @@ class RouteCodex:
         loader.add_option("routecodex_http2", bool, False, "RouteCodex: offer HTTP/2 to clients.")
         rounds.adopt_replays(self.relay)
         quick_hooks.QuickHooks(ctx.master.addons).install()
+        quick_checks.install()
 
     def configure(self, updated: set[str]) -> None:
         if ctx.options.stream_large_bodies:

@@ -164,7 +164,7 @@ def estimate_tokens(call: Call) -> int:
     for name in _DECLARATIONS[call.endpoint.dialect]:
         if declared := body.get(name):
             reading.texts.append(jsonbytes.dumps(declared).decode())
-    guess = _text_tokens("".join(reading.texts)) + reading.sealed / 4
+    guess = sum(map(_text_tokens, reading.texts)) + reading.sealed / 4
     return max(1, round(guess) + reading.media + _TOKENS_PER_MESSAGE * len(call.messages))
 
 

@@ -13,15 +13,14 @@ import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from routing.values import Call, Message, Text
 
 Span: TypeAlias = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class TypedText:
+class TypedText(NamedTuple):
     """A text part, and the spans of it in which tags may give orders.
 
     No spans: the text of a command that the person called, but somebody wrote before.
@@ -131,6 +130,7 @@ _TOOL_SENTENCES = (
     "here are some read only files",
 )
 """How whole text parts begin that a tool wrote in the person's name."""
+_BEGINNINGS = frozenset(sentence[:2] for sentence in _TOOL_SENTENCES)
 
 _TOOL_EXAMPLES = frozenset({"change get_factorial() to use math.factorial", "refactor hello() into its own file."})
 """The examples that aider plays to the model before every conversation."""
@@ -160,9 +160,13 @@ def _plain_text(message: Message) -> tuple[TypedText, ...]:
     if len(message.parts) != 1 or message.hint or not isinstance(part := message.parts[0], Text):
         return ()
     text = part.text
-    if _may_hold_tools_words(text) or text[:200].lstrip().lower().startswith(_TOOL_SENTENCES) or len(text) < _LONGEST_FRAME:
+    if len(text) < _LONGEST_FRAME or _may_hold_tools_words(text) or text.isspace():
         return ()
-    return () if text.isspace() else (TypedText(part, ((0, len(text)),)),)
+    return () if _is_tools_sentence(text[:200].lstrip().lower()) else (TypedText(part, ((0, len(text)),)),)
+
+
+def _is_tools_sentence(start: str) -> bool:
+    return start[:2] in _BEGINNINGS and start.startswith(_TOOL_SENTENCES)
 
 
 def _may_hold_tools_words(text: str) -> bool:
@@ -210,7 +214,7 @@ def _file_parts(message: Message) -> range:
 def _commands(text: str) -> tuple[Span, ...]:
     """The spans of a part that a person typed."""
     start = text[:200].lstrip().lower()
-    if start.startswith(_TOOL_SENTENCES) or start.rstrip() in _TOOL_EXAMPLES:
+    if _is_tools_sentence(start) or start.rstrip() in _TOOL_EXAMPLES:
         return ()
     if not _may_hold_tools_words(text):
         return () if text.isspace() or not text else ((0, len(text)),)
