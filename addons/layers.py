@@ -1,4 +1,4 @@
-"""Looks around in mitmproxy's layers and flows."""
+"""Looks around in mitmproxy's layers and flows, and at what they want sent."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mitmproxy import http
-from mitmproxy.proxy import layer
+from mitmproxy.proxy import commands, layer
+from mitmproxy.proxy.layers.http import RequestData, ResponseData, SendHttp
 
 if TYPE_CHECKING:
     from relay import TurnStream
@@ -29,3 +30,13 @@ def waits_for_connection(stream: TurnStream) -> bool:
 
 def place_of(flow: http.HTTPFlow) -> tuple[str, str, int]:
     return flow.request.scheme, flow.request.host, flow.request.port
+
+
+def in_pieces(command: commands.Command, size: int) -> Iterator[commands.Command]:
+    """A long body piece by piece: a TLS connection keeps room for the longest that it was ever given."""
+    if not isinstance(command, SendHttp) or not isinstance(command.event, RequestData | ResponseData):
+        yield command
+        return
+    event = command.event
+    for at in range(0, max(len(event.data), 1), size):
+        yield SendHttp(type(event)(event.stream_id, event.data[at : at + size]), command.connection)

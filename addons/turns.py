@@ -18,7 +18,6 @@ from mitmproxy import http
 from relay import OpenAnswer, Relay
 from rounds import Round, new_flow
 
-from routing import jsonbytes
 from routing.dialects.translation.coming_down import Translation
 from routing.errors import RouteCodexError
 from routing.turn import actions as turns
@@ -233,8 +232,7 @@ class CarriedTurn:
     async def _decide(self, said: Said) -> None:
         """Ask who takes part whether another round follows."""
         assert self.company is not None
-        if not self.plan.at_home:
-            self.plan.heard(jsonbytes.dumps(said.native))
+        self.plan.said(said.native)
         try:
             following = await self.company.next(said, able=self.plan.provider.server_tools)
             if following is None:
@@ -251,11 +249,11 @@ class CarriedTurn:
     async def _conclude(self) -> None:
         """What the client's next call needs is on disk before the end of this answer leaves."""
         assert self.company is not None
-        shown = self.turn.close()
-        if shown is None:
+        id = self.turn.close()
+        if id is None:
             return
         try:
-            await self.company.settle(shown)
+            await self.company.settle(id)
         except Exception as error:
             await self._fail(error)
             return

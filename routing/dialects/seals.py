@@ -8,13 +8,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import OrderedDict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from routing.dialects.translation.seals import MARK, unwrap
+from routing.values import JsonObject
 
-_SEAL = re.compile(
-    rb'"(?:signature|encrypted_content|thoughtSignature|thought_signature|data)"\s{0,4}:\s{0,4}"([^"\\]{8,}(?:\\.[^"\\]*)*)"'
-)
+_FIELDS = ("signature", "encrypted_content", "thoughtSignature", "thought_signature", "data")
+_SHORTEST = 8
+_SEAL = re.compile(rf'"(?:{"|".join(_FIELDS)})"\s{{0,4}}:\s{{0,4}}"([^"\\]{{{_SHORTEST},}}(?:\\.[^"\\]*)*)"'.encode())
 _MOST = 50_000
 
 
@@ -25,10 +26,26 @@ class Seals:
     def note(self, maker: str, answer: bytes) -> None:
         """What this provider said, or a part of it that cuts nothing in two."""
         for found in _SEAL.finditer(answer):
-            text = found[1].replace(b"\\/", b"/").replace(b"\\u003d", b"=").replace(b"\\u002b", b"+")
-            digest = _digest(text)
-            self._makers.pop(digest, None)
-            self._makers[digest] = maker
+            self._remember(maker, found[1].replace(b"\\/", b"/").replace(b"\\u003d", b"=").replace(b"\\u002b", b"+"))
+
+    def note_items(self, maker: str, items: Sequence[JsonObject]) -> None:
+        """The same of a whole answer, as a history holds it: a long one is not written out for it."""
+        todo: list[object] = list(items)
+        while todo:
+            found = todo.pop()
+            if isinstance(found, list):
+                todo.extend(found)
+            elif isinstance(found, dict):
+                for name, value in found.items():
+                    if isinstance(value, dict | list):
+                        todo.append(value)
+                    elif isinstance(value, str) and name in _FIELDS and len(value) >= _SHORTEST:
+                        self._remember(maker, value.encode("utf-8", "surrogatepass"))
+
+    def _remember(self, maker: str, seal: bytes) -> None:
+        digest = _digest(seal)
+        self._makers.pop(digest, None)
+        self._makers[digest] = maker
         while len(self._makers) > _MOST:
             self._makers.popitem(last=False)
 

@@ -17,10 +17,11 @@ from routing.dialects.merging import Merger, merger_for
 from routing.errors import RouteCodexError, StoreError
 from routing.sessions.store import SessionKey
 from routing.turn.hidden import Store, hidden_in, remember
+from routing.turn.left_out import without_tools
 from routing.turn.lifecycle import Lifecycle
 from routing.turn.record import Record, hides
 from routing.turn.said import Said
-from routing.values import Call
+from routing.values import Call, JsonObject
 
 InThread = Callable[[Callable[[], None]], Awaitable[None]]
 """Runs what waits for a disk."""
@@ -61,6 +62,9 @@ class Company:
         self._in_thread = in_thread
         self._note = note
         self._ids: list[str] = []
+        """Of the rounds' answers."""
+        self._shown: list[tuple[JsonObject, ...]] = []
+        """What the client holds of each of them."""
         self._own: frozenset[str] = frozenset()
         self._is_over = False
 
@@ -87,6 +91,7 @@ class Company:
     async def next(self, said: Said, *, able: bool) -> NextCall | None:
         """Whether another round follows this answer."""
         self._ids.append(said.id)
+        self._shown.append(without_tools(self.life.turn.dialect, said.native, self._own))
         wish = await self.life.after_request(said)
         if wish is None:
             return None
@@ -94,12 +99,12 @@ class Company:
         call = await self.life.before_request(self.call, id=self.life.turn.id + wish.suffix)
         return NextCall(self.offer(call, able=able), wish.suffix, wish.plugin)
 
-    async def settle(self, shown: Said) -> None:
-        """The answer is complete, and its end has not left yet."""
+    async def settle(self, id: str) -> None:
+        """The answer is complete, and its end has not left yet. `id`: what the client knows it by."""
         if hides(self.life.turn):
             record = self.life.record()
             try:
-                await self._in_thread(lambda: self._remember(shown, record))
+                await self._in_thread(lambda: self._remember(id, record))
             except StoreError as error:
                 if record.results:  # without them the client's next call makes no sense
                     raise
@@ -107,11 +112,11 @@ class Company:
         self.life.begun(self.life.turn.rounds)  # where the client has waited for the whole of it
         await self.life.end()
 
-    def _remember(self, shown: Said, record: Record) -> None:
-        begun = () if shown.id in self._ids else (shown.id,)  # the client's own, where the answer began before any provider's
+    def _remember(self, id: str, record: Record) -> None:
+        begun = () if id in self._ids else (id,)  # the client's own, where the answer began before any provider's
         ids = (*begun, *self._ids)
         stays = self.life.turn.stays
-        entry = hidden_in(self._client_call, shown, record.items, results=record.results, ids=ids, before=stays)
+        entry = hidden_in(self._client_call, self._shown, record.items, results=record.results, ids=ids, before=stays)
         if entry is not None:
             remember(self._store, self._key, entry)
 

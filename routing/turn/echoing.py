@@ -26,5 +26,5 @@ async def converse(company: Company, call: Call, answer: Callable[[Call], Reply]
     if first.status != 200:
         return first
     body += merger.finish()
-    await company.settle(merger.shown)
+    await company.settle(merger.id)
     return replace(first, body=body)

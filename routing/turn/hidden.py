@@ -26,10 +26,9 @@ from routing.sessions.store import SessionKey
 from routing.sessions.typed import Typed, typed_messages
 from routing.tags.scan import strip
 from routing.tags.typed_tags import is_bare
-from routing.turn.said import Said
 from routing.values import Call, Dialect, JsonObject, Message, Text, ToolCall, ToolResult
 
-_PIECE = 1 << 16
+_PIECE = 1 << 12
 
 
 class Key(NamedTuple):
@@ -68,15 +67,16 @@ def remember(store: Store, key: SessionKey, entry: Hidden) -> None:
 
 def hidden_in(
     call: Call,
-    shown: Said,
+    shown: Sequence[Sequence[JsonObject]],
     items: Sequence[JsonObject],
     *,
     results: Sequence[JsonObject] = (),
     ids: Sequence[str] = (),
     before: Sequence[str] = (),
 ) -> Hidden | None:
-    """What is to be remembered of a turn that answered `call` with `shown`; None where nothing is hidden, or nothing is shown.
+    """What is to be remembered of a turn that answered `call`; None where nothing is hidden, or nothing is shown.
 
+    `shown`: for each round what the client holds of it; an answer is known by what all of them say, so nobody need join them.
     `items`: what was sent behind the call's own history in the turn's last round, and then that round's own answer.
     What comes behind the model's last word (a message that it did not answer) is left out.
     `before`: texts that were put at the end of the call's own history.
@@ -84,13 +84,13 @@ def hidden_in(
     dialect = call.endpoint.dialect
     sent = read_call(call.raw, call.endpoint)
     typed = typed_messages(sent)
-    answer = _answer(dialect, (view_of(dialect, place, item) for place, item in enumerate(shown.native)))
+    answer = _answer(dialect, (view_of(dialect, 0, item) for held in shown for item in held))
     key = Key(answer, _typed(typed[-1]) if typed else "")
     ordinal = sum(1 for _ in _places(sent, typed, (key,)))
     rounds = _as_sent(sent, items)
     while rounds and view_of(dialect, 0, rounds[-1]).role != "assistant":
         rounds.pop()
-    if rounds == _as_sent(sent, shown.native) and not results:
+    if len(shown) == 1 and rounds == _as_sent(sent, shown[0]) and not results:
         rounds = []
     if not answer or not (rounds or before):
         return None

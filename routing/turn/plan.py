@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from routing import headers, upstream
@@ -26,7 +26,7 @@ from routing.router.registry import ORIGIN, Provider, Registry
 from routing.turn.actions import Failed, Head, Refusal
 from routing.turn.opening import Opening
 from routing.upstream import Received, Request, Translated
-from routing.values import Call, Headers, ProviderError, Target, Usage
+from routing.values import Call, Headers, JsonObject, ProviderError, Target, Usage
 
 _ID = re.compile(rb'"id"\s{0,4}:\s{0,4}"([^"\\]{1,200})"')
 _KEY_REFUSED = frozenset({401, 402, 403})
@@ -214,6 +214,11 @@ class Plan:
         """Whole events or documents of the provider's: seals that it made may go back to it."""
         if not self.at_home:
             self.memory.seals.note(self.provider.id, said)
+
+    def said(self, items: Sequence[JsonObject]) -> None:
+        """The same of a whole answer, as a history holds it."""
+        if not self.at_home:
+            self.memory.seals.note_items(self.provider.id, items)
 
     def answered(self, first: bytes, now: float) -> None:
         self.settled = True

@@ -36,7 +36,6 @@ from routing.turn.actions import (
 from routing.turn.edges import Edges
 from routing.turn.opening import begin_early
 from routing.turn.peek import Begun, Peek, Verdict
-from routing.turn.said import Said
 from routing.turn.state import State
 from routing.turn.terminal import Passage, says_nothing
 from routing.values import Endpoint, Headers, ProviderError, Usage
@@ -155,12 +154,12 @@ class Turn:
             self._release()
             self.actions.append(Again())
 
-    def close(self) -> Said | None:
-        """No round follows: the whole answer as its client will hold it. Its end stays here until `conclude`."""
+    def close(self) -> str | None:
+        """No round follows: who the answer says it is. Its end stays here until `conclude`."""
         if self.state is not State.DECIDING or self.merger is None:
             return None
         self._end = self.merger.finish() if self._end is None else self._end
-        return self.merger.shown
+        return self.merger.id
 
     def conclude(self, now: float) -> None:
         """The end of the answer leaves."""

@@ -48,8 +48,8 @@ class Merger(Protocol):
         """What keeps the connection open and is valid at this very moment."""
 
     @property
-    def shown(self) -> Said:
-        """After `finish`: the whole answer as the client holds it."""
+    def id(self) -> str:
+        """After `finish`: who the answer says it is."""
 
 
 class Opener(Merger, Protocol):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from routing.dialects.fields import arguments_of, is_blank, list_of, object_of, text_of
 from routing.dialects.finish import Endings
-from routing.dialects.merging.common import BLANK_LINE, Collected, GrowingText, client_calls, shown_as_one, usage_in
+from routing.dialects.merging.common import BLANK_LINE, Collected, GrowingText, client_calls, usage_in
 from routing.dialects.sse import Events
 from routing.jsonbytes import dumps
 from routing.turn.said import Said
@@ -74,8 +74,6 @@ class Round:
     blocks: dict[int, Block] = field(default_factory=dict)
     """The block that an index names at the moment."""
     order: list[Block] = field(default_factory=list)
-    contents: list[JsonObject] = field(default_factory=list)
-    """What the blocks were, once the round is over."""
     message: JsonObject = field(default_factory=dict)
     """From its message_start."""
     ending: JsonObject = field(default_factory=dict)
@@ -201,11 +199,6 @@ class Whole(Collected):
         usage = {**object_of(last.get("usage")), "output_tokens": sum(said.usage.output for said in self.said)}
         rest = {name: value for name, value in last.items() if name not in ("id", "model", "type", "role")}
         return {**first, **rest, "content": self._blocks(), "stop_reason": word, "usage": usage}
-
-    def _shown(self) -> Said:
-        native = as_history(self._blocks())
-        word = self.documents[-1].get("stop_reason") if self.documents else None
-        return shown_as_one(Dialect.MESSAGES, self.said, client_calls(self.said), native, word)
 
     def _blocks(self) -> list[JsonObject]:
         return merged_blocks([_content(document) for document in self.documents], self.form.own_tools)

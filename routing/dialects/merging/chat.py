@@ -16,7 +16,6 @@ from routing.dialects.fields import list_of, object_of, read_object, text_of
 from routing.dialects.merging.chat_message import (
     GrowingCall,
     GrowingMessage,
-    as_history,
     as_parts,
     is_thinking,
     merged_message,
@@ -24,7 +23,7 @@ from routing.dialects.merging.chat_message import (
     shown_parts,
     with_glue,
 )
-from routing.dialects.merging.common import BLANK_LINE, Collected, Form, client_calls, shown_as_one
+from routing.dialects.merging.common import BLANK_LINE, Collected, Form, client_calls
 from routing.dialects.merging.counts import summed_counts
 from routing.dialects.merging.untouched import Heard, Kind, Untouched
 from routing.dialects.sse import Event, write_event
@@ -57,8 +56,6 @@ class _Round:
     counts: JsonObject | None = None
     """Its usage chunk."""
     done: bytes = b""
-    message: JsonObject = field(default_factory=dict)
-    """What it said, once it is over."""
     glue: bool = False
     """Its first text needs a blank line before it."""
 
@@ -93,9 +90,8 @@ class Merging(Untouched[_Chunk]):
         for call in round_.growing.calls:
             if call.own is None:
                 self._pending.append(self._show_nameless(call))
-        round_.message = round_.growing.message
         said = said_of(
-            round_.message,
+            round_.growing.message,
             word=round_.word,
             usage=round_.usage,
             id=text_of(round_.head.get("id")),
@@ -107,12 +103,6 @@ class Merging(Untouched[_Chunk]):
         if said.complete:
             self._kept.append(round_)
         return said
-
-    @property
-    def shown(self) -> Said:
-        rounds = self._rounds
-        native = as_history(merged_message([round_.message for round_ in self._kept], self._own)) if self._kept else ()
-        return shown_as_one(self.dialect, rounds, client_calls(rounds), native, self._kept[-1].word if self._kept else None)
 
     # Reading
 
@@ -352,10 +342,6 @@ class Whole(Collected):
         choices = [merged if given is choice else given for given in _choices(first)]
         whole = {**first, "choices": choices}
         return {**whole, "usage": usage} if usage or "usage" in last else whole
-
-    def _shown(self) -> Said:
-        native = as_history(self._message) if self.documents else ()
-        return shown_as_one(self.dialect, self.said, client_calls(self.said), native, self._word)
 
     @property
     def _message(self) -> JsonObject:

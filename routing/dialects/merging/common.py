@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from routing.dialects import answers
 from routing.dialects.fields import read_json, read_object
-from routing.dialects.finish import AS_USUAL, Endings, decide_finish
+from routing.dialects.finish import AS_USUAL, Endings
 from routing.dialects.sse import Event
 from routing.errors import BadAnswer
 from routing.jsonbytes import dumps
@@ -84,19 +84,9 @@ def is_cut_off(event: Event) -> bool:
     return event.data not in (b"", b"[DONE]") and read_json(event.data) is None
 
 
-def shown_as_one(
-    dialect: Dialect,
-    rounds: Sequence[Said],
-    calls: tuple[ToolCall, ...],
-    native: tuple[JsonObject, ...],
-    word: object,
-    text: str | None = None,
-) -> Said:
-    """The whole answer as the client holds it. `word`: how the last round said that it ended. `text`: if it is there."""
-    finish = decide_finish(word, dialect, calls=bool(calls)).reason
-    usage = summed([said.usage for said in rounds])
-    text = joined(said.text for said in rounds) if text is None else text
-    return Said(text, calls, (), finish, usage, rounds[0].id if rounds else "", native)
+def id_of(rounds: Sequence[Said]) -> str:
+    """Of the whole answer: the first round's."""
+    return rounds[0].id if rounds else ""
 
 
 def client_calls(rounds: Iterable[Said]) -> tuple[ToolCall, ...]:
@@ -127,17 +117,8 @@ class Collected(ABC):
         """All documents as one."""
 
     @property
-    def shown(self) -> Said:
-        return self.said[0] if self._is_one else self._shown()
-
-    @abstractmethod
-    def _shown(self) -> Said:
-        """What the client holds of several rounds, or of one without what is ours in it."""
-
-    @property
-    def _is_one(self) -> bool:
-        """The client gets the only round as it is."""
-        return len(self.said) == 1 and not self.said[0].own
+    def id(self) -> str:
+        return id_of(self.said)
 
     def begin_round(self) -> None:
         self._raw.clear()
@@ -167,7 +148,7 @@ class Collected(ABC):
     def finish(self) -> bytes:
         if not self.said:
             return bytes(self._raw)
-        return self._first if self._is_one else dumps(self._merged())
+        return self._first if len(self.said) == 1 and not self.said[0].own else dumps(self._merged())
 
     def fail(self, status: int, message: str, code: str) -> bytes:
         return answers.write_error(self.dialect, status, message, code)

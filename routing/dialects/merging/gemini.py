@@ -13,18 +13,15 @@ from typing import NamedTuple
 from routing.dialects import answers
 from routing.dialects.failures import failure_inside
 from routing.dialects.fields import object_of, read_object, text_of
-from routing.dialects.merging.common import CUT_OFF, Form, client_calls, is_cut_off, shown_as_one, too_long
+from routing.dialects.merging.common import CUT_OFF, Form, client_calls, id_of, is_cut_off, too_long
 from routing.dialects.merging.parts import (
     EMPTY,
     GrowingParts,
     Whole,
-    as_history,
     blocked,
-    calls_in,
     inner_of,
     is_text,
     main_candidate,
-    merged_parts,
     parts_of,
     said_of,
     says,
@@ -60,8 +57,6 @@ class _Round:
     reader: Events | ArrayItems
     later: bool
     parts: GrowingParts = field(default_factory=GrowingParts)
-    contents: list[JsonObject] = field(default_factory=list)
-    """The parts, once the round is over."""
     held: list[_Held] = field(default_factory=list)
     """From the chunk that ends it on."""
     held_bytes: int = 0
@@ -142,9 +137,8 @@ class Merging:
                 self._hear_last(event)
         except BadAnswer as error:
             round_.error = round_.error or too_long(error)
-        round_.contents = round_.parts.take()
         round_.said = said_of(
-            round_.contents,
+            round_.parts.take(),
             word=round_.word,
             usage=round_.usage,
             id=round_.id,
@@ -188,10 +182,8 @@ class Merging:
         return out + answers.KEEP_ALIVE[Dialect.GEMINI]
 
     @property
-    def shown(self) -> Said:
-        parts = merged_parts([round_.contents for round_ in self._kept], self._form.own_tools)
-        word = self._kept[-1].word if self._kept else None
-        return shown_as_one(Dialect.GEMINI, self._said, calls_in(parts), as_history(parts), word)
+    def id(self) -> str:
+        return id_of(self._said)
 
     # What the rounds come to
 

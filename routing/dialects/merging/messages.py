@@ -13,8 +13,8 @@ from routing.dialects import answers
 from routing.dialects.failures import failure_inside
 from routing.dialects.fields import object_of, read_object, text_of
 from routing.dialects.finish import sends_message_stop
-from routing.dialects.merging.blocks import HIDDEN, Block, Round, Whole, as_history, is_own, merged_blocks, said_of, text_in
-from routing.dialects.merging.common import BLANK_LINE, BOM, CUT_OFF, Form, client_calls, is_cut_off, shown_as_one, too_long
+from routing.dialects.merging.blocks import HIDDEN, Block, Round, Whole, is_own, said_of
+from routing.dialects.merging.common import BLANK_LINE, BOM, CUT_OFF, Form, client_calls, id_of, is_cut_off, too_long
 from routing.dialects.sse import Event, write_event
 from routing.errors import BadAnswer
 from routing.jsonbytes import dumps
@@ -92,7 +92,6 @@ class Merging:
         except BadAnswer as error:
             round_.error = round_.error or too_long(error)
         blocks = [(block.block, block.arguments) for block in round_.order]
-        round_.contents = [block for block, _ in blocks]
         round_.order.clear()
         round_.blocks.clear()
         said = said_of(
@@ -134,11 +133,8 @@ class Merging:
         return out + answers.KEEP_ALIVE[Dialect.MESSAGES]
 
     @property
-    def shown(self) -> Said:
-        said = self._said
-        content = merged_blocks([round_.contents for round_ in self._kept], self._own)
-        word = self._kept[-1].word if self._kept else None
-        return shown_as_one(Dialect.MESSAGES, said, client_calls(said), as_history(content), word, text_in(content))
+    def id(self) -> str:
+        return id_of(self._said)
 
     # What the rounds come to
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from routing.dialects.calls.grow_gemini import made_id
 from routing.dialects.fields import count_of, list_of, object_of, text_of
 from routing.dialects.finish import Endings, read_finish
-from routing.dialects.merging.common import BLANK_LINE, Collected, GrowingText, client_calls, shown_as_one, usage_in
+from routing.dialects.merging.common import BLANK_LINE, Collected, GrowingText, client_calls, usage_in
 from routing.jsonbytes import dumps
 from routing.turn.said import Said
 from routing.values import Dialect, JsonObject, ProviderError, ToolCall
@@ -200,10 +200,6 @@ class Whole(Collected):
         candidate = {"index": 0, **first, **last, "content": content, "finishReason": self._finish_word()}
         counts = summed_counts([object_of(inner_of(one).get("usageMetadata")) for one in self.documents])
         return wrapped(document, {**inner, "candidates": [candidate], "usageMetadata": counts}, self.form.envelope)
-
-    def _shown(self) -> Said:
-        parts = self._parts()
-        return shown_as_one(Dialect.GEMINI, self.said, calls_in(parts), as_history(parts), self._word())
 
     def _parts(self) -> list[JsonObject]:
         return merged_parts([parts_of(main_candidate(inner_of(one))) for one in self.documents], self.form.own_tools)

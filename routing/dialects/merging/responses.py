@@ -9,14 +9,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from routing.dialects import answers
 from routing.dialects.answers.responses import write_opening
 from routing.dialects.fields import count_of, list_of, read_object, text_of
-from routing.dialects.finish import read_response_finish
-from routing.dialects.merging.common import BLANK_LINE, Collected, Form, client_calls, shown_as_one
-from routing.dialects.merging.responses_items import as_history, ended, merged_items, said_of
+from routing.dialects.merging.common import BLANK_LINE, Collected, Form
+from routing.dialects.merging.responses_items import ended, merged_items, said_of
 from routing.dialects.merging.responses_reading import Reading
 from routing.dialects.merging.responses_round import Round, Step
 from routing.dialects.merging.untouched import Untouched
@@ -82,10 +80,8 @@ class Merging(Untouched[Step]):
         return said
 
     @property
-    def shown(self) -> Said:
-        responses = [round_.response for round_ in self._kept]
-        shown = _shown(self._rounds, responses, merged_items([round_.items for round_ in self._kept], self._own))
-        return replace(shown, id=text_of(self._opened["id"])) if self._opened else shown
+    def id(self) -> str:
+        return text_of(self._opened["id"]) if self._opened else super().id
 
     # The events
 
@@ -170,12 +166,6 @@ class Merging(Untouched[Step]):
         return text_of(first.get("id")), text_of(first.get("model")), count_of(first.get("created_at"))
 
 
-def _shown(rounds: Sequence[Said], responses: Sequence[JsonObject], items: list[JsonObject]) -> Said:
-    stored = all(response.get("store") is not False for response in responses)
-    word = read_response_finish(responses[-1]) if responses else None
-    return shown_as_one(Dialect.RESPONSES, rounds, client_calls(rounds), as_history(items, stored=stored), word)
-
-
 class Whole(Collected):
     """All rounds as one JSON answer."""
 
@@ -192,9 +182,6 @@ class Whole(Collected):
 
     def _merged(self) -> JsonObject:
         return ended(self.documents, self.documents[0], self._items)
-
-    def _shown(self) -> Said:
-        return _shown(self.said, self.documents, self._items)
 
     @property
     def _items(self) -> list[JsonObject]:

@@ -13,7 +13,7 @@ from typing import ClassVar, Generic, Literal, TypeVar
 
 from routing.dialects import answers
 from routing.dialects.fields import read_object
-from routing.dialects.merging.common import BOM, CUT_OFF, Form, too_long
+from routing.dialects.merging.common import BOM, CUT_OFF, Form, id_of, too_long
 from routing.dialects.sse import Event, Events
 from routing.errors import BadAnswer
 from routing.turn.said import Said
@@ -115,6 +115,10 @@ class Untouched(ABC, Generic[H]):
     @property
     def _later(self) -> bool:
         return bool(self._rounds)
+
+    @property
+    def id(self) -> str:
+        return id_of(self._rounds)
 
     def begin_round(self) -> None:
         if self._said is not None and self._said.complete:

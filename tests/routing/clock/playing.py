@@ -185,4 +185,4 @@ class House:
                 break
             played.suffixes.append(following.suffix)
             call = following.call
-        await company.settle(said("all"))
+        await company.settle("msg-1")

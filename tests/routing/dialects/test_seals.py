@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -41,6 +42,32 @@ def test_a_seal_is_known_by_its_maker_alone(said: str) -> None:
     assert SIGNATURE not in seals.made_by("deepseek")
     assert b"signature" in for_target(call(), "", foreign=True, own=seals.made_by("glm"))
     assert b"signature" not in for_target(call(), "", foreign=True, own=seals.made_by("deepseek"))
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": SIGNATURE}, {"type": "text"}]},
+        {"type": "reasoning", "encrypted_content": SIGNATURE},
+        {"role": "model", "parts": [{"text": "hm", "thoughtSignature": SIGNATURE}]},
+        {"role": "assistant", "tool_calls": [{"extra_content": {"google": {"thought_signature": SIGNATURE}}}]},
+    ],
+)
+def test_a_whole_answer_tells_the_same(item: dict[str, Any]) -> None:
+    seals, written = Seals(), Seals()
+    seals.note_items("glm", [{"role": "user", "content": "x"}, item])
+    written.note("glm", json.dumps(item).encode())
+    for known in (seals, written):
+        assert SIGNATURE in known.made_by("glm")
+        assert SIGNATURE not in known.made_by("deepseek")
+
+
+def test_what_is_no_seal_is_not_remembered() -> None:
+    seals = Seals()
+    seals.note_items("glm", [{"signature": 5, "data": ["signature"], "encrypted_content": None, "text": "abcdefghijk"}])
+    seals.note_items("glm", [{"signature": "short"}])
+    assert "abcdefghijk" not in seals.made_by("glm")
+    assert "short" not in seals.made_by("glm")
 
 
 def test_an_unknown_seal_is_nobodys() -> None:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from routing.dialects.calls import growing, read_call
-from routing.turn.said import Said
-from routing.values import Call, Dialect, Endpoint, Usage
+from routing.values import Call, Dialect, Endpoint
 
 Item = dict[str, Any]
 Tool = tuple[str, str, dict[str, Any]]
@@ -107,10 +106,6 @@ class Talk:
         items = call.body[self.key]
         assert isinstance(items, list)
         return items
-
-    def shown(self, *items: Item, id: str = "a1") -> Said:
-        """The merged answer. Only what its history says of it counts for being known again."""
-        return Said("", (), (), "stop", Usage(), id, tuple(items))
 
 
 def _as_string(items: list[Item]) -> list[Item]:

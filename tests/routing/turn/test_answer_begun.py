@@ -77,7 +77,7 @@ def test_a_stream_tells_of_each_round() -> None:
         await company.next(tsaid("one"), able=True)
         company.begun()
         await company.next(tsaid("two"), able=True)
-        await company.settle(tsaid("all"))
+        await company.settle("msg-1")
 
     run(play())
     assert seen == [(0, 1), (1, 2)]
@@ -93,7 +93,7 @@ def test_a_whole_answer_begins_when_it_is_about_to_leave() -> None:
         await company.next(tsaid("one"), able=True)
         await company.next(tsaid("two"), able=True)
         assert seen == []
-        await company.settle(tsaid("all"))
+        await company.settle("msg-1")
         await company.leave(aborted=False)
 
     run(play())
@@ -125,7 +125,7 @@ def test_an_error_is_logged_and_the_answer_goes_on() -> None:
         await company.begin()
         company.begun()
         await company.next(tsaid("one"), able=True)
-        await company.settle(tsaid("all"))
+        await company.settle("msg-1")
         await company.leave(aborted=False)
 
     run(play())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -114,7 +114,7 @@ def test_what_later_calls_need_is_remembered_before_the_turn_ends() -> None:
         await together.begin()
         await together.next(tsaid("one"), able=True)
         await together.next(tsaid("two"), able=True)
-        await together.settle(tsaid("one\n\ntwo"))
+        await together.settle("msg-1")
 
     run(turn())
     assert order == ["end with 1 remembered"]
@@ -132,7 +132,7 @@ def test_an_answer_that_began_before_its_provider_is_remembered_by_the_clients_i
         await together.begin()
         await together.next(tsaid("one"), able=True)
         await together.next(tsaid("two"), able=True)
-        await together.settle(replace(tsaid("one\n\ntwo"), id="resp_ours"))
+        await together.settle("resp_ours")
 
     run(turn())
     ((_, entry),) = memory.entries
@@ -146,7 +146,7 @@ def test_a_turn_of_one_round_hides_nothing() -> None:
     async def turn() -> None:
         await together.begin()
         assert await together.next(tsaid("one"), able=True) is None
-        await together.settle(tsaid("one"))
+        await together.settle("msg-1")
 
     run(turn())
     assert memory.entries == []
@@ -160,7 +160,7 @@ def test_a_disk_that_fails_costs_the_memory_and_not_the_answer() -> None:
         await together.begin()
         await together.next(tsaid("one"), able=True)
         await together.next(tsaid("two"), able=True)
-        await together.settle(tsaid("one\n\ntwo"))
+        await together.settle("msg-1")
 
     run(turn())
     assert notes == ["call-1: later calls will not know this answer's rounds (disk full)"]
@@ -184,7 +184,7 @@ def test_l02_whatever_happens_the_clean_ups_run_once(aborted: bool, error: str, 
         await together.begin()
         if not aborted and not error:
             await together.next(tsaid("one"), able=True)
-            await together.settle(tsaid("one"))
+            await together.settle("msg-1")
         for _ in range(2):
             await together.leave(aborted=aborted, error=error)
 

@@ -20,8 +20,7 @@ from routing.jsonbytes import dumps
 from routing.sessions.typed import typed_messages
 from routing.tags.cleaning import clean
 from routing.turn.hidden import Hidden, hidden_in, put_back
-from routing.turn.said import Said
-from routing.values import Call, Dialect, Usage
+from routing.values import Call, Dialect
 from tests.routing.turn.hidden_talk import TALKS, Item, Talk
 
 BASH = ("toolu_1", "Bash", {"command": "ls", "n": 1})
@@ -45,7 +44,7 @@ def followed(talk: Talk, *, thinking: str = "why") -> tuple[list[Item], list[Ite
 
 
 def remembered(talk: Talk, call: Call, items: list[Item], merged: list[Item], **more: Any) -> Hidden:
-    entry = hidden_in(call, talk.shown(*merged), items, **more)
+    entry = hidden_in(call, [merged], items, **more)
     assert entry is not None
     return entry
 
@@ -271,11 +270,11 @@ def test_equal_answers_are_told_apart_by_their_order(talk: Talk) -> None:
 def test_nothing_is_remembered_where_nothing_is_hidden_or_shown(talk: Talk) -> None:
     call = talk.call(talk.user("q"))
     answer = talk.answer("all", BASH, thinking="t")
-    assert hidden_in(call, talk.shown(*answer), answer) is None
-    assert hidden_in(call, talk.shown(*answer), [*answer, talk.user("a follow-up that failed")]) is None
-    assert hidden_in(call, talk.shown(), [*answer, talk.follow("go"), *talk.answer("x")]) is None
-    assert hidden_in(call, talk.shown(*talk.answer(" \n")), [*answer, talk.follow("go"), *talk.answer("x")]) is None
-    assert hidden_in(call, talk.shown(*answer), []) is None
+    assert hidden_in(call, [answer], answer) is None
+    assert hidden_in(call, [answer], [*answer, talk.user("a follow-up that failed")]) is None
+    assert hidden_in(call, [], [*answer, talk.follow("go"), *talk.answer("x")]) is None
+    assert hidden_in(call, [talk.answer(" \n")], [*answer, talk.follow("go"), *talk.answer("x")]) is None
+    assert hidden_in(call, [answer], []) is None
 
 
 @by_dialect
@@ -437,7 +436,7 @@ def test_the_provider_always_gets_the_true_history(talk: Talk, turns: list[tuple
         *early, last = texts
         items = [item for text in early for item in (*talk.answer(text), talk.follow("go on"))] + talk.answer(last, *tools)
         merged = talk.answer("\n\n".join(texts), *tools)
-        entry = hidden_in(call, talk.shown(*merged), items)
+        entry = hidden_in(call, [merged], items)
         assert (entry is not None) is bool(early)
         entries += [entry] if entry is not None else []
         results = talk.results([(tool, "ok") for tool in tools]) if tools else []
@@ -466,10 +465,10 @@ def test_a_long_history_is_read_quickly() -> None:
     assert time.perf_counter() - started < 0.05 * size + 0.05
 
 
-def test_said_of_a_merger_is_known_by_its_history_alone() -> None:
-    talk = TALKS[1]
-    said = Said("other words", (), (), "stop", Usage(), "x", tuple(talk.answer("one\n\ntwo")))
+@by_dialect
+def test_an_answer_is_known_by_what_its_rounds_say(talk: Talk) -> None:
+    """Nobody has to join them for it."""
     items = [*talk.answer("one"), talk.follow("go"), *talk.answer("two")]
-    entry = hidden_in(talk.call(talk.user("q")), said, items)
+    entry = hidden_in(talk.call(talk.user("q")), [talk.answer("one"), (), talk.answer("two")], items)
     assert entry is not None
     assert put_back(talk.call(talk.user("q"), *talk.answer("one two")), [entry]) == 1

@@ -72,7 +72,7 @@ def plays(folder: Path, talk: Talk, replies: list[Any], merged: list[Item], most
     call = talk.call(talk.user("do it"))
     turned = stage(folder, talk, most).play(replies, call)
     assert turned.record is not None
-    entry = hidden_in(call, talk.shown(*merged), turned.record.items, results=turned.record.results)
+    entry = hidden_in(call, [merged], turned.record.items, results=turned.record.results)
     if entry is not None:
         remember(HiddenStore(folder), SESSION, entry)
     later = talk.call(talk.user("do it"), *merged)

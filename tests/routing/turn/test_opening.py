@@ -179,9 +179,7 @@ def test_later_rounds_go_on_in_it() -> None:
         if text == "first":
             bench.proceed()
             bench.tick(bench.now + 16.0)
-    shown = bench.turn.close()
-    assert shown is not None
-    assert (shown.id, shown.text) == ("resp_ours", "first\n\nsecond")
+    assert bench.turn.close() == "resp_ours"
     assert bench.conclude()[-1] == Finish()
     told = documents(bench.body)
     check_responses(Events().feed(bench.body))

@@ -12,7 +12,11 @@ from hypothesis import strategies as st
 
 from routing.dialects.merging import Merger
 from routing.dialects.sse import ArrayItems, Events
+from routing.turn.hidden import hidden_in, put_back
+from routing.turn.left_out import without_tools
 from routing.turn.said import Said
+from routing.values import Dialect
+from tests.routing.turn.hidden_talk import TALKS
 
 OWN = frozenset({"clock", "lookup"})
 Part = tuple[str, str]
@@ -350,3 +354,16 @@ def random_rounds(*, most: int = 4) -> st.SearchStrategy[list[Spoken]]:
         )
 
     return st.tuples(st.lists(round_(_PARTS), max_size=most - 1), round_(_LAST_PARTS)).map(lambda pair: [*pair[0], pair[1]])
+
+
+def is_known_again(dialect: Dialect, said: list[Said], held: list[dict[str, Any]]) -> bool:
+    """Whether an answer, as its client sends it back, is known by what its rounds said. One that says nothing need not be."""
+    talk = next(talk for talk in TALKS if talk.dialect is dialect)
+    asked = talk.user("q")
+    shown = [without_tools(dialect, one.native, OWN) for one in said if one.complete]
+    items = [item for one in said for item in (*one.native, talk.follow("go on"))][:-1] if said else []
+    entry = hidden_in(talk.call(asked), shown, items, before=["kept"])
+    says = any(one.text.strip() or len(one.calls) > len(one.own) for one in said)
+    if entry is None or not says:
+        return entry is None and not says
+    return put_back(talk.call(asked, *held, talk.user("next")), [entry]) == 1
