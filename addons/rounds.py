@@ -63,6 +63,7 @@ class Round(ReplayHandler):
     def end(self, response: http.Response | None) -> None:
         if response is not None:
             response.data.content = self.hide(bytes(self.shown))  # for mitmweb; nobody else reads it
+            self.shown.clear()
         self.listener.end()
 
     def cancel(self) -> None:

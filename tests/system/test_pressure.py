@@ -26,9 +26,6 @@ ROUND_BYTES = 25 << 20
 SLOW_BYTES_PER_S = 100_000
 SLOW_S = 10.0 if LONG else 3.0
 GROWTH_BYTES = 8 << 20
-SENT, KEPT, LATER = 2, 4, 3
-"""So many copies of what was said there are for a moment: in the next round's request and on its way through the proxy; at the
-end, when later calls are provided for; and, for those, afterwards (with what the allocator does not give back)."""
 TELLS = {Dialect.RESPONSES: 5}
 """How often a dialect tells the whole text: in its deltas, and in four events behind them."""
 AHEAD_BYTES = ROUND_BYTES * 3 // 5
@@ -97,8 +94,8 @@ def house(provider: FakeProvider, tmp_path: Path) -> Iterator[Mitmdump]:
 def test_a_long_answer_of_two_rounds_read_slowly(house: Mitmdump, provider: FakeProvider, dialect: Dialect) -> None:
     """At the start of both rounds the client reads slowly, then quickly: 50 MB, nearly all of it framing of small words.
 
-    Of what the provider sends nothing is read ahead. What was said has to be kept, for the next round's request and for the
-    history: that is allowed on top.
+    Of what the provider sends nothing is read ahead. What was said has to be kept for the history: at the end that is allowed
+    on top, as often as the dialect repeats it there.
     """
     warm = Speaker(provider, house, dialect)
     for _ in range(3):
@@ -112,9 +109,9 @@ def test_a_long_answer_of_two_rounds_read_slowly(house: Mitmdump, provider: Fake
     assert first.ahead < AHEAD_BYTES, "the provider ran ahead of its client"
     assert first.slow < GROWTH_BYTES
     said = first.said * TELLS.get(dialect, 1)
-    assert first.slow_again < GROWTH_BYTES + SENT * said
-    assert first.highest < GROWTH_BYTES + KEPT * said
-    assert costs[-1].at_end < first.at_end + GROWTH_BYTES + LATER * said, "a second one costs as much again"
+    assert first.slow_again < GROWTH_BYTES
+    assert first.highest < GROWTH_BYTES + said
+    assert costs[-1].at_end < first.at_end + GROWTH_BYTES + said, "a second one costs as much again"
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ BLANK_LINE = "\n\n"
 """Stands in front of the first visible text of a later round."""
 BOM = b"\xef\xbb\xbf"
 CUT_OFF = "The provider's stream ended without its last event."
+_WORTH_ADDING = 16 << 10
 WHOLE_BYTES = 64 << 20
 """A whole JSON answer larger than this is none."""
 
@@ -40,18 +41,33 @@ class Form:
 
 
 class GrowingText:
-    """Text that arrives in many small pieces, kept as small as it is."""
+    """Text that arrives in many small pieces, kept as small as it is.
 
-    __slots__ = ("_bytes",)
+    What is new waits as bytes until it is worth being added: then a long text is made longer where it stands, so that there is
+    never a second copy of it.
+    """
+
+    __slots__ = ("_new", "_text")
 
     def __init__(self, text: str = "") -> None:
-        self._bytes = bytearray(text, "utf-8", "surrogatepass")
+        self._text = text
+        self._new = bytearray()
 
     def add(self, piece: str) -> None:
-        self._bytes += piece.encode("utf-8", "surrogatepass")
+        self._new += piece.encode("utf-8", "surrogatepass")
+        if len(self._new) >= _WORTH_ADDING + len(self._text) // 16:
+            self._add_new()
+
+    def _add_new(self) -> None:
+        text, self._text = self._text, ""  # nobody else holds it now, and it may grow in place
+        text += self._new.decode("utf-8", "surrogatepass")
+        self._text = text
+        self._new.clear()
 
     def __str__(self) -> str:
-        return self._bytes.decode("utf-8", "surrogatepass")
+        if self._new:
+            self._add_new()
+        return self._text
 
 
 def joined(texts: Iterable[str]) -> str:

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from routing.dialects.endpoints import endpoint_of
 from routing.dialects.finish import Endings
@@ -55,7 +58,7 @@ def test_growing_text_takes_little_more_than_its_bytes() -> None:
     grown = GrowingText()
     for _ in range(100_000):
         grown.add("abcd")
-    assert grown._bytes.__sizeof__() < 500_000
+    assert grown._text.__sizeof__() + grown._new.__sizeof__() < 500_000
 
 
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1beta/models/m:streamGenerateContent?alt=sse"])
@@ -139,3 +142,32 @@ def test_d17_every_round_and_the_end_are_told(path: str, stream: bool) -> None:
     else:
         assert "written as" in lines[2]
         assert len(lines) == 3
+
+
+@given(
+    st.lists(st.text(max_size=30) | st.sampled_from(["\ud83d", "\ude00", "😀", "中" * 9000, "a" * 40_000])), st.text(max_size=5)
+)
+def test_growing_text(pieces: list[str], first: str) -> None:
+    """Asked for at any moment, and then it goes on growing."""
+    growing = GrowingText(first)
+    whole = first
+    for number, piece in enumerate(pieces):
+        growing.add(piece)
+        whole += piece
+        if number % 3 == 0:
+            held = str(growing)
+            assert held == whole
+    assert str(growing) == whole
+
+
+def test_growing_text_is_never_there_twice() -> None:
+    tracemalloc.start()
+    growing = GrowingText()
+    for _ in range(500_000):
+        growing.add("lorem ")
+    tracemalloc.reset_peak()
+    text = str(growing)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(text) == 3_000_000
+    assert peak < 4_000_000
