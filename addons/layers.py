@@ -12,6 +12,8 @@ from mitmproxy.proxy.layers.http import RequestData, ResponseData, SendHttp
 if TYPE_CHECKING:
     from relay import TurnStream
 
+PIECE_BYTES = 64 << 10
+
 
 def layers_below(found: layer.Layer | None) -> Iterator[layer.Layer]:
     while found is not None:
@@ -32,11 +34,11 @@ def place_of(flow: http.HTTPFlow) -> tuple[str, str, int]:
     return flow.request.scheme, flow.request.host, flow.request.port
 
 
-def in_pieces(command: commands.Command, size: int) -> Iterator[commands.Command]:
-    """A long body piece by piece: a TLS connection keeps room for the longest that it was ever given."""
-    if not isinstance(command, SendHttp) or not isinstance(command.event, RequestData | ResponseData):
+def in_pieces(command: commands.Command, longest: int) -> Iterator[commands.Command]:
+    """What is longer leaves piece by piece: a TLS connection keeps room for the longest that it was ever given."""
+    event = command.event if isinstance(command, SendHttp) else None
+    if not isinstance(command, SendHttp) or not isinstance(event, RequestData | ResponseData) or len(event.data) <= longest:
         yield command
         return
-    event = command.event
-    for at in range(0, max(len(event.data), 1), size):
-        yield SendHttp(type(event)(event.stream_id, event.data[at : at + size]), command.connection)
+    for at in range(0, len(event.data), PIECE_BYTES):
+        yield SendHttp(type(event)(event.stream_id, event.data[at : at + PIECE_BYTES]), command.connection)

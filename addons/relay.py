@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import quick_hooks
 from codes import ABORT, CANCEL, TOO_LARGE
-from layers import in_pieces, layers_below, place_of, waits_for_connection
+from layers import PIECE_BYTES, in_pieces, layers_below, place_of, waits_for_connection
 from mitmproxy import connection, ctx, http
 from mitmproxy import flow as mitmflow
 from mitmproxy.proxy import commands, events, layer
@@ -58,7 +58,7 @@ Wire = Callable[[http.Request], http.Request]
 """Makes the copy of a request that goes to the wire, secrets included."""
 
 CONNECTIONS_PER_HOST = 1000
-REQUEST_PIECE, ANSWER_PIECE = 1 << 17, 1 << 16
+LONG_REQUEST = 512 * 1024
 SHOWN_BYTES = 256 * 1024
 """How much of a streamed answer mitmweb shows; the client gets all of it."""
 
@@ -103,7 +103,7 @@ class TurnStream(HttpStream):
             if isinstance(command, SendHttp) and isinstance(command.event, RequestHeaders) and self.wire is not None:
                 command.event.request = self.wire(command.event.request)
                 self.wire = None
-            yield from in_pieces(command, REQUEST_PIECE)
+            yield from in_pieces(command, LONG_REQUEST)
 
     def _handle_event(self, event: events.Event) -> Commands:
         if isinstance(event, Poke):
@@ -192,7 +192,7 @@ class TurnStream(HttpStream):
             answer.outbox.clear()
             if len(answer.shown) < SHOWN_BYTES:
                 answer.shown += chunk[: SHOWN_BYTES - len(answer.shown)]
-            yield from in_pieces(SendHttp(ResponseData(self.stream_id, chunk), self.context.client), ANSWER_PIECE)
+            yield from in_pieces(SendHttp(ResponseData(self.stream_id, chunk), self.context.client), PIECE_BYTES)
         if answer.aborted:
             yield from self.cut_off()
         elif answer.finished:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import layers
 import pytest
 from layers import in_pieces
 from mitmproxy.proxy import commands
@@ -11,7 +12,8 @@ from mitmproxy.test import tflow
 
 @pytest.mark.parametrize("kind", [RequestData, ResponseData])
 @pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 20, 95])
-def test_a_body(kind: type[RequestData | ResponseData], size: int) -> None:
+def test_a_body(kind: type[RequestData | ResponseData], size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layers, "PIECE_BYTES", 10)
     server = tflow.tserver_conn()
     sent = list(in_pieces(SendHttp(kind(3, bytes(range(size))), server), 10))
     events = [command.event for command in sent if isinstance(command, SendHttp)]
@@ -19,6 +21,12 @@ def test_a_body(kind: type[RequestData | ResponseData], size: int) -> None:
     assert b"".join(event.data for event in events if isinstance(event, RequestData | ResponseData)) == bytes(range(size))
     assert {event.stream_id for event in events} == {3}
     assert all(isinstance(command, SendHttp) and command.connection is server for command in sent)
+
+
+def test_what_is_not_long_leaves_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layers, "PIECE_BYTES", 10)
+    for size, pieces in ((30, 1), (31, 4)):
+        assert len(list(in_pieces(SendHttp(RequestData(3, b"x" * size), tflow.tserver_conn()), 30))) == pieces
 
 
 def test_everything_else_stays_as_it_is() -> None:
