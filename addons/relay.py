@@ -58,7 +58,6 @@ Wire = Callable[[http.Request], http.Request]
 """Makes the copy of a request that goes to the wire, secrets included."""
 
 CONNECTIONS_PER_HOST = 1000
-LONG_REQUEST = 512 * 1024
 SHOWN_BYTES = 256 * 1024
 """How much of a streamed answer mitmweb shows; the client gets all of it."""
 
@@ -79,8 +78,7 @@ class TurnStream(HttpStream):
     wire: Wire | None = None
     leaving: Callable[[], None] | None = None
     """Hears that the client has left while no turn does yet."""
-    head_sent = False
-    closing = False
+    head_sent = closing = False
     flush_soon: asyncio.Handle | None = None
 
     def handle_event(self, event: events.Event) -> Commands:
@@ -103,7 +101,7 @@ class TurnStream(HttpStream):
             if isinstance(command, SendHttp) and isinstance(command.event, RequestHeaders) and self.wire is not None:
                 command.event.request = self.wire(command.event.request)
                 self.wire = None
-            yield from in_pieces(command, LONG_REQUEST)
+            yield from in_pieces(command)
 
     def _handle_event(self, event: events.Event) -> Commands:
         if isinstance(event, Poke):
@@ -168,6 +166,10 @@ class TurnStream(HttpStream):
         """The first round is over; others write the answer now."""
         yield from ()
 
+    def state_done(self, event: events.Event) -> Commands:
+        """What waited here while a hook took its time comes too late; mitmproxy itself would fall over it."""
+        yield from ()
+
     def flush(self) -> Commands:
         if self.flush_soon is not None:
             self.flush_soon.cancel()
@@ -202,8 +204,7 @@ class TurnStream(HttpStream):
         self.closing = True
         if not self.head_sent and answer.response is not None:
             self.flow.response = answer.response
-        if self.flow.response is None:
-            self.flow.response = http.Response.make(502)
+        self.flow.response = self.flow.response or http.Response.make(502)
         if self.head_sent:
             self.flow.response.data.content = bytes(answer.shown)
         self.server_state = self.state_relaying
@@ -349,8 +350,7 @@ class Relay:
         handler = self.handler(stream.flow)
         if handler is None or handler.client is not stream.context.client or not command.blocking:  # a replay is no live stream
             return None
-        over = quick_hooks.run(handler, command)
-        if isinstance(over, bool):
+        if isinstance(over := quick_hooks.run(handler, command), bool):
             return over
         rest = over
 

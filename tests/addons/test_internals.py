@@ -9,8 +9,11 @@ import relay
 import rounds
 from mitmproxy.addons import clientplayback, next_layer, proxyserver
 from mitmproxy.net.http import status_codes
+from mitmproxy.options import Options
 from mitmproxy.proxy import layer, server
+from mitmproxy.proxy.context import Context
 from mitmproxy.proxy.layers import http as layers
+from mitmproxy.test import tflow
 
 STREAM_STATES = [
     "state_wait_for_request_headers",
@@ -87,3 +90,19 @@ def test_replays_of_a_person_are_adopted(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(clientplayback, "ReplayHandler", clientplayback.ReplayHandler)
     rounds.adopt_replays(relay.Relay(1))
     assert clientplayback.ReplayHandler.func is rounds.Repeated  # type: ignore[attr-defined]
+
+
+def test_a_stream_that_is_done_is_not_upset_by_what_comes_late() -> None:
+    """Events wait while a hook takes its time; mitmproxy's own stream fails over them, and its whole connection with it."""
+    stream = relay.TurnStream(tctx(), 1)
+    stream.server_state = stream.state_done
+    late = layers.ResponseData(1, b"more")
+    assert list(stream.handle_event(late)) == []
+    mine = layers.HttpStream(tctx(), 1)
+    mine.server_state = mine.state_done
+    with pytest.raises(AssertionError, match="Unexpected event"):
+        list(mine.handle_event(late))
+
+
+def tctx() -> Context:
+    return Context(tflow.tclient_conn(), Options())
