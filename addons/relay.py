@@ -58,7 +58,7 @@ Wire = Callable[[http.Request], http.Request]
 """Makes the copy of a request that goes to the wire, secrets included."""
 
 CONNECTIONS_PER_HOST = 1000
-SHOWN_BYTES = 256 * 1024
+SHOWN_BYTES = 128 * 1024
 """How much of a streamed answer mitmweb shows; the client gets all of it."""
 
 
