@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import BytesIO
 
 from routing.dialects import answers
 from routing.dialects.answers.responses import write_opening
@@ -91,6 +92,7 @@ class Merging(Untouched[Step]):
         if document is None:
             bare = not event.data or not self._later
             return Step(event, event.raw, "rests" if reading.is_over else "passes", bare=bare)
+        event = event._replace(data=b"")  # four events repeat the whole text: of those that wait nothing is kept twice
         step = Step(event, event.raw, "rests", document=document)
         if reading.is_over or self._told is not None:
             return step
@@ -116,16 +118,16 @@ class Merging(Untouched[Step]):
         return heard.event.raw if heard.bare else self._written(heard.told, heard)
 
     def _written(self, documents: Sequence[JsonObject], heard: Step | None = None) -> bytes:
-        out: list[bytes] = []
+        out = BytesIO()
         for document in documents:
             is_same = heard is not None and document is heard.document
             # what is none of the interface's own events has no number
             numbered = document if is_same and "sequence_number" not in document else self._numbered(document)
             if heard is not None and numbered == heard.document:
-                out.append(heard.event.raw)
+                out.write(heard.event.raw)
             else:
-                out.append(write_event(dumps(numbered), text_of(numbered.get("type")) if self._named else ""))
-        return b"".join(out)
+                out.write(write_event(dumps(numbered), text_of(numbered.get("type")) if self._named else ""))
+        return out.getvalue()
 
     def _numbered(self, document: JsonObject) -> JsonObject:
         if self._number is None:
