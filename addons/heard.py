@@ -47,3 +47,7 @@ class LaterRound(Heard):
     """A round of its own flow."""
 
     round: Round | None = None
+
+    async def drained(self) -> None:
+        if self.carried is not None:
+            await self.carried.drained()

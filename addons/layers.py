@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from relay import TurnStream
 
 PIECE_BYTES = 64 << 10
-LONG_REQUEST = 512 << 10
+LONG_BODY = 512 << 10
+"""A body that is no longer leaves at once: passing each piece through all layers costs time."""
 
 
 def layers_below(found: layer.Layer | None) -> Iterator[layer.Layer]:
@@ -35,7 +36,7 @@ def place_of(flow: http.HTTPFlow) -> tuple[str, str, int]:
     return flow.request.scheme, flow.request.host, flow.request.port
 
 
-def in_pieces(command: commands.Command, longest: int = LONG_REQUEST) -> Iterator[commands.Command]:
+def in_pieces(command: commands.Command, longest: int = LONG_BODY) -> Iterator[commands.Command]:
     """What is longer leaves piece by piece: a TLS connection keeps room for the longest that it was ever given."""
     event = command.event if isinstance(command, SendHttp) else None
     if not isinstance(command, SendHttp) or not isinstance(event, RequestData | ResponseData) or len(event.data) <= longest:

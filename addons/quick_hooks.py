@@ -99,7 +99,7 @@ class QuickHooks:
 
 def _differs(pair: tuple[Any, list[Any]]) -> bool:
     parent, children = pair
-    return bool(parent.addons != children)
+    return bool(getattr(parent, "addons", None) != children)
 
 
 def _audience_in(chain: list[Any], name: str) -> _Audience:

@@ -6,7 +6,7 @@ mitmproxy gives such flows neither a time limit nor a way to stop them; the turn
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from mitmproxy import connection, ctx, http
@@ -26,6 +26,9 @@ class Listener(Protocol):
     def end(self) -> None: ...
     def broke(self, message: str) -> None: ...
 
+    async def drained(self) -> None:
+        """The provider is read on once this is over."""
+
 
 class Round(ReplayHandler):
     """One request to a provider, sent as a flow of its own."""
@@ -36,14 +39,12 @@ class Round(ReplayHandler):
         wire: Wire,
         listener: Listener,
         relay: Relay,
-        drained: Callable[[], Awaitable[None]],
         hide: Callable[[bytes], bytes],
     ) -> None:
         super().__init__(flow, ctx.options)
         relay.adopt(self.layer)
         self.wire = wire
         self.listener = listener
-        self.drained = drained
         self.hide = hide
         self.cancelled = False
         self.shown = bytearray()
@@ -85,7 +86,7 @@ class Round(ReplayHandler):
     async def drain_writers(self) -> None:
         """The client's pace is this round's pace."""
         await super().drain_writers()
-        await self.drained()
+        await self.listener.drained()
 
 
 class Repeated(ReplayHandler):

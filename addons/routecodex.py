@@ -5,7 +5,6 @@ This file stays thin: mitmproxy loads it again whenever it changes; the modules 
 """
 
 import asyncio
-import gc
 import logging
 import sys
 import time
@@ -18,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [folder for folder in (str(ROOT / "addons"), str(ROOT)) if folder not in sys.path]
 
 import codex_socket  # noqa: E402
+import collector  # noqa: E402
 import flows  # noqa: E402
 import guard  # noqa: E402
 import intercept  # noqa: E402
@@ -48,19 +48,6 @@ logger = logging.getLogger("routecodex")
 
 NEEDED_OPTIONS = {"connection_strategy": "lazy", "upstream_cert": False}
 """No connection to the host that a client names before it is decided where its call goes."""
-
-
-YOUNG_OBJECTS = 2000
-"""What Python waits for from 3.13 on before it looks for garbage: reading one large call makes more than 700."""
-
-
-def settle_collector() -> None:
-    """Once in a process. What was loaded at the start stays; looking through it again took 40 ms, every thousand calls."""
-    if not gc.get_freeze_count():
-        gc.collect()
-        gc.freeze()
-        young, *older = gc.get_threshold()
-        gc.set_threshold(max(young, YOUNG_OBJECTS), *older)
 
 
 class RouteCodex:
@@ -104,7 +91,7 @@ class RouteCodex:
 
     def running(self) -> None:
         self.settings.watch()
-        settle_collector()
+        collector.settle()
 
     def done(self) -> None:
         self.settings.close()

@@ -299,7 +299,9 @@ class CarriedTurn:
         self.plan.note(f"{self.round_name} -> {self.plan.comment}")
         self.decode = None
         later = LaterRound(self)
-        later.round = Round(flow, wire, later, self.relay, self._drained, self.plan.hide.known)
+        later.round = Round(flow, wire, later, self.relay, self.plan.hide.known)
+        if isinstance(self.current, LaterRound):
+            self.current.carried = None
         self.current = later
         self.relay.rounds[flow.id] = later.round
         self.turn.begin(time.monotonic())
@@ -318,7 +320,8 @@ class CarriedTurn:
         notes = self.company.life.turn.notes if self.company is not None else []
         return " · ".join([self.plan.comment, *notes[-1:]])
 
-    async def _drained(self) -> None:
+    async def drained(self) -> None:
+        """The client has taken what it was sent: its pace is the round's."""
         await self.relay.poke(self.flow)
 
     # Time

@@ -34,7 +34,7 @@ def loads(raw: bytes, *, deepest: int = ANY_DEPTH) -> object:
     except orjson.JSONDecodeError:
         value = None
     else:
-        if len(raw) < _LONG_BODY and deepest is ANY_DEPTH:
+        if len(raw) < _LONG_BODY and deepest == ANY_DEPTH:
             if not _may_hold_long_number(raw):
                 return value
         elif not _holds_huge_number(value, deepest):

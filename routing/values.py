@@ -146,23 +146,6 @@ class Call:
     """Responses: `previous_response_id`."""
     changed: bool = False
 
-    def copy(self) -> Call:
-        """One of its own that shares everything; a tenth of what `replace` takes."""
-        return Call(
-            self.endpoint,
-            self.raw,
-            self.body,
-            self.model,
-            self.stream,
-            self.messages,
-            self.system,
-            self.tools,
-            self.structured,
-            self.forced_tools,
-            self.previous_id,
-            self.changed,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Caller:

@@ -131,6 +131,7 @@ _TOOL_SENTENCES = (
 )
 """How whole text parts begin that a tool wrote in the person's name."""
 _BEGINNINGS = frozenset(sentence[:2] for sentence in _TOOL_SENTENCES)
+"""Most texts are told from all of them by two letters."""
 
 _TOOL_EXAMPLES = frozenset({"change get_factorial() to use math.factorial", "refactor hello() into its own file."})
 """The examples that aider plays to the model before every conversation."""

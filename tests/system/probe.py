@@ -1,7 +1,7 @@
 """A second mitmproxy script for tests: tells what the running proxy holds, and makes its patience as short as a test wants.
 
 1. `GET http://probe.rig/` answers with JSON: asyncio tasks, rounds, streams, calls in the retry budget, turns that plugins
-   know of, reminders that are reserved.
+   know of, reminders that are reserved, turns that are still in memory. `/collect` collects garbage first, `/leave` never again.
 2. RIG_PATIENCE is JSON: `early_head_s` and `keep_alive_s` of every turn, `whole_s` for the silence before whole JSON.
 """
 
@@ -40,6 +40,7 @@ def _held() -> dict[str, Any]:
         "streams": len(addon.relay.streams),
         "calls": working.learned.budget.calls,
         "retrying": working.learned.budget.retrying,
+        "alive": sum(type(one).__name__ == "CarriedTurn" for one in gc.get_objects()),
         "turns": sum(len(plugin._turns) for plugin in working.plugins if hasattr(plugin, "_turns")),
         "reserved": sum(len(plugin._watch.reservations._holders) for plugin in working.plugins if hasattr(plugin, "_watch")),
     }
@@ -50,6 +51,8 @@ class Probe:
         if flow.request.host == "probe.rig":
             if flow.request.path == "/collect":
                 gc.collect()
+            elif flow.request.path == "/leave":
+                gc.disable()
             flow.response = http.Response.make(200, json.dumps(_held()), {"content-type": "application/json"})
 
 

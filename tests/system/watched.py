@@ -41,8 +41,8 @@ class Highest(threading.Thread):
         self.join(5)
 
 
-def held(proxy: Mitmdump) -> dict[str, Any]:
-    answer = call("http://probe.rig", "/collect", b"", proxy=proxy, method="GET")
+def held(proxy: Mitmdump, path: str = "/collect") -> dict[str, Any]:
+    answer = call("http://probe.rig", path, b"", proxy=proxy, method="GET")
     assert answer.status == 200, answer.text
     return dict(answer.json)
 

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from routing.dialects.calls.editing import Shape, items_in, list_in
 from routing.dialects.calls.replacing import view_of
@@ -42,16 +43,13 @@ def with_messages(call: Call, items: Sequence[JsonObject]) -> Call:
         else:
             history.append({**item, "content": parts})
         views.append(view_of(Dialect.MESSAGES, len(history) - 1, history[-1]))
-    new = call.copy()
-    new.body, new.messages, new.changed = {**call.body, "messages": history}, views, True
-    return new
+    return replace(call, body={**call.body, "messages": history}, messages=views, changed=True)
 
 
 def with_tool(call: Call, name: str, description: str, schema: JsonObject, *, strict: bool) -> Call:
     tool: JsonObject = {"name": name, "description": description, "input_schema": schema}
-    new = call.copy()
-    new.body, new.tools, new.changed = {**call.body, "tools": [*list_in(call.body, "tools"), tool]}, (*call.tools, name), True
-    return new
+    body = {**call.body, "tools": [*list_in(call.body, "tools"), tool]}
+    return replace(call, body=body, tools=(*call.tools, name), changed=True)
 
 
 def _result(call: ToolCall, text: str, is_error: bool) -> JsonObject:

@@ -102,10 +102,7 @@ def _views(body: JsonObject) -> list[Message]:
 
 def _view(index: int, item: JsonObject) -> Message:
     content = content_of(item, "content")
-    parts: list[Part] = [Text(content)] if isinstance(content, str) else []
-    if not parts:
-        for slot, raw in enumerate(content):
-            parts.append(_part(raw, slot))
+    parts: list[Part] = [Text(content)] if isinstance(content, str) else [_part(raw, slot) for slot, raw in enumerate(content)]
     return Message(_ROLES.get(text_in(item, "role"), "system"), parts, index)
 
 
@@ -113,10 +110,13 @@ def _part(raw: object, slot: int) -> Part:
     if not isinstance(raw, dict):
         return Other(slot)
     kind = raw.get("type")
-    if kind == "text":  # most of all
-        return Text(text, slot) if isinstance(text := raw.get("text"), str) else Other(slot)
     read = _PARTS.get(kind) if isinstance(kind, str) else None
     return read(raw, slot) if read else Other(slot)
+
+
+def _text(raw: JsonObject, slot: int) -> Part:
+    text = raw.get("text")
+    return Text(text, slot) if isinstance(text, str) else Other(slot)
 
 
 def _tool_call(raw: JsonObject, slot: int) -> Part:
@@ -124,6 +124,7 @@ def _tool_call(raw: JsonObject, slot: int) -> Part:
 
 
 _PARTS: dict[str, Callable[[JsonObject, int], Part]] = {
+    "text": _text,
     "image": lambda raw, slot: Media("image", slot),
     "document": lambda raw, slot: Media("file", slot),
     "thinking": lambda raw, slot: Thinking(loose_text(raw, "thinking"), slot),

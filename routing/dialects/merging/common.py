@@ -70,16 +70,6 @@ class GrowingText:
         return self._text
 
 
-def joined(texts: Iterable[str]) -> str:
-    """The texts of rounds as one."""
-    return BLANK_LINE.join(text for text in texts if text)
-
-
-def summed(usages: Sequence[Usage]) -> Usage:
-    """What an answer of several rounds cost: the input of the last, the output of all."""
-    return Usage(usages[-1].input, sum(usage.output for usage in usages)) if usages else Usage()
-
-
 def usage_in(dialect: Dialect, counts: JsonObject) -> Usage:
     """A dialect's own counts as ours."""
     return answers.usage_of(dialect, counts) or Usage()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from routing.dialects.endpoints import endpoint_of
 from routing.dialects.finish import Endings
 from routing.dialects.merging import merger_for
-from routing.dialects.merging.common import GrowingText, client_calls, joined, summed
+from routing.dialects.merging.common import GrowingText, client_calls
 from routing.turn.said import Said
 from routing.values import Dialect, ToolCall, Usage
 from tests.rig import wire
@@ -23,22 +23,6 @@ from tests.routing.dialects.merging.rounds import spoken
 
 def _said(*calls: ToolCall, own: tuple[ToolCall, ...] = ()) -> Said:
     return Said("", calls, own, "stop", Usage(), "", ())
-
-
-@pytest.mark.parametrize(
-    "texts, whole",
-    [([], ""), (["a"], "a"), (["a", "b"], "a\n\nb"), (["", "a", "", "b", ""], "a\n\nb"), (["a\n", " b"], "a\n\n\n b")],
-)
-def test_joined(texts: list[str], whole: str) -> None:
-    assert joined(texts) == whole
-
-
-@pytest.mark.parametrize(
-    "usages, whole",
-    [([], Usage()), ([Usage(5, 1)], Usage(5, 1)), ([Usage(5, 1), Usage(9, 2), Usage(7, 3)], Usage(7, 6))],
-)
-def test_m35_summed(usages: list[Usage], whole: Usage) -> None:
-    assert summed(usages) == whole
 
 
 def test_client_calls() -> None:

@@ -1,0 +1,35 @@
+"""What was loaded at the start is not looked through again, and nothing that somebody has set is undone."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import collector
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    threshold = gc.get_threshold()
+    gc.unfreeze()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*threshold)
+
+
+def test_what_is_there_stays() -> None:
+    collector.settle()
+    frozen = gc.get_freeze_count()
+    assert frozen > 10_000
+    held = [[number] for number in range(1000)]
+    collector.settle()
+    assert gc.get_freeze_count() <= frozen, "once in a process: what comes later is looked at"
+    assert len(held) == 1000
+
+
+@pytest.mark.parametrize("young, expected", [(700, 2000), (2000, 2000), (50_000, 50_000)])
+def test_the_threshold_only_ever_rises(young: int, expected: int) -> None:
+    gc.set_threshold(young, 11, 12)
+    collector.settle()
+    assert gc.get_threshold() == (expected, 11, 12)
