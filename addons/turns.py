@@ -11,6 +11,7 @@ from typing import Any
 import codings
 import flows
 import guarded
+from alarm import Alarm
 from flows import Sealed
 from guarded import contained
 from heard import FirstRound, Heard, LaterRound
@@ -59,7 +60,7 @@ class CarriedTurn:
         """Makes what the round says the client's dialect."""
         self.http2 = flow.request.is_http2
         self.tasks: set[asyncio.Task[None]] = set()
-        self.timer: asyncio.TimerHandle | None = None
+        self.alarm = Alarm()
         self.closed = False
         self.failed = ""
         self.stepping = False
@@ -327,20 +328,10 @@ class CarriedTurn:
     # Time
 
     def _arm(self) -> None:
-        """A timer that comes too early looks again: the end of a wait moves far more often than it is reached."""
-        deadline = self.turn.deadline
-        if self.timer is not None:
-            if self.timer.when() <= deadline:
-                return
-            self.timer.cancel()
-            self.timer = None
-        if deadline != float("inf"):
-            wait = max(deadline - time.monotonic(), 0.01)
-            self.timer = asyncio.get_running_loop().call_later(wait, self._tick)
+        self.alarm.set(self.turn.deadline, self._tick)
 
     @contained
     def _tick(self) -> None:
-        self.timer = None
         if self.closed:
             return
         now = time.monotonic()
@@ -385,8 +376,7 @@ class CarriedTurn:
             if self.company is not None:
                 rounds = "1 round" if self.turn.rounds == 1 else f"{self.turn.rounds} rounds"
                 self.flow.comment = f"{rounds} of {self.plan.received.id[:8]} · {self._comment}"
-            if self.timer is not None:
-                self.timer.cancel()
+            self.alarm.stop()
             self.plan.over()
             if self.company is not None:
                 self._do(self._leave())
