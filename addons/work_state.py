@@ -13,9 +13,10 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from routing.sessions.clients import workdir_of
 from routing.stop_message.work_state import IN_PROGRESS, READY, Mode, Work, count_listed, from_conversation, from_lists
@@ -96,16 +97,18 @@ class WorkStateProbe:
         if program is None or not os.path.isabs(program):
             return None
         try:
-            running = await asyncio.create_subprocess_exec(
-                program,
-                *command[1:],
-                cwd=project,
-                env={name: self._environment[name] for name in _NEEDED if name in self._environment},
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-                start_new_session=True,
-                limit=1 << 16,
+            running = await _begun(
+                asyncio.create_subprocess_exec(
+                    program,
+                    *command[1:],
+                    cwd=project,
+                    env={name: self._environment[name] for name in _NEEDED if name in self._environment},
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.DEVNULL,
+                    start_new_session=True,
+                    limit=1 << 16,
+                )
             )
         except (OSError, ValueError):
             return None
@@ -118,6 +121,17 @@ class WorkStateProbe:
             if output is None:
                 await _kill(running)
         return count_listed(output) if running.returncode == 0 and output is not None else None
+
+
+async def _begun(beginning: Coroutine[Any, Any, asyncio.subprocess.Process]) -> asyncio.subprocess.Process:
+    """Cancelled halfway, asyncio ends the program alone, and waits for all that it has started: it is ended once it has begun."""
+    task = asyncio.ensure_future(beginning)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        with suppress(OSError, ValueError):
+            await _kill(await task)
+        raise
 
 
 async def _read(running: asyncio.subprocess.Process) -> bytes | None:

@@ -230,7 +230,8 @@ def test_a_hanging_bd_is_ended_with_its_children(bench: Bench, hang: str) -> Non
     _eventually(lambda: _alive(pids) == [])
 
 
-def test_m14_a_client_that_leaves_ends_it_too(bench: Bench) -> None:
+@pytest.mark.parametrize("beginning", [False, True], ids=["it runs", "it is just being begun"])
+def test_m14_a_client_that_leaves_ends_it_too(bench: Bench, beginning: bool) -> None:
     pids = bench.folder / "pids"
     bench.bd(f"echo $$ >> {pids}; sleep 60")
 
@@ -239,7 +240,9 @@ def test_m14_a_client_that_leaves_ends_it_too(bench: Bench) -> None:
         for _ in range(500):
             if _alive(pids):
                 break
-            await asyncio.sleep(0.01)
+            if beginning:
+                time.sleep(0.02)  # the program gets on while our loop does not
+            await asyncio.sleep(0 if beginning else 0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
