@@ -241,7 +241,7 @@ def test_m14_a_client_that_leaves_ends_it_too(bench: Bench, beginning: bool) -> 
             if _alive(pids):
                 break
             if beginning:
-                time.sleep(0.02)  # the program gets on while our loop does not
+                time.sleep(0.02)  # noqa: ASYNC251 - the program gets on while our loop does not
             await asyncio.sleep(0 if beginning else 0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
