@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import collections
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from mitmproxy import http
+from mitmproxy import connection, ctx, http
 from mitmproxy.proxy import commands, layer
 from mitmproxy.proxy.layers.http import RequestData, ResponseData, SendHttp
 
 if TYPE_CHECKING:
     from relay import TurnStream
 
+CONNECTIONS_PER_HOST = 1000
 PIECE_BYTES = 64 << 10
 LONG_BODY = 512 << 10
 """A body that is no longer leaves at once: passing each piece through all layers costs time."""
@@ -30,6 +33,13 @@ def waits_for_connection(stream: TurnStream) -> bool:
         for waiting in parent.waiting_for_establishment.values()
         for command in waiting
     )
+
+
+def lift_connection_limit(client: connection.Client) -> None:
+    """mitmproxy lets one client connection use five connections to a host: an HTTP/2 client would wait for its own calls."""
+    handler = ctx.master.addons.get("proxyserver").connections.get(client.id)
+    if handler is not None:
+        handler.max_conns = collections.defaultdict(lambda: asyncio.Semaphore(CONNECTIONS_PER_HOST))
 
 
 def place_of(flow: http.HTTPFlow) -> tuple[str, str, int]:

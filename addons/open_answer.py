@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mitmproxy import http
 from mitmproxy.proxy.server import ConnectionHandler
+
+AT_ONCE_BYTES = 64 << 10
+"""How much of a long end leaves before the client has taken it."""
 
 if TYPE_CHECKING:
     from heard import FirstRound
@@ -20,6 +24,8 @@ class OpenAnswer:
     upstream: FirstRound
     """Hears what becomes of the first round, and that the client has left."""
     outbox: list[bytes] = field(default_factory=list)
+    ending: Iterator[bytes] | None = None
+    """What leaves last: made as the client takes it, since the end of some answers repeats all of them."""
     response: http.Response | None = None
     """The head that leaves with the first bytes; the first round's own where it is None."""
     head_now: bool = False
@@ -30,6 +36,20 @@ class OpenAnswer:
     aborted: bool = False
     """Cut the client off: the answer has begun and cannot be completed."""
     shown: bytearray = field(default_factory=bytearray)
+
+    def take(self) -> bytes:
+        """What leaves now. Where `ending` is not None then, there is more once the client has taken this."""
+        pieces, self.outbox = self.outbox, []
+        if self.ending is not None:
+            size = 0
+            for piece in self.ending:
+                pieces.append(piece)
+                size += len(piece)
+                if size >= AT_ONCE_BYTES:
+                    break
+            else:
+                self.ending = None
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 async def drain_client(handler: ConnectionHandler) -> None:

@@ -57,7 +57,6 @@ Commands = layer.CommandGenerator[None]
 Wire = Callable[[http.Request], http.Request]
 """Makes the copy of a request that goes to the wire, secrets included."""
 
-CONNECTIONS_PER_HOST = 1000
 SHOWN_BYTES = 128 * 1024
 """How much of a streamed answer mitmweb shows; the client gets all of it."""
 
@@ -189,14 +188,14 @@ class TurnStream(HttpStream):
                 self.flow.response = answer.response
             assert self.flow.response is not None
             yield SendHttp(ResponseHeaders(self.stream_id, self.flow.response, False), self.context.client)
-        if answer.outbox:
-            chunk = answer.outbox[0] if len(answer.outbox) == 1 else b"".join(answer.outbox)
-            answer.outbox.clear()
+        if chunk := answer.take():
             if len(answer.shown) < SHOWN_BYTES:
                 answer.shown += chunk[: SHOWN_BYTES - len(answer.shown)]
             yield from in_pieces(SendHttp(ResponseData(self.stream_id, chunk), self.context.client), PIECE_BYTES)
         if answer.aborted:
             yield from self.cut_off()
+        elif answer.ending is not None:
+            self.relay.begin(self.relay.flush_again(self))
         elif answer.finished:
             yield from self.close(answer)
 
@@ -339,12 +338,6 @@ class Relay:
         stream = self.streams.get(flow.id)
         return stream.answer.upstream.carried if stream is not None and stream.answer is not None else None
 
-    def lift_connection_limit(self, client: connection.Client) -> None:
-        """mitmproxy lets one client connection use five connections to a host: an HTTP/2 client would wait for its own calls."""
-        handler = ctx.master.addons.get("proxyserver").connections.get(client.id)
-        if handler is not None:
-            handler.max_conns = collections.defaultdict(lambda: asyncio.Semaphore(CONNECTIONS_PER_HOST))
-
     def run_hook(self, stream: TurnStream, command: commands.StartHook) -> bool | None:
         """Whether it is over; None: it is mitmproxy's to run."""
         handler = self.handler(stream.flow)
@@ -366,6 +359,13 @@ class Relay:
         handler = self.handler(stream.flow)
         if handler is not None:
             self.begin(handler.server_event(Poke(stream)))
+
+    async def flush_again(self, stream: TurnStream) -> None:
+        """Once the client has taken what it was sent."""
+        handler = self.handler(stream.flow)
+        if handler is not None:
+            await drain_client(handler)
+            await handler.server_event(Poke(stream))
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)

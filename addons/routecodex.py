@@ -29,6 +29,7 @@ import settings  # noqa: E402
 from flows import Sealed  # noqa: E402
 from guarded import guarded  # noqa: E402
 from journal import Journal  # noqa: E402
+from layers import lift_connection_limit  # noqa: E402
 from mitmproxy import connection, ctx, exceptions, http, tls  # noqa: E402
 from mitmproxy.addonmanager import Loader  # noqa: E402
 from mitmproxy.proxy import layer  # noqa: E402
@@ -106,7 +107,7 @@ class RouteCodex:
             client.error = "RouteCodex serves only this machine (proxy.allowRemoteClients)"
             self.journal.note(f"refused {client.peername and client.peername[0]}: {client.error}")
         elif ctx.options.http2:
-            self.relay.lift_connection_limit(client)
+            lift_connection_limit(client)
 
     def tls_clienthello(self, data: tls.ClientHelloData) -> None:
         if self.settings.loaded and not intercept.opens(data, self.settings.hosts):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable, Iterator
 from typing import Any
 
 import codings
@@ -204,8 +204,8 @@ class CarriedTurn:
                 case turns.Refuse(refusal):
                     self.failed = f"status {refusal.head.status}"
                     self.answer.response = flows.whole_response(refusal)
-                case turns.Finish():
-                    self.answer.finished = True
+                case turns.Finish(end):
+                    self.answer.ending, self.answer.finished = self._end(end), True
                 case turns.Abort():
                     self.answer.aborted = True
         actions.clear()
@@ -213,6 +213,16 @@ class CarriedTurn:
             self._do(work)
         if self.turn.state is State.OVER:
             self._close()
+
+    def _end(self, end: Iterable[bytes]) -> Iterator[bytes]:
+        """Asked for as the client takes it: the turn itself is over by then."""
+        try:
+            for data in end:
+                self.plan.heard(data)
+                yield data
+        except Exception as error:
+            guarded.report("the end of an answer", error, "Its client was cut off.")
+            self.answer.aborted = True
 
     def _open(self, head: turns.Head) -> http.Response:
         shown = self.flow.response
@@ -258,7 +268,7 @@ class CarriedTurn:
         except Exception as error:
             await self._fail(error)
             return
-        self.turn.conclude(time.monotonic())
+        self.turn.conclude()
         self._carry_out()
         await self._flush()
 

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from routing.errors import BadAnswer
@@ -40,6 +41,13 @@ def write_event(data: bytes, name: str = "") -> bytes:
     if b"\n" in data or b"\r" in data:
         data = b"\ndata: ".join(_LINE_END.split(data))
     return head + b"data: " + data + b"\n\n"
+
+
+def write_event_pieces(data: Iterable[bytes], name: str = "") -> Iterator[bytes]:
+    """The same of compact JSON that comes in pieces."""
+    yield (f"event: {name}\ndata: " if name else "data: ").encode()
+    yield from data
+    yield b"\n\n"
 
 
 class Events:

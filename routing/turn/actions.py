@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -74,7 +75,9 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    pass
+    """The answer is complete once these have left as well."""
+
+    end: Iterable[bytes] = ()
 
 
 @dataclass(frozen=True, slots=True)

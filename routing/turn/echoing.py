@@ -25,6 +25,6 @@ async def converse(company: Company, call: Call, answer: Callable[[Call], Reply]
         reply = answer(following.call)
     if first.status != 200:
         return first
-    body += merger.finish()
+    body += b"".join(merger.finish())
     await company.settle(merger.id)
     return replace(first, body=body)

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from routing.dialects import answers
@@ -75,7 +76,7 @@ class Turn:
     _peek: Peek | None = None
     _showed: bool = False
     """The running round has sent the client something."""
-    _end: bytes | None = None
+    _end: Iterable[bytes] | None = None
     """What closes the answer, held back."""
     _passage: Passage | None = None
     """Of the round that answers a client which asked for a stream."""
@@ -161,14 +162,13 @@ class Turn:
         self._end = self.merger.finish() if self._end is None else self._end
         return self.merger.id
 
-    def conclude(self, now: float) -> None:
+    def conclude(self) -> None:
         """The end of the answer leaves."""
         if self._end is None:
             self.close()
         if self.state is State.DECIDING and self._end is not None:
             self._open()
-            self._let_out(self._end, now)
-            self._over(Finish())
+            self._over(Finish(self._end))
 
     def refuse(self, message: str) -> None:
         """Whoever decides on the next round has failed: the client is told, whatever it has received so far."""
@@ -277,7 +277,7 @@ class Turn:
             if said.complete and said.error is None:
                 self.state = State.DECIDING
                 if self.alone:
-                    self.conclude(now)
+                    self.conclude()
                 else:
                     self.actions.append(Decide(said))
                 return

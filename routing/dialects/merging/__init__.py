@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from routing.dialects.finish import AS_USUAL, Endings
@@ -35,9 +35,10 @@ class Merger(Protocol):
     def end_round(self) -> Said:
         """The round's bytes are over."""
 
-    def finish(self) -> bytes:
+    def finish(self) -> Iterable[bytes]:
         """The one end of the answer: everything closed, usage summed (output of all rounds, input of the last).
 
+        A long one is written piece by piece, as it is taken; until then the merger is asked for nothing but `id` or `fail`.
         Where the last round broke off after it had shown something, it is an error: no clean end is invented.
         """
 

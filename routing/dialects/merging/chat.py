@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from routing.dialects import answers
@@ -264,7 +264,7 @@ class Merging(Untouched[_Chunk]):
 
     # The end
 
-    def _closing(self) -> bytes:
+    def _closing(self) -> Iterable[bytes]:
         last = self._kept[-1]
         usage = summed_counts([round_.usage for round_ in self._kept], "prompt_tokens", "completion_tokens")
         word = self._form.endings.write(last.word, self.dialect, calls=bool(client_calls(self._rounds)))
@@ -274,7 +274,7 @@ class Merging(Untouched[_Chunk]):
         out = self._last_chunk(last, word, usage if counts is None else None)
         if counts is not None:
             out += write_event(dumps({**counts, **self._head, "usage": usage}))
-        return out + next((round_.done for round_ in reversed(self._kept) if round_.done), b"")
+        return (out, next((round_.done for round_ in reversed(self._kept) if round_.done), b""))
 
     def _last_chunk(self, last: _Round, word: str, usage: JsonObject | None) -> bytes:
         """The chunk that ended the last round. `usage`: None where a chunk of its own tells it."""

@@ -12,7 +12,7 @@ from routing.dialects.fields import read_json, read_object
 from routing.dialects.finish import AS_USUAL, Endings
 from routing.dialects.sse import Event
 from routing.errors import BadAnswer
-from routing.jsonbytes import dumps
+from routing.jsonbytes import dump_pieces, dumps
 from routing.turn.said import Said
 from routing.values import Dialect, JsonObject, ProviderError, ToolCall, Usage
 
@@ -151,10 +151,10 @@ class Collected(ABC):
         self._raw.clear()
         return said
 
-    def finish(self) -> bytes:
+    def finish(self) -> Iterable[bytes]:
         if not self.said:
-            return bytes(self._raw)
-        return self._first if len(self.said) == 1 and not self.said[0].own else dumps(self._merged())
+            return (bytes(self._raw),)
+        return (self._first,) if len(self.said) == 1 and not self.said[0].own else dump_pieces(self._merged(), dumps)
 
     def fail(self, status: int, message: str, code: str) -> bytes:
         return answers.write_error(self.dialect, status, message, code)

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -152,16 +153,16 @@ class Merging:
             self._kept.append(round_)
         return round_.said
 
-    def finish(self) -> bytes:
+    def finish(self) -> Iterable[bytes]:
         complete = self._round.said is not None and self._round.said.complete
         if not complete and (self._round.visible or not self._kept):
-            return self.fail(502, CUT_OFF, "UPSTREAM_ERROR")
+            return (self.fail(502, CUT_OFF, "UPSTREAM_ERROR"),)
         if self._is_as_it_came:
-            return b"".join((*self._pending, *(held.event.raw for held in self._kept[0].held), self._array_end()))
+            return (b"".join((*self._pending, *(held.event.raw for held in self._kept[0].held), self._array_end())),)
         begun = self._begun
         last = self._item(self._last_chunk(self._kept[-1]))
         self._begun = begun  # what is given here may never leave: then `fail` is the end
-        return b"".join((*self._pending, last, b"]" if self._form.json_array else b""))
+        return (b"".join((*self._pending, last, b"]" if self._form.json_array else b"")),)
 
     def fail(self, status: int, message: str, code: str) -> bytes:
         out, self._pending = b"".join(self._pending), []

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from routing.dialects import answers
 from routing.dialects.failures import failure_inside
@@ -109,17 +109,17 @@ class Merging:
             self._kept.append(round_)
         return said
 
-    def finish(self) -> bytes:
+    def finish(self) -> Iterable[bytes]:
         if self._breaks_off:
-            return self.fail(502, CUT_OFF, "UPSTREAM_ERROR")
+            return (self.fail(502, CUT_OFF, "UPSTREAM_ERROR"),)
         if self._is_as_it_came:
             only = self._kept[0]
             end = only.end if self._stops(only.word) else only.end[: only.end.rfind(only.stop.strip())]
-            return b"".join((*self._pending, self._opening, self._stop, self._behind, end))
+            return (b"".join((*self._pending, self._opening, self._stop, self._behind, end)),)
         last, word = self._kept[-1], self._last_word()
         stop = (last.stop or _event({"type": "message_stop"})) if self._stops(word) else b""
         closed = self._closed(all_=True)
-        return b"".join((*self._pending, self._opening, closed, _event(self._last_delta(last, word)), stop))
+        return (b"".join((*self._pending, self._opening, closed, _event(self._last_delta(last, word)), stop)),)
 
     def fail(self, status: int, message: str, code: str) -> bytes:
         out, self._pending = b"".join(self._pending), []

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 
 from routing.dialects import answers
@@ -19,8 +19,8 @@ from routing.dialects.merging.responses_items import ended, merged_items, said_o
 from routing.dialects.merging.responses_reading import Reading
 from routing.dialects.merging.responses_round import Round, Step
 from routing.dialects.merging.untouched import Untouched
-from routing.dialects.sse import Event, write_event
-from routing.jsonbytes import dumps
+from routing.dialects.sse import Event, write_event, write_event_pieces
+from routing.jsonbytes import dump_pieces, dumps
 from routing.turn.said import Said
 from routing.values import Dialect, JsonObject
 
@@ -135,14 +135,17 @@ class Merging(Untouched[Step]):
         number, self._number = self._number, self._number + 1
         return document if document.get("sequence_number") == number else {**document, "sequence_number": number}
 
-    def _closing(self) -> bytes:
+    def _closing(self) -> Iterator[bytes]:
+        """The whole text stands in several events: it is written as it is taken, and never as a whole."""
         documents = self._reading.closed()
         items = [item for _, item in sorted(self._reading.items.items())]
         responses = [round_.response for round_ in self._kept]
         first = {**(self._reading.first or responses[0]), **{name: self._opened[name] for name in _OURS if name in self._opened}}
         response = ended(responses, first, items)
         documents.append({**(self._kept[-1].ending or {}), "response": response})
-        return self._written(documents)
+        for document in documents:
+            name = text_of(document.get("type")) if self._named else ""
+            yield from write_event_pieces(dump_pieces(self._numbered(document), dumps), name)
 
     def _error_event(self, status: int, message: str, code: str) -> bytes:
         id, model, created = self._about

@@ -8,7 +8,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import ClassVar, Generic, Literal, TypeVar
 
 from routing.dialects import answers
@@ -100,8 +102,8 @@ class Untouched(ABC, Generic[H]):
         """The round is over."""
 
     @abstractmethod
-    def _closing(self) -> bytes:
-        """The end of the answer."""
+    def _closing(self) -> Iterable[bytes]:
+        """The end of the answer, made as it is taken where it is long."""
 
     @abstractmethod
     def _error_event(self, status: int, message: str, code: str) -> bytes: ...
@@ -151,18 +153,18 @@ class Untouched(ABC, Generic[H]):
         self._said = self._end()
         return self._said
 
-    def finish(self) -> bytes:
+    def finish(self) -> Iterable[bytes]:
         if self._over:
-            return b""
+            return ()
         self._over = True
         out, complete = self._take(), self._said is not None and self._said.complete
         if self._said is not None and complete:
             self._rounds.append(self._said)
         if self._as_it_came and (complete or self._holds_error):
-            return b"".join((*out, self._raw(), self._tail))
+            return (*out, self._raw(), self._tail)
         if not complete and (self._visible or not self._rounds):
-            return b"".join((*out, self._error_event(502, CUT_OFF, "UPSTREAM_ERROR")))
-        return b"".join((*out, self._closing()))
+            return (*out, self._error_event(502, CUT_OFF, "UPSTREAM_ERROR"))
+        return chain(out, self._closing())
 
     def fail(self, status: int, message: str, code: str) -> bytes:
         if self._failed:

@@ -29,7 +29,7 @@ def test_once_for_each_round_that_is_shown_as_it_comes(dialect: Dialect, stream:
     assert begins(bench.round("first")) == expected
     bench.proceed()
     assert begins(bench.round("second")) == expected
-    bench.turn.conclude(bench.now)
+    bench.turn.conclude()
     assert begins(bench.take()) == 0
 
 

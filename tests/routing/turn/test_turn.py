@@ -22,6 +22,7 @@ from routing.turn.turn import ERROR_BYTES, Turn
 from routing.values import Answer, Dialect, Endpoint, Headers, ProviderError, Usage
 from tests.conftest import LONG
 from tests.routing.dialects.answers.streams import array_streams, provider_streams
+from tests.routing.turn.spelled_out import spelled_out
 
 ENDPOINTS = {str(dialect): Endpoint(dialect) for dialect in Dialect} | {"array": Endpoint(Dialect.GEMINI, json_array=True)}
 EVERY = pytest.mark.parametrize("name", ENDPOINTS)
@@ -112,7 +113,7 @@ class Bench:
 
     def take(self) -> list[Action]:
         """What the turn says now."""
-        new = list(self.turn.actions)
+        new = list(spelled_out(self.turn.actions))
         self.turn.actions.clear()
         self.said += new
         if self.script.first:

@@ -35,6 +35,7 @@ from routing.turn.terminal import TERMINAL
 from routing.turn.turn import Turn
 from routing.values import Answer, Dialect, Endpoint, Headers, ProviderError, Usage
 from tests.conftest import LONG
+from tests.routing.turn.spelled_out import spelled_out
 from tests.system.tool import text_of
 
 DIALECTS = pytest.mark.parametrize("dialect", list(Dialect))
@@ -94,7 +95,7 @@ class Bench:
         self.turn = Turn(endpoint, self.stream, self.script, self.limits, self.now, merger)
 
     def take(self) -> list[Action]:
-        new = list(self.turn.actions)
+        new = list(spelled_out(self.turn.actions))
         self.turn.actions.clear()
         self.said += new
         return new
@@ -123,7 +124,7 @@ class Bench:
         return self.take()
 
     def conclude(self) -> list[Action]:
-        self.turn.conclude(self.now)
+        self.turn.conclude()
         return self.take()
 
     @property

@@ -260,7 +260,7 @@ def drive(merger: Merger, raws: list[bytes], cut: Any = whole) -> tuple[bytes, l
         bytes_, one = feed_round(merger, raw, cut)
         out.append(bytes_)
         said.append(one)
-    out.append(merger.finish())
+    out.append(b"".join(merger.finish()))
     return b"".join(out), said
 
 

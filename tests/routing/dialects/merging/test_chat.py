@@ -523,7 +523,7 @@ def test_a_last_text_beside_the_reason_leaves_with_a_keep_alive() -> None:
     kept = merger.keep_alive()
     assert b" one" in kept
     assert kept.endswith(b": keepalive\n\n")
-    events = Events().feed(out + kept + merger.finish())
+    events = Events().feed(out + kept + b"".join(merger.finish()))
     documents = streams.documents_of(events)
     assert openai.chat_accumulated(documents)["message"]["content"] == "all one"
     assert documents[-1]["choices"][0]["finish_reason"] == "stop"
@@ -582,13 +582,13 @@ def test_d18_a_visible_break_ends_in_an_error(ending: str, before: int) -> None:
         assert said is not None
         assert not said.complete
         assert said.text == "two"
-        out += merger.fail(502, "It broke.", "UPSTREAM_ERROR") if end == "fail" else merger.finish()
+        out += merger.fail(502, "It broke.", "UPSTREAM_ERROR") if end == "fail" else b"".join(merger.finish())
         events = Events().feed(out)
         documents = streams.documents_of(events)
         assert documents[-1]["error"]["message"]
         assert not any(choice["finish_reason"] for one in documents[:-1] for choice in one["choices"])
         assert sum("error" in one for one in documents) == 1
-        assert merger.finish() == merger.keep_alive() == b""
+        assert b"".join(merger.finish()) == merger.keep_alive() == b""
         assert (merger.fail(500, "x", "x") == b"") is (end == "fail")
 
 
@@ -599,7 +599,7 @@ def test_h14_a_first_rounds_own_error_is_passed_on_as_it_is() -> None:
         out, said = rounds.feed_round(merger, raw)
         assert said.error is not None
         assert (said.error.status, said.error.message) == (503, "Overloaded")
-        out += merger.fail(said.error.status, said.error.message, said.error.code) if end == "fail" else merger.finish()
+        out += merger.fail(said.error.status, said.error.message, said.error.code) if end == "fail" else b"".join(merger.finish())
         assert out == raw
 
 
@@ -641,7 +641,7 @@ def test_keep_alive_at_any_moment() -> None:
             out += [merger.feed(chunk), merger.keep_alive()]
         merger.end_round()
         out.append(merger.keep_alive())
-    out.append(merger.finish())
+    out.append(b"".join(merger.finish()))
     plain, _ = rounds.drive(_merger(), raws)
     assert b"".join(out).replace(b": keepalive\n\n", b"") == plain
 
@@ -658,7 +658,7 @@ def test_noise_is_bounded() -> None:
     out += merger.feed(rest) + b"".join(merger.feed(noise[place : place + 8000]) for place in range(0, len(noise), 8000))
     assert len(out) > 2 * len(noise) - (1 << 20) - 10_000
     merger.end_round()
-    streams.check_chat([event for event in Events().feed(out + merger.finish()) if event.data], usage=True)
+    streams.check_chat([event for event in Events().feed(out + b"".join(merger.finish())) if event.data], usage=True)
 
 
 def test_long_answers_cost_little() -> None:
@@ -749,9 +749,9 @@ def test_any_chunks_in_any_order(given_: list[Spoken], chance: random.Random, wa
         out.append(more + (merger.keep_alive() if wait else b""))
         texts.append(said.text)
         if len(given_) == 1 and not said.own and not wait:
-            assert more + merger.finish() == raw
+            assert more + b"".join(merger.finish()) == raw
             return
-    out.append(merger.finish())
+    out.append(b"".join(merger.finish()))
     events = [event for event in Events().feed(b"".join(out)) if event.data]
     assert [event.data for event in events].count(b"[DONE]") == 1
     choices = [choice for one in streams.documents_of(events) for choice in one["choices"]]

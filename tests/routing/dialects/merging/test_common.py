@@ -75,7 +75,7 @@ def test_whole_answers_leave_at_the_end_alone(path: str, write: Any) -> None:
         out, said = rounds.feed_round(merger, write(spoken(("text", str(number))), number), rounds.bytewise)
         assert (out, said.complete) == (b"", True)
     waited = merger.keep_alive() * 3
-    whole = json.loads(waited + merger.finish())
+    whole = json.loads(waited + b"".join(merger.finish()))
     assert json.dumps("1\n\n2\n\n3") in json.dumps(whole)
 
 
@@ -118,7 +118,7 @@ def test_d17_every_round_and_the_end_are_told(path: str, stream: bool) -> None:
         merger.begin_round()
         merger.feed(b"".join(wire.events(reply, asked)) if stream else wire.whole(reply, asked))
         assert merger.end_round().complete
-    merger.finish()
+    b"".join(merger.finish())
     assert lines[0].startswith(f"{endpoint.dialect}: ")
     assert [line.split(" ", 2)[2] for line in lines[:2]] == ["taken as stop", "taken as length"]
     if endpoint.dialect is Dialect.RESPONSES:  # its own status is passed on

@@ -231,7 +231,7 @@ def test_a_wait_costs_nothing_but_the_reasons_place() -> None:
     """Kept alive behind its last chunk, and then over: the reason comes with an empty text."""
     merger = _merger()
     out, _ = rounds.feed_round(merger, _raw(spoken(TEXT), 1))
-    documents = _documents(out + merger.keep_alive() + merger.keep_alive() + merger.finish())
+    documents = _documents(out + merger.keep_alive() + merger.keep_alive() + b"".join(merger.finish()))
     streams.check_gemini(documents)
     assert documents[-1]["candidates"][0]["content"]["parts"] == [{"text": ""}]
     assert _text(rounds.gemini_accumulated(documents)) == TEXT[1]
@@ -248,7 +248,7 @@ def test_keep_alive_at_any_moment(form: str) -> None:
             out += [merger.feed(chunk), merger.keep_alive()]
         merger.end_round()
         out.append(merger.keep_alive())
-    out.append(merger.finish())
+    out.append(b"".join(merger.finish()))
     documents = _documents(b"".join(out), form)
     streams.check_gemini(documents)
     plain, _ = rounds.drive(_merger(form), raws)
@@ -338,7 +338,7 @@ def test_an_end_that_never_left_may_still_become_an_error(form: str) -> None:
     for given_ in ([spoken(OWN_CALL)], [spoken(TEXT)], [spoken(("text", "abc")), spoken(TEXT)]):
         merger = _merger(form)
         out = b"".join(rounds.feed_round(merger, raw)[0] for raw in _raws(given_, form))
-        merger.finish()
+        b"".join(merger.finish())
         raw = out + merger.fail(500, "It broke.", "X")
         documents = rounds.array_documents(raw) if form == "array" else rounds.sse_documents(raw)
         assert documents[-1]["error"]["message"] == "It broke."
@@ -394,7 +394,7 @@ def test_other_candidates_are_forwarded_from_the_first_round_alone() -> None:
     assert first.startswith(other)
     assert said.text == TEXT[1]
     second, said = rounds.feed_round(merger, other + _raw(spoken(("text", "two")), 2))
-    assert b"other" not in second + merger.finish()
+    assert b"other" not in second + b"".join(merger.finish())
     assert said.text == "two"
 
 
@@ -491,7 +491,7 @@ def test_a_text_behind_a_chunk_that_a_wait_let_go() -> None:
     first, second = raw.split(b"\r\n\r\n")[:2]
     out = [merger.feed(first + b"\r\n\r\n"), merger.keep_alive(), merger.feed(second + b"\r\n\r\n"), merger.keep_alive()]
     assert merger.end_round().text == "abcdefghijkl"
-    documents = _documents(b"".join((*out, merger.finish())))
+    documents = _documents(b"".join((*out, b"".join(merger.finish()))))
     streams.check_gemini(documents)
     assert _text(rounds.gemini_accumulated(documents)) == "abcdefghijkl"
 
@@ -503,7 +503,7 @@ def test_noise_behind_the_end_is_bounded() -> None:
     for _ in range(40):
         merger.feed((b": wait\n\n" + USAGE) * 1000)
     assert merger.end_round().complete
-    assert len(merger.finish()) < 2 << 20
+    assert len(b"".join(merger.finish())) < 2 << 20
 
 
 def test_m34_the_last_text_of_a_round_does_not_wait_for_the_next() -> None:

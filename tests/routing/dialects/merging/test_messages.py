@@ -296,7 +296,7 @@ def test_keep_alive_at_any_moment() -> None:
             out += [merger.feed(chunk), merger.keep_alive()]
         merger.end_round()
         out.append(merger.keep_alive())
-    out.append(merger.finish())
+    out.append(b"".join(merger.finish()))
     documents = [one for one in rounds.sse_documents(b"".join(out)) if one["type"] != "ping"]
     plain, _ = rounds.drive(_merger(), raws)
     assert documents == [one for one in rounds.sse_documents(plain) if one["type"] != "ping"]

@@ -600,13 +600,13 @@ def test_d18_a_visible_break_ends_in_an_error(ending: str, before: int) -> None:
         assert said is not None
         assert not said.complete
         assert said.text == "two"
-        out += merger.fail(502, "It broke.", "UPSTREAM_ERROR") if end == "fail" else merger.finish()
+        out += merger.fail(502, "It broke.", "UPSTREAM_ERROR") if end == "fail" else b"".join(merger.finish())
         documents = _documents(out)
         assert [one["sequence_number"] for one in documents] == list(range(len(documents)))
         assert documents[-1]["type"] == "response.failed"
         assert documents[-1]["response"]["id"] == "resp_1"
         assert sum("completed" in one["type"] for one in documents) == 0
-        assert merger.finish() == merger.keep_alive() == b""
+        assert b"".join(merger.finish()) == merger.keep_alive() == b""
         assert (merger.fail(500, "x", "x") == b"") is (end == "fail")
 
 
@@ -628,7 +628,7 @@ def test_h14_a_first_rounds_own_error_is_passed_on_as_it_is(kind: str) -> None:
         out, said = rounds.feed_round(merger, raw)
         assert said.error is not None
         assert (said.error.status, said.error.message) == (500, "Overloaded")
-        out += merger.fail(said.error.status, said.error.message, said.error.code) if end == "fail" else merger.finish()
+        out += merger.fail(said.error.status, said.error.message, said.error.code) if end == "fail" else b"".join(merger.finish())
         assert out == raw
 
 
@@ -652,7 +652,7 @@ def test_keep_alive_at_any_moment() -> None:
             out += [merger.feed(chunk), merger.keep_alive()]
         merger.end_round()
         out.append(merger.keep_alive())
-    out.append(merger.finish())
+    out.append(b"".join(merger.finish()))
     events = [event for event in Events().feed(b"".join(out)) if event.data]
     streams.check_responses(events)
     documents = streams.documents_of(events)
@@ -705,7 +705,7 @@ def test_begun_by_us_and_kept_alive_at_any_moment() -> None:
             out += [merger.feed(chunk), merger.keep_alive()]
         merger.end_round()
         out.append(merger.keep_alive())
-    told = _told(b"".join((*out, merger.finish())))
+    told = _told(b"".join((*out, b"".join(merger.finish()))))
     assert told == {**_told(rounds.drive(_merger(), raws)[0]), "id": "resp_ours", "created_at": 7}
 
 
@@ -755,7 +755,8 @@ def test_noise_is_bounded() -> None:
     out += merger.feed(_PLAIN[cut:])
     merger.end_round()
     assert (
-        openai.output_text(_told(b"".join(event.raw for event in Events().feed(out + merger.finish()) if event.data))) == TEXT[1]
+        openai.output_text(_told(b"".join(event.raw for event in Events().feed(out + b"".join(merger.finish())) if event.data)))
+        == TEXT[1]
     )
 
 
@@ -864,9 +865,9 @@ def test_any_events_in_any_order(given_: list[Spoken], chance: random.Random, wa
             out.append(merger.fail(502, "It broke.", "X"))
             break
         if len(given_) == 1 and not said.own and not wait:
-            assert more + merger.finish() == raw
+            assert more + b"".join(merger.finish()) == raw
             return
-    out.append(merger.finish())
+    out.append(b"".join(merger.finish()))
     told = [one for one in _documents(b"".join(out)) if one["type"] != "response.in_progress"]
     if any(said_.own for said_ in merger._rounds) or wait or len(given_) > 1:  # type: ignore[attr-defined]
         numbers = [one["sequence_number"] for one in _documents(b"".join(out))]

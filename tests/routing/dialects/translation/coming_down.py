@@ -106,7 +106,7 @@ def said(endpoint: Endpoint, raw: bytes, cut: Any = rounds.whole, *, stream: boo
     merger = merger_for(endpoint, stream=stream)
     out, round_ = rounds.feed_round(merger, raw, cut)
     if round_.complete:
-        assert out + merger.finish() == raw
+        assert out + b"".join(merger.finish()) == raw
     return round_
 
 

@@ -141,7 +141,7 @@ def said_of(raw: bytes, dialect: Dialect, *, stream: bool, one_by_one: bool = Fa
     pieces = [raw[place : place + 1] for place in range(len(raw))] if one_by_one else [raw]
     out = b"".join(merger.feed(piece) for piece in pieces)
     said = merger.end_round()
-    return said, out + merger.finish()
+    return said, out + b"".join(merger.finish())
 
 
 _WORDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)

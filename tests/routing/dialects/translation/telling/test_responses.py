@@ -444,7 +444,7 @@ def test_two_rounds_become_one_answer(first: list[Event], second: list[Event]) -
         merger.begin_round()
         out += merger.feed(told([START, *renamed, END], id=f"0f3c-1:{number}"))
         assert merger.end_round().complete
-    out += merger.finish()
+    out += b"".join(merger.finish())
     stream = Events().feed(out)
     streams.check_responses(stream)
     openai.responses_accumulated(streams.documents_of(stream))
@@ -458,7 +458,7 @@ def test_an_answer_that_we_began_goes_on_in_it() -> None:
     opener.begin_round()
     out += opener.feed(told([START, *thought("t"), *text("a"), *call("c1", "f", "{}"), END]))
     opener.end_round()
-    documents = streams.documents_of(Events().feed(out + opener.finish()))
+    documents = streams.documents_of(Events().feed(out + b"".join(opener.finish())))
     assert [one["sequence_number"] for one in documents] == list(range(len(documents)))
     assert {one["response"]["id"] for one in documents if "response" in one} == {"resp_ours"}
     assert [item["type"] for item in documents[-1]["response"]["output"]] == ["reasoning", "message", "function_call"]
