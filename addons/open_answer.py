@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -50,6 +50,13 @@ class OpenAnswer:
             else:
                 self.ending = None
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def in_bites(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """None longer than what leaves at once."""
+    for piece in pieces:
+        for at in range(0, len(piece), AT_ONCE_BYTES):
+            yield piece[at : at + AT_ONCE_BYTES]
 
 
 async def drain_client(handler: ConnectionHandler) -> None:

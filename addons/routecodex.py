@@ -16,6 +16,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [folder for folder in (str(ROOT / "addons"), str(ROOT)) if folder not in sys.path]
 
+import allocator  # noqa: E402
 import codex_socket  # noqa: E402
 import collector  # noqa: E402
 import flows  # noqa: E402
@@ -92,6 +93,7 @@ class RouteCodex:
 
     def running(self) -> None:
         self.settings.watch()
+        allocator.settle()
         collector.settle()
 
     def done(self) -> None:

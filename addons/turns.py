@@ -16,7 +16,8 @@ from flows import Sealed
 from guarded import contained
 from heard import FirstRound, Heard, LaterRound
 from mitmproxy import http
-from relay import OpenAnswer, Relay
+from open_answer import OpenAnswer, in_bites
+from relay import Relay
 from rounds import Round, new_flow
 
 from routing.dialects.translation.coming_down import Translation
@@ -205,7 +206,7 @@ class CarriedTurn:
                     self.failed = f"status {refusal.head.status}"
                     self.answer.response = flows.whole_response(refusal)
                 case turns.Finish(end):
-                    self.answer.ending, self.answer.finished = self._end(end), True
+                    self.answer.ending, self.answer.finished = in_bites(self._end(end)), True
                 case turns.Abort():
                     self.answer.aborted = True
         actions.clear()
@@ -215,7 +216,6 @@ class CarriedTurn:
             self._close()
 
     def _end(self, end: Iterable[bytes]) -> Iterator[bytes]:
-        """Asked for as the client takes it: the turn itself is over by then."""
         try:
             for data in end:
                 self.plan.heard(data)

@@ -71,8 +71,9 @@ class Events:
             self._seen = len(held)
             return self._within_limit([])
         block = bytes(held)
+        held.clear()
         events, rest = self._cut(block)
-        held[:] = block[rest:]
+        held += block[rest:]
         self._seen = 0
         return self._within_limit(events)
 

@@ -15,6 +15,7 @@ from routing.dialects import answers
 from routing.dialects.answers.responses import write_opening
 from routing.dialects.fields import count_of, list_of, read_object, text_of
 from routing.dialects.merging.common import BLANK_LINE, Collected, Form
+from routing.dialects.merging.repeated import LONG
 from routing.dialects.merging.responses_items import ended, merged_items, said_of
 from routing.dialects.merging.responses_reading import Reading
 from routing.dialects.merging.responses_round import Round, Step
@@ -92,7 +93,9 @@ class Merging(Untouched[Step]):
         if document is None:
             bare = not event.data or not self._later
             return Step(event, event.raw, "rests" if reading.is_over else "passes", bare=bare)
-        event = event._replace(data=b"")  # four events repeat the whole text: of those that wait nothing is kept twice
+        event = event._replace(data=b"")
+        if len(event.raw) >= LONG:
+            self._repeated.share(document)
         step = Step(event, event.raw, "rests", document=document)
         if reading.is_over or self._told is not None:
             return step

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from routing.dialects.failures import failure_inside
 from routing.dialects.fields import count_of, list_of, object_of, text_of
+from routing.dialects.merging.common import GrowingText
 from routing.dialects.merging.responses_items import CALLS, HIDDEN, TEXT, emptied, is_own, moved_annotation
 from routing.dialects.merging.responses_message import OpenMessage, Piece
 from routing.dialects.merging.responses_round import Place, Round, number_in
@@ -273,7 +274,10 @@ class Reading:
         if found is None:
             return self._other(document)
         told, message, piece = found
-        return "rests", [*told, *self._at_once(message, piece, text_of(document.get("text")))]
+        told = [*told, *self._at_once(message, piece, text_of(document.get("text")))]
+        if str(piece.text) == document.get("text"):
+            piece.text = GrowingText(text_of(document["text"]))  # the same, kept once
+        return "rests", told
 
     def _refusal_done(self, document: JsonObject) -> Answer:
         found = self._part_of(document, "refusal")

@@ -16,6 +16,7 @@ from typing import ClassVar, Generic, Literal, TypeVar
 from routing.dialects import answers
 from routing.dialects.fields import read_object
 from routing.dialects.merging.common import BOM, CUT_OFF, Form, id_of, too_long
+from routing.dialects.merging.repeated import LONG, Repeated
 from routing.dialects.sse import Event, Events
 from routing.errors import BadAnswer
 from routing.turn.said import Said
@@ -37,11 +38,13 @@ class Heard:
 
     event: Event
     raw: bytes
-    """The bytes as they came; the event's own end in a blank line."""
+    """The bytes as they came, or the first of them; the event's own end in a blank line."""
     kind: Kind = "passes"
     is_error: bool = False
     repeats: bool = False
     """It says again what has left: as long as it may be, it is kept."""
+    rest: tuple[bytes, ...] = ()
+    """What comes behind `raw`."""
 
 
 H = TypeVar("H", bound=Heard)
@@ -59,6 +62,8 @@ class Untouched(ABC, Generic[H]):
         self._pending: list[bytes] = []
         self._held: list[H] = []
         self._held_bytes = 0
+        self._repeated = Repeated()
+        """What this round tells more than once."""
         self._as_it_came = True
         self._started = False
         """Bytes of an answer have left."""
@@ -131,6 +136,7 @@ class Untouched(ABC, Generic[H]):
             self._held, self._held_bytes = [], 0
             self._forget()
         self._reader, self._said, self._told, self._visible, self._tail = Events(), None, None, False, b""
+        self._repeated = Repeated()
         self._begin()
 
     def feed(self, chunk: bytes) -> bytes:
@@ -138,7 +144,10 @@ class Untouched(ABC, Generic[H]):
         if not chunk and self._rests_complete:
             out.append(self._let_go())
         try:
-            for event in self._reader.feed(chunk):
+            events = self._reader.feed(chunk)
+            events.reverse()
+            while events:  # a long one is gone once it is understood
+                event = events.pop()
                 out.append(self._hear(event, event.raw))
         except BadAnswer as error:
             self._told = self._told or too_long(error)
@@ -161,7 +170,7 @@ class Untouched(ABC, Generic[H]):
         if self._said is not None and complete:
             self._rounds.append(self._said)
         if self._as_it_came and (complete or self._holds_error):
-            return (*out, self._raw(), self._tail)
+            return (*out, *self._leaving(), self._tail)
         if not complete and (self._visible or not self._rounds):
             return (*out, self._error_event(502, CUT_OFF, "UPSTREAM_ERROR"))
         return chain(out, self._closing())
@@ -211,7 +220,12 @@ class Untouched(ABC, Generic[H]):
         if not self._as_it_came:
             return (self._let_go() if as_it_came else b"") + self._shown(heard)
         self._held.append(heard)
-        self._held_bytes += 0 if heard.repeats else len(raw)
+        if not heard.repeats:
+            self._held_bytes += len(raw)
+        elif len(raw) >= LONG:
+            heard.event = event._replace(raw=b"", data=b"")  # it says nothing that the client is told anew
+            heard.raw, *rest = self._repeated.cut(raw)
+            heard.rest = tuple(rest)
         if last or not self._may_leave(heard):
             return self._let_go() if self._held_bytes > HELD_BYTES else b""
         self._started = True
@@ -230,10 +244,13 @@ class Untouched(ABC, Generic[H]):
 
     def _raw(self) -> bytes:
         """What waits, as it came."""
+        return b"".join(self._leaving())
+
+    def _leaving(self) -> list[bytes]:
         held, self._held, self._held_bytes = self._held, [], 0
         for heard in held:
             self._left(heard)
-        return b"".join(heard.raw for heard in held if not self._swallowed(heard))
+        return [piece for heard in held if not self._swallowed(heard) for piece in (heard.raw, *heard.rest)]
 
     def _let_go(self) -> bytes:
         """From here on events are written one by one: what waits first."""

@@ -1,0 +1,67 @@
+"""Long texts give their memory back, also after the first of them."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import allocator
+import pytest
+
+ADDONS = Path(allocator.__file__).parent
+COUNTED = """
+import ctypes, sys
+sys.path.insert(0, sys.argv[1])
+import allocator
+
+class Info(ctypes.Structure):
+    names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keep"
+    _fields_ = [(name, ctypes.c_size_t) for name in names.split()]
+
+libc = ctypes.CDLL(None)
+libc.mallinfo2.restype = Info
+if sys.argv[2] == "settled":
+    assert allocator.settle()
+for _ in range(3):
+    bytes(4 << 20)  # made and given back
+before = libc.mallinfo2().hblks
+kept = bytes(2 << 20)
+print(libc.mallinfo2().hblks - before)
+"""
+
+glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators have no such habit")
+
+
+def own_pieces(how: str) -> int:
+    """How many pieces of memory of its own a long text is given after longer ones have gone."""
+    environment = {name: value for name, value in os.environ.items() if name not in allocator.SET_BY_HAND}
+    command = [sys.executable, "-c", COUNTED, str(ADDONS), how]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30, check=False)
+    if "mallinfo2" in done.stderr:
+        pytest.skip("an older glibc, which does not tell")
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
+@glibc
+def test_a_long_text_has_memory_of_its_own() -> None:
+    assert own_pieces("settled") == 1
+
+
+@glibc
+def test_left_alone_it_would_not() -> None:
+    assert own_pieces("left alone") == 0
+
+
+@pytest.mark.parametrize("name", allocator.SET_BY_HAND)
+def test_what_a_person_has_set_stands(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "1")
+    assert not allocator.settle()
+
+
+def test_other_systems_do_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert not allocator.settle()
