@@ -94,7 +94,7 @@ class Merging(Untouched[Step]):
             bare = not event.data or not self._later
             return Step(event, event.raw, "rests" if reading.is_over else "passes", bare=bare)
         event = event._replace(data=b"")
-        if len(event.raw) >= LONG:
+        if len(event.raw) >= LONG and not text_of(document.get("type")).endswith(".delta"):  # which repeats nothing
             self._repeated.share(document)
         step = Step(event, event.raw, "rests", document=document)
         if reading.is_over or self._told is not None:
