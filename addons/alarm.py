@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-LATE_S = 0.05
+LATE_S = 0.01
 """A ring that comes later than this comes late because the whole process stood still."""
-GRACE_S = 1.0
+SHORTEST_S, LONGEST_S = 0.05, 1.0
+"""So long it then waits once more, for what came meanwhile."""
 
 
 class Alarm:
@@ -41,6 +42,6 @@ class Alarm:
         assert self._timer is not None
         late, self._timer = loop.time() - self._timer.when(), None
         if late > LATE_S and not waited:
-            self._timer = loop.call_later(min(late, GRACE_S), partial(self._due, ring, waited=True))
+            self._timer = loop.call_later(min(max(late, SHORTEST_S), LONGEST_S), partial(self._due, ring, waited=True))
         else:
             ring()

@@ -1,4 +1,4 @@
-"""Looks around in mitmproxy's layers and flows, and at what they want sent."""
+"""Looks around in mitmproxy's layers and connections, and at what they want sent; lifts limits that would be in our way."""
 
 from __future__ import annotations
 

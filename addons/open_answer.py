@@ -7,14 +7,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import guarded
 from mitmproxy import http
 from mitmproxy.proxy.server import ConnectionHandler
 
-AT_ONCE_BYTES = 64 << 10
-"""How much of a long end leaves before the client has taken it."""
-
 if TYPE_CHECKING:
     from heard import FirstRound
+
+AT_ONCE_BYTES = 64 << 10
+"""Of a long end about so much leaves before the client has taken it."""
 
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
@@ -35,20 +36,25 @@ class OpenAnswer:
     finished: bool = False
     aborted: bool = False
     """Cut the client off: the answer has begun and cannot be completed."""
+    waits: bool = False
+    """A piece of the end is on its way, and the next one waits until the client has taken it."""
     shown: bytearray = field(default_factory=bytearray)
 
     def take(self) -> bytes:
         """What leaves now. Where `ending` is not None then, there is more once the client has taken this."""
         pieces, self.outbox = self.outbox, []
         if self.ending is not None:
-            size = 0
-            for piece in self.ending:
-                pieces.append(piece)
-                size += len(piece)
-                if size >= AT_ONCE_BYTES:
-                    break
-            else:
-                self.ending = None
+            size, ending, self.ending = 0, self.ending, None
+            try:
+                for piece in ending:
+                    pieces.append(piece)
+                    size += len(piece)
+                    if size >= AT_ONCE_BYTES:
+                        self.ending = ending
+                        break
+            except Exception as error:
+                guarded.report("the end of an answer", error, "Its client was cut off.")
+                self.aborted = True
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 

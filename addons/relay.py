@@ -188,14 +188,15 @@ class TurnStream(HttpStream):
                 self.flow.response = answer.response
             assert self.flow.response is not None
             yield SendHttp(ResponseHeaders(self.stream_id, self.flow.response, False), self.context.client)
-        if chunk := answer.take():
+        if not answer.waits and (chunk := answer.take()):
             if len(answer.shown) < SHOWN_BYTES:
                 answer.shown += chunk[: SHOWN_BYTES - len(answer.shown)]
             yield from in_pieces(SendHttp(ResponseData(self.stream_id, chunk), self.context.client), PIECE_BYTES)
-        if answer.aborted:
+        if answer.aborted or (answer.ending is not None and self.flow.error is not None):
             yield from self.cut_off()
-        elif answer.ending is not None:
-            self.relay.begin(self.relay.flush_again(self))
+        elif answer.ending is not None and not answer.waits:
+            answer.waits = True
+            self.relay.begin(self.relay.flush_again(self, answer))
         elif answer.finished:
             yield from self.close(answer)
 
@@ -360,11 +361,11 @@ class Relay:
         if handler is not None:
             self.begin(handler.server_event(Poke(stream)))
 
-    async def flush_again(self, stream: TurnStream) -> None:
+    async def flush_again(self, stream: TurnStream, answer: OpenAnswer) -> None:
         """Once the client has taken what it was sent."""
-        handler = self.handler(stream.flow)
-        if handler is not None:
+        if (handler := self.handler(stream.flow)) is not None:
             await drain_client(handler)
+            answer.waits = False
             await handler.server_event(Poke(stream))
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
@@ -395,6 +396,3 @@ class Relay:
 def shared(request_limit: int) -> Relay:
     """One for the process: connections and turns outlive a reload of the script that began them."""
     return Relay(request_limit)
-
-
-__all__ = ["OpenAnswer", "Poke", "Relay", "TurnLayer", "TurnStream", "Wire", "drain_client", "shared"]

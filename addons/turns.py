@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Coroutine, Iterable, Iterator
+from collections.abc import Coroutine
 from typing import Any
 
 import codings
@@ -206,7 +206,8 @@ class CarriedTurn:
                     self.failed = f"status {refusal.head.status}"
                     self.answer.response = flows.whole_response(refusal)
                 case turns.Finish(end):
-                    self.answer.ending, self.answer.finished = in_bites(self._end(end)), True
+                    self.answer.ending = in_bites(end)
+                    self.answer.finished = True
                 case turns.Abort():
                     self.answer.aborted = True
         actions.clear()
@@ -214,15 +215,6 @@ class CarriedTurn:
             self._do(work)
         if self.turn.state is State.OVER:
             self._close()
-
-    def _end(self, end: Iterable[bytes]) -> Iterator[bytes]:
-        try:
-            for data in end:
-                self.plan.heard(data)
-                yield data
-        except Exception as error:
-            guarded.report("the end of an answer", error, "Its client was cut off.")
-            self.answer.aborted = True
 
     def _open(self, head: turns.Head) -> http.Response:
         shown = self.flow.response
@@ -243,7 +235,6 @@ class CarriedTurn:
     async def _decide(self, said: Said) -> None:
         """Ask who takes part whether another round follows."""
         assert self.company is not None
-        self.plan.said(said.native)
         try:
             following = await self.company.next(said, able=self.plan.provider.server_tools)
             if following is None:

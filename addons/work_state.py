@@ -124,13 +124,14 @@ class WorkStateProbe:
 
 
 async def _begun(beginning: Coroutine[Any, Any, asyncio.subprocess.Process]) -> asyncio.subprocess.Process:
-    """Cancelled halfway, asyncio ends the program alone, and waits for all that it has started: it is ended once it has begun."""
+    """Cancelled halfway, asyncio would end the program alone, and wait for all that it has started: so it is let begin first."""
     task = asyncio.ensure_future(beginning)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        with suppress(OSError, ValueError):
-            await _kill(await task)
+        await asyncio.wait((task,))
+        if task.exception() is None:
+            await _kill(task.result())
         raise
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from routing.turn.opening import Opening
 from routing.turn.said import Said
-from routing.values import Headers, ProviderError
+from routing.values import Headers, JsonObject, ProviderError
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,9 @@ class Planner(Protocol):
 
     def answered(self, first: bytes, now: float) -> None:
         """The round's content has begun; `first` is its start."""
+
+    def said(self, items: Sequence[JsonObject]) -> None:
+        """A whole answer, as a history holds it; where a merger writes it for the client."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -275,6 +275,7 @@ class Turn:
         if self.merger is not None:
             said = self.merger.end_round()
             if said.complete and said.error is None:
+                self.planner.said(said.native)
                 self.state = State.DECIDING
                 if self.alone:
                     self.conclude()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from open_answer import AT_ONCE_BYTES, OpenAnswer, in_bites
 
 
@@ -53,3 +54,16 @@ def test_one_long_piece_is_taken_bite_by_bite() -> None:
     bites = list(in_bites((b"", long, b"x")))
     assert b"".join(bites) == long + b"x"
     assert max(map(len, bites)) == AT_ONCE_BYTES
+
+
+def test_an_end_that_cannot_be_made_cuts_the_client_off(caplog: pytest.LogCaptureFixture) -> None:
+    def end() -> Iterator[bytes]:
+        yield b"half"
+        raise ValueError("broken")
+
+    open_ = answer()
+    open_.ending = end()
+    assert open_.take() == b"half"
+    assert open_.aborted
+    assert open_.ending is None
+    assert "the end of an answer" in caplog.text

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from routing.values import Dialect
+from tests.rig.behaviour import Behaviour
 from tests.rig.provider import FakeProvider
-from tests.system.speaker import Speaker
+from tests.rig.wire import Reply
+from tests.system.speaker import Speaker, said_by_user
+from tests.system.test_pressure import SlowReader
 from tests.system.tool import CONFIG
-from tests.system.watched import held, until, watched
+from tests.system.watched import held, settles, until, watched
 
 pytestmark = pytest.mark.system
 
@@ -26,3 +30,25 @@ def test_without_the_collector(provider: FakeProvider, tmp_path: Path, dialect: 
             speaker.told(speaker.ask(f"<**!six.m**> {text}"))
         assert len(provider.calls) >= 5
         until(lambda: held(proxy, "/look")["alive"] == 0, 3, lambda: held(proxy, "/look"))
+
+
+def test_a_client_that_leaves_while_the_end_is_made(provider: FakeProvider, tmp_path: Path) -> None:
+    """Responses repeats all that was said at its end: far more than what is on its way to a slow reader."""
+    provider.forget()
+    provider.script(lambda received: Behaviour(reply=Reply(("lorem " * 10_000,) * 50)))
+    with watched(provider, CONFIG, folder=tmp_path) as proxy:
+        held(proxy, "/leave")
+        before = held(proxy)
+        speaker = Speaker(provider, proxy, Dialect.RESPONSES)
+        speaker.items = said_by_user(Dialect.RESPONSES, '<**!six.m**> <**stopMessage:"go on",1**> tell me everything')
+        reader, seen = SlowReader(proxy, speaker), b""
+        while b"response.output_text.done" not in seen:
+            data = reader.socket.recv(1 << 16)
+            assert data
+            seen = seen[-100:] + data
+        time.sleep(0.2)
+        waiting = held(proxy, "/look")
+        assert (waiting["pokes"], waiting["alive"]) == (1, 0), "one task waits for the client, and no turn"
+        reader.close()
+        until(lambda: held(proxy, "/look")["pokes"] == 0, 3, lambda: held(proxy, "/look"))
+        settles(proxy, before)

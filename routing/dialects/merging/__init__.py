@@ -38,7 +38,7 @@ class Merger(Protocol):
     def finish(self) -> Iterable[bytes]:
         """The one end of the answer: everything closed, usage summed (output of all rounds, input of the last).
 
-        A long one is written piece by piece, as it is taken; until then the merger is asked for nothing but `id` or `fail`.
+        A long one is written piece by piece, as it is taken.
         Where the last round broke off after it had shown something, it is an error: no clean end is invented.
         """
 

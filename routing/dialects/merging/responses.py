@@ -28,6 +28,9 @@ from routing.values import Dialect, JsonObject
 _OURS = ("id", "created_at")
 """What an answer that we began keeps to its end; the model that answered is the provider's to tell."""
 
+_TELLS_AGAIN = (".done", ".completed", ".incomplete")
+"""How the types of events end that repeat what has been said."""
+
 
 class Merging(Untouched[Step]):
     """One stream of all rounds."""
@@ -94,7 +97,7 @@ class Merging(Untouched[Step]):
             bare = not event.data or not self._later
             return Step(event, event.raw, "rests" if reading.is_over else "passes", bare=bare)
         event = event._replace(data=b"")
-        if len(event.raw) >= LONG and not text_of(document.get("type")).endswith(".delta"):  # which repeats nothing
+        if len(event.raw) >= LONG and text_of(document.get("type")).endswith(_TELLS_AGAIN):
             self._repeated.share(document)
         step = Step(event, event.raw, "rests", document=document)
         if reading.is_over or self._told is not None:

@@ -136,7 +136,6 @@ class Untouched(ABC, Generic[H]):
             self._held, self._held_bytes = [], 0
             self._forget()
         self._reader, self._said, self._told, self._visible, self._tail = Events(), None, None, False, b""
-        self._repeated = Repeated()
         self._begin()
 
     def feed(self, chunk: bytes) -> bytes:
@@ -159,7 +158,7 @@ class Untouched(ABC, Generic[H]):
                 self._pending.append(self._hear_last(event))
         except BadAnswer as error:
             self._told = self._told or too_long(error)
-        self._said = self._end()
+        self._said, self._repeated = self._end(), Repeated()
         return self._said
 
     def finish(self) -> Iterable[bytes]:

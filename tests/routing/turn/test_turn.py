@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -19,7 +20,7 @@ from routing.turn.peek import HELD_BYTES, WHOLE_BYTES
 from routing.turn.state import State
 from routing.turn.terminal import TERMINAL
 from routing.turn.turn import ERROR_BYTES, Turn
-from routing.values import Answer, Dialect, Endpoint, Headers, ProviderError, Usage
+from routing.values import Answer, Dialect, Endpoint, Headers, JsonObject, ProviderError, Usage
 from tests.conftest import LONG
 from tests.routing.dialects.answers.streams import array_streams, provider_streams
 from tests.routing.turn.spelled_out import spelled_out
@@ -87,6 +88,9 @@ class Script:
     def refusal(self) -> Refusal:
         body = answers.write_error(self.dialect, 529, "the first provider's words", "C")
         return Refusal(Head(529, (("content-type", "application/json"),)), body)
+
+    def said(self, items: Sequence[JsonObject]) -> None:
+        pass
 
     def answered(self, first: bytes, now: float) -> None:
         self.first.append(first)

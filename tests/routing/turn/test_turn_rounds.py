@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -33,7 +34,7 @@ from routing.turn.opening import Opening
 from routing.turn.state import State
 from routing.turn.terminal import TERMINAL
 from routing.turn.turn import Turn
-from routing.values import Answer, Dialect, Endpoint, Headers, ProviderError, Usage
+from routing.values import Answer, Dialect, Endpoint, Headers, JsonObject, ProviderError, Usage
 from tests.conftest import LONG
 from tests.routing.turn.spelled_out import spelled_out
 from tests.system.tool import text_of
@@ -57,6 +58,7 @@ class Script:
     dialect: Dialect
     again: list[float | None] = field(default_factory=list)
     answers: int = 0
+    heard: list[object] = field(default_factory=list)
 
     def opening(self) -> Opening:
         return Opening("resp_ours", "m", 7)
@@ -72,6 +74,9 @@ class Script:
 
     def refusal(self) -> Refusal:
         return Refusal(Head(529, ()), answers.write_error(self.dialect, 529, "the first provider's words", "C"))
+
+    def said(self, items: Sequence[JsonObject]) -> None:
+        self.heard.append(items)
 
     def answered(self, first: bytes, now: float) -> None:
         self.answers += 1
@@ -188,6 +193,7 @@ def test_where_there_is_nobody_to_ask_a_round_is_the_whole_answer(dialect: Diale
     assert bench.turn.state is State.OVER
     if share == 1.0:
         assert bench.body == spoken(dialect, "hello there", stream)
+        assert "hello there" in json.dumps(bench.script.heard), "its seals have to be known"
     else:
         assert ends(bench) == 0
         assert errors(bench) + bench.kinds.count("Refuse") == 1
