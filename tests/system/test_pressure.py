@@ -96,6 +96,7 @@ def test_a_long_answer_of_two_rounds_read_slowly(house: Mitmdump, provider: Fake
     Of what the provider sends nothing is read ahead. What was said has to be kept for the history: at the end that is allowed
     on top, once, however often the dialect repeats it there.
     """
+    provider.forget()
     warm = Speaker(provider, house, dialect)
     for _ in range(3):
         warm.told(warm.ask('<**!six.m**> <**stopMessage:"go on",1**> hello'))
