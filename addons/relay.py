@@ -194,9 +194,8 @@ class TurnStream(HttpStream):
             yield from in_pieces(SendHttp(ResponseData(self.stream_id, chunk), self.context.client), PIECE_BYTES)
         if answer.aborted or (answer.ending is not None and self.flow.error is not None):
             yield from self.cut_off()
-        elif answer.ending is not None and not answer.waits:
-            answer.waits = True
-            self.relay.begin(self.relay.flush_again(self, answer))
+        elif answer.ending is not None:
+            self.relay.flush_again(self, answer)
         elif answer.finished:
             yield from self.close(answer)
 
@@ -357,16 +356,20 @@ class Relay:
 
     def flush(self, stream: TurnStream) -> None:
         """Called by the loop, never from inside a layer."""
-        handler = self.handler(stream.flow)
-        if handler is not None:
+        if (handler := self.handler(stream.flow)) is not None:
             self.begin(handler.server_event(Poke(stream)))
 
-    async def flush_again(self, stream: TurnStream, answer: OpenAnswer) -> None:
+    def flush_again(self, stream: TurnStream, answer: OpenAnswer) -> None:
         """Once the client has taken what it was sent."""
-        if (handler := self.handler(stream.flow)) is not None:
+
+        async def drained(handler: ConnectionHandler) -> None:
             await drain_client(handler)
             answer.waits = False
             await handler.server_event(Poke(stream))
+
+        if not answer.waits and (handler := self.handler(stream.flow)) is not None:
+            answer.waits = True
+            self.begin(drained(handler))
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
@@ -376,8 +379,7 @@ class Relay:
     async def poke(self, flow: http.HTTPFlow) -> None:
         """Let the stream write what waits, then wait until the client has taken it."""
         stream = self.streams.get(flow.id)
-        handler = self.handler(flow)
-        if stream is None or handler is None:
+        if stream is None or (handler := self.handler(flow)) is None:
             return
         await handler.server_event(Poke(stream))
         await drain_client(handler)

@@ -1,7 +1,8 @@
 """A second mitmproxy script for tests: tells what the running proxy holds, and makes its patience as short as a test wants.
 
 1. `GET http://probe.rig/` answers with JSON: asyncio tasks, rounds, streams, calls in the retry budget, turns that plugins
-   know of, reminders that are reserved, turns that are still in memory. `/collect` collects garbage first, `/leave` never again.
+   know of, reminders that are reserved, turns that are still in memory. `/collect` collects garbage first, `/leave` never again;
+   `/poke` lets every stream write what it has.
 2. RIG_PATIENCE is JSON: `early_head_s` and `keep_alive_s` of every turn, `whole_s` for the silence before whole JSON.
 """
 
@@ -53,6 +54,10 @@ class Probe:
                 gc.collect()
             elif flow.request.path == "/leave":
                 gc.disable()
+            elif flow.request.path == "/poke":
+                relay = ctx.master.addons.get("routecodex").relay
+                for stream in list(relay.streams.values()):
+                    relay.flush(stream)
             flow.response = http.Response.make(200, json.dumps(_held()), {"content-type": "application/json"})
 
 

@@ -18,7 +18,7 @@ from tests.rig.proxy import SCRIPT, Mitmdump
 from tests.rig.wire import Reply, events
 from tests.system.speaker import Speaker, said_by_user
 from tests.system.tool import CONFIG, HOSTS
-from tests.system.watched import Highest
+from tests.system.watched import Highest, held, watched
 
 pytestmark = pytest.mark.system
 
@@ -162,6 +162,28 @@ def _read_slowly(house: Mitmdump, provider: FakeProvider, dialect: Dialect, befo
     assert reader.words > sum(words) * 0.99, "words are missing"
     said = sum(words) * len(WORD)
     return Cost(reader.taken, said, ahead, slow, slow_again, highest.bytes - before, house.rss_bytes - before)
+
+
+def test_a_long_end_is_whole_whoever_else_wants_something_written(provider: FakeProvider, tmp_path: Path) -> None:
+    """While a piece of it waits for the client, the stream is told to write what it has: nothing is left out for that."""
+    provider.forget()
+    provider.script(lambda received: Behaviour(reply=Reply((WORD * 10_000,) * 50)))
+    with watched(provider, CONFIG, folder=tmp_path, options=["flow_detail=0"]) as proxy:
+        speaker = Speaker(provider, proxy, Dialect.RESPONSES)
+        speaker.items = said_by_user(Dialect.RESPONSES, '<**!six.m**> <**stopMessage:"go on",1**> tell me everything')
+        reader, seen = SlowReader(proxy, speaker), b""
+        while b"response.output_text.done" not in seen:
+            data = reader.socket.recv(1 << 16)
+            assert data
+            seen = seen[-100:] + data
+        for _ in range(3):
+            time.sleep(0.1)
+            held(proxy, "/poke")
+        while reader.take(1 << 16):
+            pass
+        reader.close()
+    assert reader.tail.endswith(b"}\n\n\r\n0\r\n\r\n")
+    assert reader.words > 3.9 * 2 * 50 * 10_000, "the end is not whole"
 
 
 def test_the_slow_reader_gets_everything(house: Mitmdump, provider: FakeProvider) -> None:
