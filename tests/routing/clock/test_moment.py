@@ -275,7 +275,7 @@ def test_a_clock_that_is_a_little_fast_is_no_jump(clocks: Clocks) -> None:
     assert clocks.trusted == pytest.approx(START + 1_000 * 60.03)
 
 
-ERROR = st.sampled_from([0.0, *JUMPS]) | st.floats(-11 * YEAR, 11 * YEAR).filter(lambda error: not 0.5 < abs(error) < 3)
+ERROR = st.sampled_from([0.0, *JUMPS]) | st.floats(-11 * YEAR, 11 * YEAR).filter(lambda error: not 0.4 < abs(error) < 3)
 """In between it may be a jump or not: what it is compared with may itself be off by an error that was too small to be one."""
 STEPS = st.lists(st.tuples(ERROR, st.floats(0, 59), st.floats(0, 4_000), st.integers(1, 5)), max_size=12)
 
