@@ -23,6 +23,8 @@ UNKNOWN = "unknown"
 
 _JUMP_S = 2.0
 _STEADY_S = 60.0
+_DRIFT = 0.0005
+"""So far a clock drifts from another in a second at most, also while it is being corrected bit by bit."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ZONE = re.compile(r"(?:/.*/zoneinfo/(?:posix/)?)?([A-Z][\w+-]*(?:/[\w+-]+)+|UTC)")
 
@@ -179,8 +181,8 @@ class Moments:
         expected = self._believed if self._new is None else self._new
         if _apart(now, expected):
             self._jumped(now)
-        elif expected is self._believed and now.steady - expected.steady >= _STEADY_S:
-            self._believed = now  # what differs by little adds up over hours, and is no jump
+        elif expected is self._believed:
+            self._believed = _followed(expected, now)
         if self._doubted_until is not None and now.steady >= self._doubted_until:
             self._believe(now)
         return now
@@ -194,6 +196,12 @@ class Moments:
         self._doubted_until = None
         if self._new is not None:
             self._believed, self._new, self._offset_ms, self._measured = now, None, 0, False
+
+
+def _followed(before: _Pair, now: _Pair) -> _Pair:
+    """What differs by little adds up over hours, and is no jump; but an error that passes must not be taken for it."""
+    expected, most = before.wall_at(now.steady), _DRIFT * max(0.0, now.steady - before.steady)
+    return _Pair(expected + min(max(now.wall - expected, -most), most), now.steady)
 
 
 def _apart(now: _Pair, before: _Pair) -> bool:
