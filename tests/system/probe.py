@@ -2,7 +2,7 @@
 
 1. `GET http://probe.rig/` answers with JSON: asyncio tasks, rounds, streams, calls in the retry budget, turns that plugins
    know of, reminders that are reserved, turns that are still in memory. `/collect` collects garbage first, `/leave` never again;
-   `/poke` lets every stream write what it has.
+   `/poke` lets every stream write what it has, `/kill` ends every flow as a person would in mitmweb.
 2. RIG_PATIENCE is JSON: `early_head_s` and `keep_alive_s` of every turn, `whole_s` for the silence before whole JSON.
 """
 
@@ -58,6 +58,10 @@ class Probe:
                 relay = ctx.master.addons.get("routecodex").relay
                 for stream in list(relay.streams.values()):
                     relay.flush(stream)
+            elif flow.request.path == "/kill":
+                for stream in list(ctx.master.addons.get("routecodex").relay.streams.values()):
+                    if stream.flow is not flow and stream.flow.killable:
+                        stream.flow.kill()
             flow.response = http.Response.make(200, json.dumps(_held()), {"content-type": "application/json"})
 
 

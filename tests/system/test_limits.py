@@ -286,7 +286,7 @@ def test_a_slow_but_steady_answer_is_not_given_up(quick: Tool) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="nobody can be stopped there")
 @pytest.mark.parametrize("behaviour", [Behaviour(wait_s=0.1), Behaviour(reply=Reply(("w ",) * 9), delay_s=0.1)])
 def test_a_proxy_that_stood_still_does_not_blame_its_provider(quick: Tool, behaviour: Behaviour) -> None:
-    """A suspended machine, Ctrl-Z, a disk that hangs: what came meanwhile is heard before anybody is given up."""
+    """Ctrl-Z, a disk that hangs: what came meanwhile is heard before anybody is given up."""
     quick.provider.enqueue(behaviour)
 
     async def asked() -> Answer:

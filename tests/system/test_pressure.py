@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import socket
+import contextlib
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,62 +16,20 @@ from tests.rig.behaviour import Behaviour
 from tests.rig.provider import FakeProvider, Received
 from tests.rig.proxy import SCRIPT, Mitmdump
 from tests.rig.wire import Reply, events
+from tests.system.slow_reader import WORD, SlowReader
 from tests.system.speaker import Speaker, said_by_user
-from tests.system.tool import CONFIG, HOSTS
+from tests.system.tool import CONFIG
 from tests.system.watched import Highest, held, watched
 
 pytestmark = pytest.mark.system
 
 ROUND_BYTES = 25 << 20
-SLOW_BYTES_PER_S = 100_000
 SLOW_S = 10.0 if LONG else 3.0
 GROWTH_BYTES = 8 << 20
 AHEAD_BYTES = ROUND_BYTES * 3 // 5
 """How much further than its client a provider may be: what four sockets' buffers hold in the system."""
 DIALECTS = list(Dialect) if LONG else [Dialect.MESSAGES, Dialect.RESPONSES]
 """Responses repeats all that was said in four events at its end."""
-
-
-class SlowReader:
-    """A client that takes what comes when it wants to, with a small window."""
-
-    def __init__(self, proxy: Mitmdump, speaker: Speaker) -> None:
-        host = HOSTS[speaker.dialect].removeprefix("https://")
-        plain = socket.socket()
-        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 32 << 10)
-        plain.settimeout(60)
-        plain.connect(("127.0.0.1", proxy.port))
-        plain.sendall(f"CONNECT {host}:443 HTTP/1.1\r\nHost: {host}:443\r\n\r\n".encode())
-        assert b" 200 " in plain.recv(4096)
-        self.socket = proxy.tls("http/1.1").wrap_socket(plain, server_hostname=host)
-        body = speaker.body
-        lines = [("Host", host), *speaker.sent_headers, ("Content-Length", str(len(body)))]
-        head = f"POST {speaker.path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines) + "\r\n"
-        self.socket.sendall(head.encode() + body)
-        self.taken = 0
-        self.words = 0
-        self.tail = b""
-
-    def take(self, most: int) -> bool:
-        """Whether there may be more."""
-        data = self.socket.recv(most)
-        self.taken += len(data)
-        # a word that was cut by the border of a chunk is not counted
-        self.words += data.count(WORD.encode())
-        self.tail = (self.tail + data)[-5000:]
-        return bool(data) and not self.tail.endswith(b"\r\n0\r\n\r\n")
-
-    def take_slowly(self) -> None:
-        began, taken = time.monotonic(), self.taken
-        while time.monotonic() - began < SLOW_S:
-            self.take(4096)
-            time.sleep(max(0.0, (self.taken - taken) / SLOW_BYTES_PER_S - (time.monotonic() - began)))
-
-    def close(self) -> None:
-        self.socket.close()
-
-
-WORD = "lorem "
 
 
 def long_answer(received: Received, size: int) -> tuple[tuple[bytes, ...], int]:
@@ -145,12 +103,12 @@ def _read_slowly(house: Mitmdump, provider: FakeProvider, dialect: Dialect, befo
     reader = SlowReader(house, speaker)
     try:
         with Highest(house) as highest:
-            reader.take_slowly()
+            reader.take_slowly(SLOW_S)
             slow, (received,) = highest.bytes - before, provider.calls
             ahead = received.bytes_sent - reader.taken
             while len(provider.calls) < 2 and reader.take(1 << 16):
                 pass
-            reader.take_slowly()
+            reader.take_slowly(SLOW_S)
             slow_again = highest.bytes - before
             while reader.take(1 << 16):
                 pass
@@ -171,11 +129,8 @@ def test_a_long_end_is_whole_whoever_else_wants_something_written(provider: Fake
     with watched(provider, CONFIG, folder=tmp_path, options=["flow_detail=0"]) as proxy:
         speaker = Speaker(provider, proxy, Dialect.RESPONSES)
         speaker.items = said_by_user(Dialect.RESPONSES, '<**!six.m**> <**stopMessage:"go on",1**> tell me everything')
-        reader, seen = SlowReader(proxy, speaker), b""
-        while b"response.output_text.done" not in seen:
-            data = reader.socket.recv(1 << 16)
-            assert data
-            seen = seen[-100:] + data
+        reader = SlowReader(proxy, speaker)
+        reader.take_until(b"response.output_text.done")
         for _ in range(3):
             time.sleep(0.1)
             held(proxy, "/poke")
@@ -184,6 +139,24 @@ def test_a_long_end_is_whole_whoever_else_wants_something_written(provider: Fake
         reader.close()
     assert reader.tail.endswith(b"}\n\n\r\n0\r\n\r\n")
     assert reader.words > 3.9 * 2 * 50 * 10_000, "the end is not whole"
+
+
+def test_a_long_end_is_not_sent_on_where_a_person_has_ended_the_flow(provider: FakeProvider, tmp_path: Path) -> None:
+    """As in mitmweb."""
+    provider.forget()
+    provider.script(lambda received: Behaviour(reply=Reply((WORD * 10_000,) * 50)))
+    with watched(provider, CONFIG, folder=tmp_path, options=["flow_detail=0"]) as proxy:
+        speaker = Speaker(provider, proxy, Dialect.RESPONSES)
+        speaker.items = said_by_user(Dialect.RESPONSES, '<**!six.m**> <**stopMessage:"go on",1**> tell me everything')
+        reader = SlowReader(proxy, speaker)
+        reader.take_until(b"response.output_text.done")
+        held(proxy, "/kill")
+        with contextlib.suppress(OSError):  # it may be a reset
+            while reader.take(1 << 16):
+                pass
+        reader.close()
+    assert not reader.tail.endswith(b"\r\n0\r\n\r\n")
+    assert reader.words < 3 * 2 * 50 * 10_000, "it was all sent before"
 
 
 def test_the_slow_reader_gets_everything(house: Mitmdump, provider: FakeProvider) -> None:

@@ -11,8 +11,8 @@ from routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.provider import FakeProvider
 from tests.rig.wire import Reply
+from tests.system.slow_reader import WORD, SlowReader
 from tests.system.speaker import Speaker, said_by_user
-from tests.system.test_pressure import SlowReader
 from tests.system.tool import CONFIG
 from tests.system.watched import held, settles, until, watched
 
@@ -35,17 +35,14 @@ def test_without_the_collector(provider: FakeProvider, tmp_path: Path, dialect: 
 def test_a_client_that_leaves_while_the_end_is_made(provider: FakeProvider, tmp_path: Path) -> None:
     """Responses repeats all that was said at its end: far more than what is on its way to a slow reader."""
     provider.forget()
-    provider.script(lambda received: Behaviour(reply=Reply(("lorem " * 10_000,) * 50)))
+    provider.script(lambda received: Behaviour(reply=Reply((WORD * 10_000,) * 50)))
     with watched(provider, CONFIG, folder=tmp_path) as proxy:
         held(proxy, "/leave")
         before = held(proxy)
         speaker = Speaker(provider, proxy, Dialect.RESPONSES)
         speaker.items = said_by_user(Dialect.RESPONSES, '<**!six.m**> <**stopMessage:"go on",1**> tell me everything')
-        reader, seen = SlowReader(proxy, speaker), b""
-        while b"response.output_text.done" not in seen:
-            data = reader.socket.recv(1 << 16)
-            assert data
-            seen = seen[-100:] + data
+        reader = SlowReader(proxy, speaker)
+        reader.take_until(b"response.output_text.done")
         time.sleep(0.2)
         waiting = held(proxy, "/look")
         assert (waiting["pokes"], waiting["alive"]) == (1, 0), "one task waits for the client, and no turn"
