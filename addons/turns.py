@@ -8,27 +8,25 @@ import time
 from collections.abc import Coroutine
 from typing import Any
 
-import codings
-import flows
-import guarded
-from alarm import Alarm
-from flows import Sealed
-from guarded import contained
-from heard import FirstRound, Heard, LaterRound
 from mitmproxy import http
-from open_answer import OpenAnswer, in_bites
-from relay import Relay
-from rounds import Round, new_flow
 
-from routing.dialects.translation.coming_down import Translation
-from routing.errors import RouteCodexError
-from routing.turn import actions as turns
-from routing.turn.company import Company
-from routing.turn.plan import Plan, describe
-from routing.turn.said import Said
-from routing.turn.state import State
-from routing.turn.stepping import Done, begin
-from routing.turn.turn import Turn
+from ..routing.dialects.translation.coming_down import Translation
+from ..routing.errors import RouteCodexError
+from ..routing.turn import actions as turns
+from ..routing.turn.company import Company
+from ..routing.turn.plan import Plan, describe
+from ..routing.turn.said import Said
+from ..routing.turn.state import State
+from ..routing.turn.stepping import Done, begin
+from ..routing.turn.turn import Turn
+from . import codings, flows, guarded
+from .alarm import Alarm
+from .flows import Sealed
+from .guarded import contained
+from .heard import FirstRound, Heard, LaterRound
+from .open_answer import OpenAnswer, in_bites
+from .relay import Relay
+from .rounds import Round, new_flow
 
 _ERROR = re.compile(rb'"error"\s{0,4}:\s{0,4}[{"]|"type"\s{0,4}:\s{0,4}"error"')
 

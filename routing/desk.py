@@ -13,46 +13,46 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from routing import upstream
-from routing.clock.time_tag import without_tag
-from routing.config import Config
-from routing.dialects import calls
-from routing.dialects.calls.following import own_id, pass_over_ours
-from routing.dialects.echo import EchoFailure, delay_of, echo_answer
-from routing.dialects.estimate import count_answer, estimate_tokens
-from routing.errors import RouteCodexError
-from routing.learned import Learned, Recent
-from routing.redact import Redactor
-from routing.replies import JSON, Replies, Reply
-from routing.router.attempts import Attempts
-from routing.router.balance import Rotation
-from routing.router.choose import Decision, Wish, choose
-from routing.router.classify import classify
-from routing.router.features import read_features
-from routing.router.registry import ECHO, ORIGIN, Provider
-from routing.sessions.clients import identify
-from routing.sessions.derive import derive_session
-from routing.sessions.newest import newest_of
-from routing.sessions.state import EMPTY, SessionState, Sticky
-from routing.sessions.store import FileStore, SessionKey
-from routing.sessions.typed import Typed, typed_messages
-from routing.stop_message.texts import read_text
-from routing.tags.cleaning import clean, is_for_us
-from routing.tags.obey import CLOCK_CLEARED, Orders, fingerprint, is_same_message, may_obey, orders_for
-from routing.tags.scan import strip
-from routing.tags.status import answer_text
-from routing.tags.typed_tags import tags_of
-from routing.turn.actions import Limits
-from routing.turn.cast import takers
-from routing.turn.company import Company, InThread
-from routing.turn.hidden import put_back
-from routing.turn.hidden_store import HiddenStore
-from routing.turn.lifecycle import Lifecycle
-from routing.turn.plan import Clocks, Plan
-from routing.turn.plugins import Plugin, TurnInfo
-from routing.turn.request import Hints
-from routing.upstream import Received
-from routing.values import Answer, Call, Caller, Dialect, Endpoint, Target
+from . import upstream
+from .clock.time_tag import without_tag
+from .config import Config
+from .dialects import calls
+from .dialects.calls.following import own_id, pass_over_ours
+from .dialects.echo import EchoFailure, delay_of, echo_answer
+from .dialects.estimate import count_answer, estimate_tokens
+from .errors import RouteCodexError
+from .learned import Learned, Recent
+from .redact import Redactor
+from .replies import JSON, Replies, Reply
+from .router.attempts import Attempts
+from .router.balance import Rotation
+from .router.choose import Decision, Wish, choose
+from .router.classify import classify
+from .router.features import read_features
+from .router.registry import ECHO, ORIGIN, Provider
+from .sessions.clients import identify
+from .sessions.derive import derive_session
+from .sessions.newest import newest_of
+from .sessions.state import EMPTY, SessionState, Sticky
+from .sessions.store import FileStore, SessionKey
+from .sessions.typed import Typed, typed_messages
+from .stop_message.texts import read_text
+from .tags.cleaning import clean, is_for_us
+from .tags.obey import CLOCK_CLEARED, Orders, fingerprint, is_same_message, may_obey, orders_for
+from .tags.scan import strip
+from .tags.status import answer_text
+from .tags.typed_tags import tags_of
+from .turn.actions import Limits
+from .turn.cast import takers
+from .turn.company import Company, InThread
+from .turn.hidden import put_back
+from .turn.hidden_store import HiddenStore
+from .turn.lifecycle import Lifecycle
+from .turn.plan import Clocks, Plan
+from .turn.plugins import Plugin, TurnInfo
+from .turn.request import Hints
+from .upstream import Received
+from .values import Answer, Call, Caller, Dialect, Endpoint, Target
 
 DISABLE_STICKY = "x-routecodex-disable-sticky"
 ROUTE_HINT = "x-routecodex-route"

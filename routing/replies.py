@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from routing.dialects import answers
-from routing.errors import RouteCodexError
-from routing.redact import Redactor
-from routing.values import Answer, Call, Dialect, Endpoint
+from .dialects import answers
+from .errors import RouteCodexError
+from .redact import Redactor
+from .values import Answer, Call, Dialect, Endpoint
 
 JSON = ("content-type", "application/json")
 FINAL = ("x-should-retry", "false")

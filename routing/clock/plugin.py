@@ -13,20 +13,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from routing.clock.hold import HOLD_TOTAL_S, Deliver, No, Wait, may_hold, next_step
-from routing.clock.reminders import Reservation, reminder_text
-from routing.clock.tasks import Tasks
-from routing.clock.time_tag import tag_text, takes_tag, takes_texts
-from routing.clock.tool import ACTIONS, DESCRIPTION, NAME, SCHEMA, answer
-from routing.clock.watch import Watch, counted
-from routing.config.values import Clock
-from routing.dialects.calls.ending import with_texts
-from routing.errors import StoreError
-from routing.jsonbytes import dumps
-from routing.stop_message.decide import starts_as_compaction, waits_for_client
-from routing.turn.plugins import AfterRequest, CleanUp, Plugin, Request, ServerTool, TurnInfo, UserText
-from routing.turn.tools import takes_any
-from routing.values import Caller, JsonObject, Kind, ToolCall
+from ..config.values import Clock
+from ..dialects.calls.ending import with_texts
+from ..errors import StoreError
+from ..jsonbytes import dumps
+from ..stop_message.decide import starts_as_compaction, waits_for_client
+from ..turn.plugins import AfterRequest, CleanUp, Plugin, Request, ServerTool, TurnInfo, UserText
+from ..turn.tools import takes_any
+from ..values import Caller, JsonObject, Kind, ToolCall
+from .hold import HOLD_TOTAL_S, Deliver, No, Wait, may_hold, next_step
+from .reminders import Reservation, reminder_text
+from .tasks import Tasks
+from .time_tag import tag_text, takes_tag, takes_texts
+from .tool import ACTIONS, DESCRIPTION, NAME, SCHEMA, answer
+from .watch import Watch, counted
 
 HOLD_SUFFIX = ":clock_hold_followup"
 

@@ -11,11 +11,11 @@ import re
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from routing.config import schema
-from routing.config.notes import Notes, Path, nearest
-from routing.config.providers import BUILT_IN
-from routing.router.registry import Key, Pool, Provider
-from routing.values import Target
+from ..router.registry import Key, Pool, Provider
+from ..values import Target
+from . import schema
+from .notes import Notes, Path, nearest
+from .providers import BUILT_IN
 
 KNOWN_ROUTES = frozenset(
     {

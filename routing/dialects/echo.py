@@ -16,9 +16,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from routing.dialects.fields import read_object
-from routing.dialects.finish import read_finish
-from routing.values import Answer, Call, FinishReason, Message, Text, ToolCall, ToolResult, Usage
+from ..values import Answer, Call, FinishReason, Message, Text, ToolCall, ToolResult, Usage
+from .fields import read_object
+from .finish import read_finish
 
 LONGEST_DELAY_S = 60.0
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from routing.dialects.fields import list_of, object_of, read_json, text_of
-from routing.values import JsonObject, ProviderError
+from ..values import JsonObject, ProviderError
+from .fields import list_of, object_of, read_json, text_of
 
 _BODY_LIMIT = 256 * 1024
 _MESSAGE_LIMIT = 2000

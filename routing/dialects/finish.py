@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from routing.values import Dialect, FinishReason
+from ..values import Dialect, FinishReason
 
 ContentFilter = Literal["stop_sequence", "refusal"]
 MessageStop = Literal["always", "never"]

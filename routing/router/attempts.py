@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from routing.router.health import Fault, fault_of
-from routing.values import ProviderError, Target
+from ..values import ProviderError, Target
+from .health import Fault, fault_of
 
 SOLE_PAUSES_S = (0.5, 2.0)
 """A target without a stand-in is asked again after these, when the connection broke or its server stumbled."""

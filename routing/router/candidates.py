@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from routing.errors import disabled, nearest, not_found
-from routing.router.balance import Mode
-from routing.router.classify import Classified
-from routing.router.features import Features
-from routing.router.registry import Named, Pool, Provider, Registry
-from routing.sessions.state import EMPTY, SessionState
-from routing.values import Target
+from ..errors import disabled, nearest, not_found
+from ..sessions.state import EMPTY, SessionState
+from ..values import Target
+from .balance import Mode
+from .classify import Classified
+from .features import Features
+from .registry import Named, Pool, Provider, Registry
 
 ALLOW = "allow"
 """The route of targets that are only used because their provider is on the session's list."""

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from routing.errors import ConfigError, NoTarget, disabled, nearest, not_found, unhealthy
-from routing.router.balance import Rotation, balance
-from routing.router.candidates import ALLOW, Candidates, Tier, Wish
-from routing.router.classify import DEFAULT, EXPLICIT
-from routing.router.health import Cooling, Health, Healthy, Tripped
-from routing.router.registry import Registry
-from routing.values import Target
+from ..errors import ConfigError, NoTarget, disabled, nearest, not_found, unhealthy
+from ..values import Target
+from .balance import Rotation, balance
+from .candidates import ALLOW, Candidates, Tier, Wish
+from .classify import DEFAULT, EXPLICIT
+from .health import Cooling, Health, Healthy, Tripped
+from .registry import Registry
 
 __all__ = ["Decision", "Wish", "choose"]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeAlias
 
-from routing.router.features import Features
-from routing.router.registry import Classifier
-from routing.router.tools import ToolCategory
+from .features import Features
+from .registry import Classifier
+from .tools import ToolCategory
 
 DEFAULT = "default"
 

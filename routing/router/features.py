@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from routing.router.tools import ALWAYS_DECLARED, ToolCategory, strongest
-from routing.values import Call, Media, Message, Role, Text, ToolCall, ToolResult
+from ..values import Call, Media, Message, Role, Text, ToolCall, ToolResult
+from .tools import ALWAYS_DECLARED, ToolCategory, strongest
 
 TEXT_SAMPLE = 2000
 """Characters of the user's text that the classifier reads."""

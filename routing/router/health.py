@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from routing.router.registry import ECHO, ORIGIN, HealthSettings, Registry
-from routing.values import JsonObject, ProviderError, Target
+from ..values import JsonObject, ProviderError, Target
+from .registry import ECHO, ORIGIN, HealthSettings, Registry
 
 DAY_S = 86_400.0
 PROBE_S = 60.0

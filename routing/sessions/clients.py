@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from routing.sessions.ids import conversation_of, prompt_of, session_of
-from routing.sessions.kinds import kind_of, system_head
-from routing.values import Call, Caller, Headers, Text
+from ..values import Call, Caller, Headers, Text
+from .ids import conversation_of, prompt_of, session_of
+from .kinds import kind_of, system_head
 
 
 def identify(call: Call, headers: Headers, path: str, host: str) -> Caller:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from routing.sessions.clients import KNOWN_CLIENTS, workdir_of
-from routing.sessions.kinds import system_head
-from routing.sessions.typed import Typed, typed_messages
-from routing.values import Call, Caller
+from ..values import Call, Caller
+from .clients import KNOWN_CLIENTS, workdir_of
+from .kinds import system_head
+from .typed import Typed, typed_messages
 
 _PREFIX = "derived-"
 _DIGITS = 40

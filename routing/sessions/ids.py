@@ -6,8 +6,8 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 
-from routing.dialects.fields import object_of, read_object, text_of
-from routing.values import Call, Headers, JsonObject
+from ..dialects.fields import object_of, read_object, text_of
+from ..values import Call, Headers, JsonObject
 
 _SESSION_HEADERS = (
     "x-routecodex-session",

@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from routing.dialects.fields import list_of, object_of, text_of
-from routing.sessions.ids import turn_metadata
-from routing.values import Call, Headers, JsonObject, Kind, Message, Text
+from ..dialects.fields import list_of, object_of, text_of
+from ..values import Call, Headers, JsonObject, Kind, Message, Text
+from .ids import turn_metadata
 
 Where: TypeAlias = Literal["system", "first", "last"]
 

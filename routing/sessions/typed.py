@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from routing.values import Call, Message, Text
+from ..values import Call, Message, Text
 
 Span: TypeAlias = tuple[int, int]
 

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from routing.dialects.calls.replacing import view_of
-from routing.dialects.fields import is_blank
-from routing.sessions.kinds import COMPACTION_STARTS, system_head
-from routing.sessions.state import SessionState, StopMessage
-from routing.stop_message.guards import Loop
-from routing.stop_message.work_state import Work
-from routing.tags.scan import strip
-from routing.turn.said import Said
-from routing.values import Call, Dialect, JsonObject, Kind, Media, Message, Other, Text
+from ..dialects.calls.replacing import view_of
+from ..dialects.fields import is_blank
+from ..sessions.kinds import COMPACTION_STARTS, system_head
+from ..sessions.state import SessionState, StopMessage
+from ..tags.scan import strip
+from ..turn.said import Said
+from ..values import Call, Dialect, JsonObject, Kind, Media, Message, Other, Text
+from .guards import Loop
+from .work_state import Work
 
 
 @dataclass(frozen=True, slots=True)

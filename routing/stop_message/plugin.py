@@ -11,11 +11,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from routing.config.values import StopSettings
-from routing.errors import StoreError
-from routing.sessions.state import SessionState, StopMessage
-from routing.sessions.store import FileStore
-from routing.stop_message.decide import (
+from ..config.values import StopSettings
+from ..errors import StoreError
+from ..sessions.state import SessionState, StopMessage
+from ..sessions.store import FileStore
+from ..turn.plugins import AfterRequest, CleanUp, Plugin, TurnInfo, UserText
+from ..values import Call, Kind
+from .decide import (
     Continue,
     Info,
     No,
@@ -27,10 +29,8 @@ from routing.stop_message.decide import (
     starts_as_compaction,
     text_to_send,
 )
-from routing.stop_message.guards import Loop
-from routing.stop_message.work_state import Work
-from routing.turn.plugins import AfterRequest, CleanUp, Plugin, TurnInfo, UserText
-from routing.values import Call, Kind
+from .guards import Loop
+from .work_state import Work
 
 Probe = Callable[[Call], Awaitable[Work]]
 Note = Callable[[TurnInfo, str], None]

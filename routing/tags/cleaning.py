@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from routing.dialects.calls import drop_exchange, edit_texts
-from routing.sessions.typed import Typed, TypedText, editable_texts
-from routing.tags.scan import strip
-from routing.tags.status import LOCAL_ANSWER_MARK
-from routing.tags.typed_tags import is_bare, only_tags, tags_at_end
-from routing.values import Call, Message, Text, ToolCall
+from ..dialects.calls import drop_exchange, edit_texts
+from ..sessions.typed import Typed, TypedText, editable_texts
+from ..values import Call, Message, Text, ToolCall
+from .scan import strip
+from .status import LOCAL_ANSWER_MARK
+from .typed_tags import is_bare, only_tags, tags_at_end
 
 __all__ = ["clean", "is_for_us", "only_tags"]
 

@@ -11,17 +11,17 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from routing.dialects.calls import growing
-from routing.dialects.finish import AS_USUAL, Endings
-from routing.dialects.merging import Merger, merger_for
-from routing.errors import RouteCodexError, StoreError
-from routing.sessions.store import SessionKey
-from routing.turn.hidden import Store, hidden_in, remember
-from routing.turn.left_out import without_tools
-from routing.turn.lifecycle import Lifecycle
-from routing.turn.record import Record, hides
-from routing.turn.said import Said
-from routing.values import Call, JsonObject
+from ..dialects.calls import growing
+from ..dialects.finish import AS_USUAL, Endings
+from ..dialects.merging import Merger, merger_for
+from ..errors import RouteCodexError, StoreError
+from ..sessions.store import SessionKey
+from ..values import Call, JsonObject
+from .hidden import Store, hidden_in, remember
+from .left_out import without_tools
+from .lifecycle import Lifecycle
+from .record import Record, hides
+from .said import Said
 
 InThread = Callable[[Callable[[], None]], Awaitable[None]]
 """Runs what waits for a disk."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from routing.dialects.finish import AS_USUAL, Endings
-from routing.replies import Reply
-from routing.turn.company import Company
-from routing.values import Call
+from ..dialects.finish import AS_USUAL, Endings
+from ..replies import Reply
+from ..values import Call
+from .company import Company
 
 
 async def converse(company: Company, call: Call, answer: Callable[[Call], Reply], endings: Endings = AS_USUAL) -> Reply:

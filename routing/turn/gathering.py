@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from routing.turn.appended import Appendable, Appended, ToolResults, UserText, write
-from routing.turn.plugins import Appending, Plugin, TurnInfo
-from routing.turn.said import Said
-from routing.turn.tools import ToolOutcome, filled
-from routing.values import JsonObject
+from ..values import JsonObject
+from .appended import Appendable, Appended, ToolResults, UserText, write
+from .plugins import Appending, Plugin, TurnInfo
+from .said import Said
+from .tools import ToolOutcome, filled
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,17 +16,17 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple, Protocol
 
-from routing.dialects.calls import read_call
-from routing.dialects.calls.ending import texts_behind
-from routing.dialects.calls.growing import with_messages
-from routing.dialects.calls.replacing import Swap, raw_items, replace_items, view_of
-from routing.dialects.calls.restoring import as_client_sends, join_results
-from routing.dialects.calls.same import canonical
-from routing.sessions.store import SessionKey
-from routing.sessions.typed import Typed, typed_messages
-from routing.tags.scan import strip
-from routing.tags.typed_tags import is_bare
-from routing.values import Call, Dialect, JsonObject, Message, Text, ToolCall, ToolResult
+from ..dialects.calls import read_call
+from ..dialects.calls.ending import texts_behind
+from ..dialects.calls.growing import with_messages
+from ..dialects.calls.replacing import Swap, raw_items, replace_items, view_of
+from ..dialects.calls.restoring import as_client_sends, join_results
+from ..dialects.calls.same import canonical
+from ..sessions.store import SessionKey
+from ..sessions.typed import Typed, typed_messages
+from ..tags.scan import strip
+from ..tags.typed_tags import is_bare
+from ..values import Call, Dialect, JsonObject, Message, Text, ToolCall, ToolResult
 
 _PIECE = 1 << 12
 

@@ -18,14 +18,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from routing.dialects.fields import count_of, list_of, object_of, read_object, text_of
-from routing.errors import StoreError
-from routing.jsonbytes import WRITERS, Writer, dump_pieces, dumps
-from routing.sessions.disk import CORRUPT, TEMPORARY, Disk, Folder, NotRegular, Stamp
-from routing.sessions.names import file_name
-from routing.sessions.store import SessionKey
-from routing.turn.hidden import Hidden, Key
-from routing.values import Dialect, JsonObject
+from ..dialects.fields import count_of, list_of, object_of, read_object, text_of
+from ..errors import StoreError
+from ..jsonbytes import WRITERS, Writer, dump_pieces, dumps
+from ..sessions.disk import CORRUPT, TEMPORARY, Disk, Folder, NotRegular, Stamp
+from ..sessions.names import file_name
+from ..sessions.store import SessionKey
+from ..values import Dialect, JsonObject
+from .hidden import Hidden, Key
 
 FOLDER = "history"
 MOST_ENTRIES = 200

@@ -18,19 +18,19 @@ from inspect import isawaitable
 from types import TracebackType
 from typing import Any, TypeVar
 
-from routing.errors import RouteCodexError
-from routing.turn.appended import Appendable, ToolResults
-from routing.turn.blame import blame, contained
-from routing.turn.cast import Warn, cast_of
-from routing.turn.gathering import Gathering, NextRound
-from routing.turn.listening import Listening
-from routing.turn.plugins import AfterRequest, CleanUp, Plugin, PluginFailed, TurnInfo
-from routing.turn.record import Record, record
-from routing.turn.request import Hints, Request
-from routing.turn.said import Said
-from routing.turn.stepping import Done, begin
-from routing.turn.tools import Offer, ToolOutcome, cancelled, failed, offer, run_tool
-from routing.values import Call, ToolCall
+from ..errors import RouteCodexError
+from ..values import Call, ToolCall
+from .appended import Appendable, ToolResults
+from .blame import blame, contained
+from .cast import Warn, cast_of
+from .gathering import Gathering, NextRound
+from .listening import Listening
+from .plugins import AfterRequest, CleanUp, Plugin, PluginFailed, TurnInfo
+from .record import Record, record
+from .request import Hints, Request
+from .said import Said
+from .stepping import Done, begin
+from .tools import Offer, ToolOutcome, cancelled, failed, offer, run_tool
 
 LIMIT_S = 30.0
 GRACE_S = 1.0

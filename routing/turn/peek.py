@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from routing.dialects import answers
-from routing.dialects.sse import ArrayItems, Event, Events
-from routing.errors import RouteCodexError
-from routing.turn import forms
-from routing.values import Endpoint, ProviderError
+from ..dialects import answers
+from ..dialects.sse import ArrayItems, Event, Events
+from ..errors import RouteCodexError
+from ..values import Endpoint, ProviderError
+from . import forms
 
 HELD_BYTES = 1 << 20
 """A stream that has said this much without content is content all the same."""

@@ -6,27 +6,27 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from routing import headers, upstream
-from routing.dialects import answers
-from routing.dialects.calls.following import begun_id
-from routing.dialects.estimate import Calibration, count_answer
-from routing.dialects.failures import read_failure
-from routing.dialects.finish import AS_USUAL, Endings
-from routing.dialects.seals import Seals
-from routing.dialects.translation import going_up
-from routing.dialects.translation.coming_down import Translation
-from routing.dialects.translation.neutral import Asked
-from routing.errors import RouteCodexError
-from routing.redact import Redactor
-from routing.router.attempts import Attempts, GiveUp, RetryBudget, WaitThenSame, Why
-from routing.router.balance import Rotation
-from routing.router.choose import Decision, Wish, choose
-from routing.router.health import Cooling, Health
-from routing.router.registry import ORIGIN, Provider, Registry
-from routing.turn.actions import Failed, Head, Refusal
-from routing.turn.opening import Opening
-from routing.upstream import Received, Request, Translated
-from routing.values import Call, Headers, JsonObject, ProviderError, Target, Usage
+from .. import headers, upstream
+from ..dialects import answers
+from ..dialects.calls.following import begun_id
+from ..dialects.estimate import Calibration, count_answer
+from ..dialects.failures import read_failure
+from ..dialects.finish import AS_USUAL, Endings
+from ..dialects.seals import Seals
+from ..dialects.translation import going_up
+from ..dialects.translation.coming_down import Translation
+from ..dialects.translation.neutral import Asked
+from ..errors import RouteCodexError
+from ..redact import Redactor
+from ..router.attempts import Attempts, GiveUp, RetryBudget, WaitThenSame, Why
+from ..router.balance import Rotation
+from ..router.choose import Decision, Wish, choose
+from ..router.health import Cooling, Health
+from ..router.registry import ORIGIN, Provider, Registry
+from ..upstream import Received, Request, Translated
+from ..values import Call, Headers, JsonObject, ProviderError, Target, Usage
+from .actions import Failed, Head, Refusal
+from .opening import Opening
 
 _ID = re.compile(rb'"id"\s{0,4}:\s{0,4}"([^"\\]{1,200})"')
 _KEY_REFUSED = frozenset({401, 402, 403})

@@ -1,6 +1,6 @@
 """The contract of plugins: what a plugin may do, when it is called, and what it is handed. Write one like this:
 
-    from routing.turn.plugins import AfterRequest, Plugin, TurnInfo, UserText
+    from routecodex.routing.turn.plugins import AfterRequest, Plugin, TurnInfo, UserText
 
     class Shout(Plugin):
         async def on_after_request(self, turn: TurnInfo, after: AfterRequest) -> None:
@@ -25,16 +25,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from routing.dialects.fields import read_object
-from routing.errors import RouteCodexError
-from routing.sessions.state import SessionState
-from routing.sessions.store import SessionKey
-from routing.turn.appended import Appendable, Appended, ToolResults, UserText
-from routing.turn.request import Request
-from routing.turn.said import Said
-from routing.turn.so_far import CurrentMessage
-from routing.turn.tools import ServerTool, ToolFailed, ToolOutcome
-from routing.values import Call, Caller, Dialect, JsonObject, Kind, Target
+from ..dialects.fields import read_object
+from ..errors import RouteCodexError
+from ..sessions.state import SessionState
+from ..sessions.store import SessionKey
+from ..values import Call, Caller, Dialect, JsonObject, Kind, Target
+from .appended import Appendable, Appended, ToolResults, UserText
+from .request import Request
+from .said import Said
+from .so_far import CurrentMessage
+from .tools import ServerTool, ToolFailed, ToolOutcome
 
 CleanUp: TypeAlias = Callable[[], Awaitable[object] | None]
 """Called once when the turn is over, however it ended. Synchronous or `async`."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from routing.turn.appended import ToolResults, write
-from routing.turn.left_out import without_tools
-from routing.turn.plugins import TurnInfo
-from routing.turn.said import Said
-from routing.values import JsonObject
+from ..values import JsonObject
+from .appended import ToolResults, write
+from .left_out import without_tools
+from .plugins import TurnInfo
+from .said import Said
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from routing.values import FinishReason, JsonObject, ProviderError, ToolCall, Usage
+from ..values import FinishReason, JsonObject, ProviderError, ToolCall, Usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from routing.dialects.fields import read_json
-from routing.dialects.sse import LIMIT, ArrayItems, Events
-from routing.values import Dialect, Endpoint
+from ..dialects.fields import read_json
+from ..dialects.sse import LIMIT, ArrayItems, Events
+from ..values import Dialect, Endpoint
 
 _LINE = rb"(?:\A|[\r\n])"
 _TYPED_ERROR = _LINE + rb'(?:event: ?error\b|data: ?\{\s{0,4}"type"\s{0,4}:\s{0,4}"error")'

@@ -11,14 +11,14 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from routing.dialects.calls import growing
-from routing.dialects.calls.editing import inner_body, objects_in
-from routing.dialects.fields import read_object
-from routing.errors import ConfigError
-from routing.values import Call, Dialect, JsonObject, Kind, ToolCall
+from ..dialects.calls import growing
+from ..dialects.calls.editing import inner_body, objects_in
+from ..dialects.fields import read_object
+from ..errors import ConfigError
+from ..values import Call, Dialect, JsonObject, Kind, ToolCall
 
 if TYPE_CHECKING:
-    from routing.turn.plugins import TurnInfo
+    from .plugins import TurnInfo
 
 NextTurn: TypeAlias = Literal["keep", "exclude", "remove"]
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from routing.dialects import answers
-from routing.dialects.merging import Merger
-from routing.errors import RouteCodexError
-from routing.turn.actions import (
+from ..dialects import answers
+from ..dialects.merging import Merger
+from ..errors import RouteCodexError
+from ..values import Endpoint, Headers, ProviderError, Usage
+from .actions import (
     Abandon,
     Abort,
     Action,
@@ -34,12 +35,11 @@ from routing.turn.actions import (
     Refusal,
     Refuse,
 )
-from routing.turn.edges import Edges
-from routing.turn.opening import begin_early
-from routing.turn.peek import Begun, Peek, Verdict
-from routing.turn.state import State
-from routing.turn.terminal import Passage, says_nothing
-from routing.values import Endpoint, Headers, ProviderError, Usage
+from .edges import Edges
+from .opening import begin_early
+from .peek import Begun, Peek, Verdict
+from .state import State
+from .terminal import Passage, says_nothing
 
 ERROR_BYTES = 256 << 10
 """How much of a provider's error is read."""

@@ -3,8 +3,8 @@
 import asyncio
 import time
 
-from routing.turn.plugins import Plugin, ServerTool, ToolFailed, TurnInfo
-from routing.values import JsonObject
+from routecodex.routing.turn.plugins import Plugin, ServerTool, ToolFailed, TurnInfo
+from routecodex.routing.values import JsonObject
 
 _SCHEMA: JsonObject = {"type": "object", "properties": {"sides": {"type": "integer"}}, "required": ["sides"]}
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from routing.config import read
-from routing.desk import Desk, Learned, Plan, Reading, Reply
-from routing.dialects import answers
-from routing.dialects.endpoints import endpoint_of
-from routing.errors import RouteCodexError
-from routing.sessions.store import FileStore, SessionKey
-from routing.tags.obey import Orders
-from routing.turn.actions import Failed, Head
-from routing.turn.plan import Clocks
-from routing.upstream import Received
-from routing.values import Answer, Dialect, ProviderError, Usage
+from routecodex.routing.config import read
+from routecodex.routing.desk import Desk, Learned, Plan, Reading, Reply
+from routecodex.routing.dialects import answers
+from routecodex.routing.dialects.endpoints import endpoint_of
+from routecodex.routing.errors import RouteCodexError
+from routecodex.routing.sessions.store import FileStore, SessionKey
+from routecodex.routing.tags.obey import Orders
+from routecodex.routing.turn.actions import Failed, Head
+from routecodex.routing.turn.plan import Clocks
+from routecodex.routing.upstream import Received
+from routecodex.routing.values import Answer, Dialect, ProviderError, Usage
 from tests.system.tool import text_of
 
 _PROVIDER = """

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from routing.desk import Recent
-from routing.sessions.state import EMPTY, Sticky
-from routing.sessions.store import SessionKey
-from routing.values import Dialect, ProviderError, Target
+from routecodex.routing.desk import Recent
+from routecodex.routing.sessions.state import EMPTY, Sticky
+from routecodex.routing.sessions.store import SessionKey
+from routecodex.routing.values import Dialect, ProviderError, Target
 from tests.routing.house import CONFIG_A, House, Tool, config_text, provider_text, texts_of
 from tests.system.tool import text_of
 

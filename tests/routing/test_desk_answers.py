@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import zstandard
 
-from routing.desk import Plan
-from routing.errors import BadCall, ConfigError
-from routing.router.health import Healthy
-from routing.sessions.state import Sticky
-from routing.sessions.store import SessionKey
-from routing.tags.status import LOCAL_ANSWER_MARK
-from routing.values import Dialect, Kind, ProviderError, Target
+from routecodex.routing.desk import Plan
+from routecodex.routing.errors import BadCall, ConfigError
+from routecodex.routing.router.health import Healthy
+from routecodex.routing.sessions.state import Sticky
+from routecodex.routing.sessions.store import SessionKey
+from routecodex.routing.tags.status import LOCAL_ANSWER_MARK
+from routecodex.routing.values import Dialect, Kind, ProviderError, Target
 from tests.routing.house import CONFIG_A, HOSTS, House, Tool, config_text, provider_text, texts_of
 from tests.system.tool import text_of
 

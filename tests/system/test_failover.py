@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.system.tool import Tool, text_of
 

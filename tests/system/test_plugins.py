@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.client import Answer, Leave
 from tests.rig.provider import FakeProvider
@@ -422,7 +422,8 @@ BROKEN = {
     "raises": (f"raise ValueError('{SECRET}')\n", "broken.py:1: ValueError while it was loaded"),
     "exits": ("import sys\nsys.exit(0)\n", "broken.py:2: SystemExit while it was loaded"),
     "a hook misspelt": (
-        "from routing.turn.plugins import Plugin\nclass P(Plugin):\n    def on_turn_strat(self, turn): ...\nplugins = [P()]\n",
+        "from routecodex.routing.turn.plugins import Plugin\nclass P(Plugin):\n"
+        "    def on_turn_strat(self, turn): ...\nplugins = [P()]\n",
         "there is no hook on_turn_strat: did you mean on_turn_start?",
     ),
 }

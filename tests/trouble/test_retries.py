@@ -15,14 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.dialects.failures import read_failure
-from routing.errors import NoTarget
-from routing.router.attempts import Attempts, GiveUp, RetryBudget, TryNext, WaitThenSame
-from routing.router.balance import Rotation
-from routing.router.choose import choose
-from routing.router.health import Cooling, Health, Healthy
-from routing.router.registry import Registry
-from routing.values import ProviderError, Target
+from routecodex.routing.dialects.failures import read_failure
+from routecodex.routing.errors import NoTarget
+from routecodex.routing.router.attempts import Attempts, GiveUp, RetryBudget, TryNext, WaitThenSame
+from routecodex.routing.router.balance import Rotation
+from routecodex.routing.router.choose import choose
+from routecodex.routing.router.health import Cooling, Health, Healthy
+from routecodex.routing.router.registry import Registry
+from routecodex.routing.values import ProviderError, Target
 from tests.conftest import LONG
 from tests.routing.router.builders import CLAUDE, GLM_47, GPT_4, error, pool, provider, registry, targets, wish
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from routing.dialects.failures import failure_inside, failure_of_page
-from routing.dialects.fields import (
+from ...jsonbytes import dumps
+from ...values import Answer, Dialect, JsonObject, ProviderError, Usage
+from ..failures import failure_inside, failure_of_page
+from ..fields import (
     arguments_of,
     count_of,
     found_objects,
@@ -19,10 +21,8 @@ from routing.dialects.fields import (
     read_json,
     read_object,
 )
-from routing.dialects.finish import write_finish
-from routing.dialects.sse import write_event
-from routing.jsonbytes import dumps
-from routing.values import Answer, Dialect, JsonObject, ProviderError, Usage
+from ..finish import write_finish
+from ..sse import write_event
 
 KEEP_ALIVE = b"\n"
 """White space between events or array items: a comment breaks Google's SDKs."""

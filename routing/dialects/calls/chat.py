@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from routing import jsonbytes
-from routing.dialects.calls.editing import (
+from ... import jsonbytes
+from ...values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
+from .editing import (
     Shape,
     content_of,
     edited,
@@ -27,7 +28,6 @@ from routing.dialects.calls.editing import (
     without,
     without_deep,
 )
-from routing.values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
 
 _SHAPE = Shape("content", {"type": "text"})
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "tool": "tool", "function": "tool"}

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from routing import jsonbytes
-from routing.dialects.calls.editing import (
+from ... import jsonbytes
+from ...values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
+from .editing import (
     Shape,
     content_of,
     edited,
@@ -26,7 +27,6 @@ from routing.dialects.calls.editing import (
     unwrapped,
     without,
 )
-from routing.values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
 
 _SHAPE = Shape("parts", {})
 _ROLES: dict[str, Role] = {"user": "user", "function": "user", "model": "assistant"}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from routing import jsonbytes
-from routing.dialects.calls.editing import (
+from ... import jsonbytes
+from ...values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
+from .editing import (
     Shape,
     content_of,
     edited,
@@ -24,7 +25,6 @@ from routing.dialects.calls.editing import (
     without,
     without_deep,
 )
-from routing.values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
 
 _SHAPE = Shape("content", {"type": "text"})
 _BILLING = "x-anthropic-billing-header"

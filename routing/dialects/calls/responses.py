@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from routing import jsonbytes
-from routing.dialects.calls.editing import (
+from ... import jsonbytes
+from ...values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
+from .editing import (
     PLACEHOLDER,
     Shape,
     Taken,
@@ -30,7 +31,6 @@ from routing.dialects.calls.editing import (
     without,
     without_deep,
 )
-from routing.values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
 
 _SHAPE = Shape("content", {"type": "input_text"})
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}

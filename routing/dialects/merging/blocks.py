@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from routing.dialects.fields import arguments_of, is_blank, list_of, object_of, text_of
-from routing.dialects.finish import Endings
-from routing.dialects.merging.common import BLANK_LINE, Collected, GrowingText, client_calls, usage_in
-from routing.dialects.sse import Events
-from routing.jsonbytes import dumps
-from routing.turn.said import Said
-from routing.values import Dialect, JsonObject, ProviderError, ToolCall
+from ...jsonbytes import dumps
+from ...turn.said import Said
+from ...values import Dialect, JsonObject, ProviderError, ToolCall
+from ..fields import arguments_of, is_blank, list_of, object_of, text_of
+from ..finish import Endings
+from ..sse import Events
+from .common import BLANK_LINE, Collected, GrowingText, client_calls, usage_in
 
 HIDDEN = frozenset(("thinking", "redacted_thinking"))
 """Blocks that cannot stand inside a text that goes on: of a later round only the history holds them."""

@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from routing.dialects import answers
-from routing.dialects.failures import failure_inside
-from routing.dialects.fields import list_of, object_of, read_object, text_of
-from routing.dialects.merging.chat_message import (
+from ...jsonbytes import dumps
+from ...turn.said import Said
+from ...values import Dialect, JsonObject, ProviderError
+from .. import answers
+from ..failures import failure_inside
+from ..fields import list_of, object_of, read_object, text_of
+from ..sse import Event, write_event
+from .chat_message import (
     GrowingCall,
     GrowingMessage,
     as_parts,
@@ -23,13 +27,9 @@ from routing.dialects.merging.chat_message import (
     shown_parts,
     with_glue,
 )
-from routing.dialects.merging.common import BLANK_LINE, Collected, Form, client_calls
-from routing.dialects.merging.counts import summed_counts
-from routing.dialects.merging.untouched import Heard, Kind, Untouched
-from routing.dialects.sse import Event, write_event
-from routing.jsonbytes import dumps
-from routing.turn.said import Said
-from routing.values import Dialect, JsonObject, ProviderError
+from .common import BLANK_LINE, Collected, Form, client_calls
+from .counts import summed_counts
+from .untouched import Heard, Kind, Untouched
 
 _DONE = b"[DONE]"
 _HEAD = ("id", "created", "model")

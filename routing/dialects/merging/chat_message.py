@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from routing.dialects.calls.replacing import view_of
-from routing.dialects.fields import list_of, object_of, text_of
-from routing.dialects.finish import Endings
-from routing.dialects.merging.common import BLANK_LINE, GrowingText, usage_in
-from routing.jsonbytes import dumps
-from routing.turn.said import Said
-from routing.values import Dialect, JsonObject, ProviderError, ToolCall
+from ...jsonbytes import dumps
+from ...turn.said import Said
+from ...values import Dialect, JsonObject, ProviderError, ToolCall
+from ..calls.replacing import view_of
+from ..fields import list_of, object_of, text_of
+from ..finish import Endings
+from .common import BLANK_LINE, GrowingText, usage_in
 
 _BODIES = {"function": "arguments", "custom": "input"}
 """The kinds of tool calls, and where what the model wrote for the tool stands in each."""

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from routing.dialects import answers
-from routing.dialects.fields import read_json, read_object
-from routing.dialects.finish import AS_USUAL, Endings
-from routing.dialects.sse import Event
-from routing.errors import BadAnswer
-from routing.jsonbytes import dump_pieces, dumps
-from routing.turn.said import Said
-from routing.values import Dialect, JsonObject, ProviderError, ToolCall, Usage
+from ...errors import BadAnswer
+from ...jsonbytes import dump_pieces, dumps
+from ...turn.said import Said
+from ...values import Dialect, JsonObject, ProviderError, ToolCall, Usage
+from .. import answers
+from ..fields import read_json, read_object
+from ..finish import AS_USUAL, Endings
+from ..sse import Event
 
 BLANK_LINE = "\n\n"
 """Stands in front of the first visible text of a later round."""

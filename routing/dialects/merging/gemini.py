@@ -11,11 +11,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from routing.dialects import answers
-from routing.dialects.failures import failure_inside
-from routing.dialects.fields import object_of, read_object, text_of
-from routing.dialects.merging.common import CUT_OFF, Form, client_calls, id_of, is_cut_off, too_long
-from routing.dialects.merging.parts import (
+from ...errors import BadAnswer
+from ...jsonbytes import dumps
+from ...turn.said import Said
+from ...values import Dialect, JsonObject, ProviderError
+from .. import answers
+from ..failures import failure_inside
+from ..fields import object_of, read_object, text_of
+from ..sse import ArrayItems, Event, Events, write_event
+from .common import CUT_OFF, Form, client_calls, id_of, is_cut_off, too_long
+from .parts import (
     EMPTY,
     GrowingParts,
     Whole,
@@ -30,11 +35,6 @@ from routing.dialects.merging.parts import (
     summed_counts,
     wrapped,
 )
-from routing.dialects.sse import ArrayItems, Event, Events, write_event
-from routing.errors import BadAnswer
-from routing.jsonbytes import dumps
-from routing.turn.said import Said
-from routing.values import Dialect, JsonObject, ProviderError
 
 __all__ = ["Merging", "Whole"]
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from routing.dialects import answers
-from routing.dialects.failures import failure_inside
-from routing.dialects.fields import object_of, read_object, text_of
-from routing.dialects.finish import sends_message_stop
-from routing.dialects.merging.blocks import HIDDEN, Block, Round, Whole, is_own, said_of
-from routing.dialects.merging.common import BLANK_LINE, BOM, CUT_OFF, Form, client_calls, id_of, is_cut_off, too_long
-from routing.dialects.sse import Event, write_event
-from routing.errors import BadAnswer
-from routing.jsonbytes import dumps
-from routing.turn.said import Said
-from routing.values import Dialect, JsonObject, ProviderError
+from ...errors import BadAnswer
+from ...jsonbytes import dumps
+from ...turn.said import Said
+from ...values import Dialect, JsonObject, ProviderError
+from .. import answers
+from ..failures import failure_inside
+from ..fields import object_of, read_object, text_of
+from ..finish import sends_message_stop
+from ..sse import Event, write_event
+from .blocks import HIDDEN, Block, Round, Whole, is_own, said_of
+from .common import BLANK_LINE, BOM, CUT_OFF, Form, client_calls, id_of, is_cut_off, too_long
 
 __all__ = ["Merging", "Whole"]
 

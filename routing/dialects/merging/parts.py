@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from routing.dialects.calls.grow_gemini import made_id
-from routing.dialects.fields import count_of, list_of, object_of, text_of
-from routing.dialects.finish import Endings, read_finish
-from routing.dialects.merging.common import BLANK_LINE, Collected, GrowingText, client_calls, usage_in
-from routing.jsonbytes import dumps
-from routing.turn.said import Said
-from routing.values import Dialect, JsonObject, ProviderError, ToolCall
+from ...jsonbytes import dumps
+from ...turn.said import Said
+from ...values import Dialect, JsonObject, ProviderError, ToolCall
+from ..calls.grow_gemini import made_id
+from ..fields import count_of, list_of, object_of, text_of
+from ..finish import Endings, read_finish
+from .common import BLANK_LINE, Collected, GrowingText, client_calls, usage_in
 
 _PLAIN = frozenset(("text", "thought"))
 """A text part with nothing else can be joined to its neighbour; a signature belongs to its own part alone."""

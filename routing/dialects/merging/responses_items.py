@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from routing.dialects.calls.replacing import view_of
-from routing.dialects.fields import is_blank, list_of, object_of, text_of
-from routing.dialects.finish import Endings, read_response_finish
-from routing.dialects.merging.common import BLANK_LINE, usage_in
-from routing.dialects.merging.counts import summed_counts
-from routing.errors import RouteCodexError
-from routing.turn.said import Said
-from routing.values import Dialect, JsonObject, Message, ProviderError, ToolCall
+from ...errors import RouteCodexError
+from ...turn.said import Said
+from ...values import Dialect, JsonObject, Message, ProviderError, ToolCall
+from ..calls.replacing import view_of
+from ..fields import is_blank, list_of, object_of, text_of
+from ..finish import Endings, read_response_finish
+from .common import BLANK_LINE, usage_in
+from .counts import summed_counts
 
 HIDDEN = frozenset(
     (

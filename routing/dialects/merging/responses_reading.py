@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from routing.dialects.failures import failure_inside
-from routing.dialects.fields import count_of, list_of, object_of, text_of
-from routing.dialects.merging.common import GrowingText
-from routing.dialects.merging.responses_items import CALLS, HIDDEN, TEXT, emptied, is_own, moved_annotation
-from routing.dialects.merging.responses_message import OpenMessage, Piece
-from routing.dialects.merging.responses_round import Place, Round, number_in
-from routing.dialects.merging.untouched import Kind
-from routing.values import JsonObject, ProviderError
+from ...values import JsonObject, ProviderError
+from ..failures import failure_inside
+from ..fields import count_of, list_of, object_of, text_of
+from .common import GrowingText
+from .responses_items import CALLS, HIDDEN, TEXT, emptied, is_own, moved_annotation
+from .responses_message import OpenMessage, Piece
+from .responses_round import Place, Round, number_in
+from .untouched import Kind
 
 Answer = tuple[Kind, Sequence[JsonObject]]
 """How an event may wait, and what the client is told of it."""

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar, Generic, Literal, TypeVar
 
-from routing.dialects import answers
-from routing.dialects.fields import read_object
-from routing.dialects.merging.common import BOM, CUT_OFF, Form, id_of, too_long
-from routing.dialects.merging.repeated import LONG, Repeated
-from routing.dialects.sse import Event, Events
-from routing.errors import BadAnswer
-from routing.turn.said import Said
-from routing.values import Dialect, ProviderError
+from ...errors import BadAnswer
+from ...turn.said import Said
+from ...values import Dialect, ProviderError
+from .. import answers
+from ..fields import read_object
+from ..sse import Event, Events
+from .common import BOM, CUT_OFF, Form, id_of, too_long
+from .repeated import LONG, Repeated
 
 HELD_BYTES = 1 << 20
 """So much may wait; a stream that opens or ends with more than this is written event by event."""

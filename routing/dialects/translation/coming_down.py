@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from routing.dialects.finish import AS_USUAL
-from routing.dialects.sse import ArrayItems, Events
-from routing.dialects.translation.hearing import chat as hear_chat
-from routing.dialects.translation.hearing import gemini as hear_gemini
-from routing.dialects.translation.hearing import messages as hear_messages
-from routing.dialects.translation.hearing import responses as hear_responses
-from routing.dialects.translation.neutral import Asked, Broken, CallStarted, Event, Finished
-from routing.dialects.translation.telling import chat as tell_chat
-from routing.dialects.translation.telling import gemini as tell_gemini
-from routing.dialects.translation.telling import messages as tell_messages
-from routing.dialects.translation.telling import responses as tell_responses
-from routing.errors import BadAnswer
-from routing.values import Dialect, ProviderError
+from ...errors import BadAnswer
+from ...values import Dialect, ProviderError
+from ..finish import AS_USUAL
+from ..sse import ArrayItems, Events
+from .hearing import chat as hear_chat
+from .hearing import gemini as hear_gemini
+from .hearing import messages as hear_messages
+from .hearing import responses as hear_responses
+from .neutral import Asked, Broken, CallStarted, Event, Finished
+from .telling import chat as tell_chat
+from .telling import gemini as tell_gemini
+from .telling import messages as tell_messages
+from .telling import responses as tell_responses
 
 LARGEST_WHOLE = 64 << 20
 """A whole JSON answer is translated at once."""

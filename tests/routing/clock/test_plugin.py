@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from routing.clock.plugin import HOLD_SUFFIX, ClockSwitchedOff
-from routing.clock.record import Record, read_record
-from routing.clock.reminders import MOST_AT_ONCE
-from routing.config.values import Clock
-from routing.errors import StoreError
-from routing.sessions.disk import Disk
-from routing.turn.plugins import AfterRequest, Plugin, PluginFailed, TurnInfo, UserText
-from routing.values import Caller, Dialect, Kind
+from routecodex.routing.clock.plugin import HOLD_SUFFIX, ClockSwitchedOff
+from routecodex.routing.clock.record import Record, read_record
+from routecodex.routing.clock.reminders import MOST_AT_ONCE
+from routecodex.routing.config.values import Clock
+from routecodex.routing.errors import StoreError
+from routecodex.routing.sessions.disk import Disk
+from routecodex.routing.turn.plugins import AfterRequest, Plugin, PluginFailed, TurnInfo, UserText
+from routecodex.routing.values import Caller, Dialect, Kind
 from tests.routing.clock.playing import FAILS, LEAVES, SESSION, House, calls_clock, said
 from tests.routing.turn.acting import tcall, tturn
 
@@ -229,7 +229,7 @@ def test_a_large_file_is_read_where_nobody_waits_for_it(house: House, monkeypatc
         in_the_loop.append(threading.current_thread() is threading.main_thread())
         return read_record(raw, session)
 
-    monkeypatch.setattr("routing.clock.store.read_record", read)
+    monkeypatch.setattr("routecodex.routing.clock.store.read_record", read)
     assert counts(house.play(said("ok")).sent, "[scheduled task") == [3]
     assert list(house.delivered.values()) == [1, 1, 1]
     assert in_the_loop

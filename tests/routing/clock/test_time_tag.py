@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from routing.clock.moment import moment_at
-from routing.clock.time_tag import tag_text, takes_tag, takes_texts, without_tag
-from routing.dialects.calls import for_target, read_call
-from routing.dialects.calls.ending import with_texts
-from routing.dialects.calls.replacing import raw_items
-from routing.dialects.endpoints import endpoint_of
-from routing.dialects.estimate import estimate_tokens
-from routing.router.features import read_features
-from routing.values import Call, Dialect, Endpoint
+from routecodex.routing.clock.moment import moment_at
+from routecodex.routing.clock.time_tag import tag_text, takes_tag, takes_texts, without_tag
+from routecodex.routing.dialects.calls import for_target, read_call
+from routecodex.routing.dialects.calls.ending import with_texts
+from routecodex.routing.dialects.calls.replacing import raw_items
+from routecodex.routing.dialects.endpoints import endpoint_of
+from routecodex.routing.dialects.estimate import estimate_tokens
+from routecodex.routing.router.features import read_features
+from routecodex.routing.values import Call, Dialect, Endpoint
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 MESSAGES, CHAT, RESPONSES, GEMINI = Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI

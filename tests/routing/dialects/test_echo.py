@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.dialects.echo import LONGEST_DELAY_S, EchoFailure, delay_of, echo_answer
-from routing.values import Answer, Call, Dialect, Endpoint, Message, Part, Role, Text, ToolCall, ToolResult
+from routecodex.routing.dialects.echo import LONGEST_DELAY_S, EchoFailure, delay_of, echo_answer
+from routecodex.routing.values import Answer, Call, Dialect, Endpoint, Message, Part, Role, Text, ToolCall, ToolResult
 
 
 def _call(*turns: tuple[Role, list[Part]]) -> Call:

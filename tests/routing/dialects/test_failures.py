@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.dialects.failures import failure_inside, failure_of_page, read_duration, read_failure
-from routing.values import ProviderError
+from routecodex.routing.dialects.failures import failure_inside, failure_of_page, read_duration, read_failure
+from routecodex.routing.values import ProviderError
 
 NOW = 1_800_000_000.0
 

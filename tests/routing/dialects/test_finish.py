@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.dialects.finish import (
+from routecodex.routing.dialects.finish import (
     AS_USUAL,
     Endings,
     decide_finish,
@@ -15,7 +15,7 @@ from routing.dialects.finish import (
     sends_message_stop,
     write_finish,
 )
-from routing.values import Dialect, FinishReason
+from routecodex.routing.values import Dialect, FinishReason
 
 MESSAGES, CHAT, RESPONSES, GEMINI = Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI
 REASONS: tuple[FinishReason, ...] = ("stop", "length", "tool_calls", "content_filter", "error")

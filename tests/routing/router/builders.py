@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from routing.router.candidates import Wish
-from routing.router.classify import Classified
-from routing.router.features import Features
-from routing.router.registry import ECHO, ORIGIN, Key, Model, Named, Pool, Provider, Registry
-from routing.sessions.state import EMPTY, SessionState
-from routing.values import Call, Dialect, Endpoint, Message, Part, ProviderError, Role, Target
+from routecodex.routing.router.candidates import Wish
+from routecodex.routing.router.classify import Classified
+from routecodex.routing.router.features import Features
+from routecodex.routing.router.registry import ECHO, ORIGIN, Key, Model, Named, Pool, Provider, Registry
+from routecodex.routing.sessions.state import EMPTY, SessionState
+from routecodex.routing.values import Call, Dialect, Endpoint, Message, Part, ProviderError, Role, Target
 
 
 def provider(id: str, keys: Iterable[str], models: Iterable[str | Model], **changes: object) -> Provider:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from routing.dialects.failures import read_failure
-from routing.router.attempts import Attempts, GiveUp, RetryBudget, TryNext, WaitThenSame, Why, retryable
-from routing.values import Target
+from routecodex.routing.dialects.failures import read_failure
+from routecodex.routing.router.attempts import Attempts, GiveUp, RetryBudget, TryNext, WaitThenSame, Why, retryable
+from routecodex.routing.values import Target
 from tests.routing.router.builders import error
 
 A = Target("openai", "primary", "gpt-4")

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.errors import ConfigError, NoTarget
-from routing.router.balance import Rotation
-from routing.router.candidates import Wish
-from routing.router.choose import Decision, choose
-from routing.router.classify import Classified
-from routing.router.features import Features
-from routing.router.health import Health
-from routing.router.registry import Key, Model, Named, Pool, Registry
-from routing.sessions.state import EMPTY, SessionState, Sticky
-from routing.values import Target
+from routecodex.routing.errors import ConfigError, NoTarget
+from routecodex.routing.router.balance import Rotation
+from routecodex.routing.router.candidates import Wish
+from routecodex.routing.router.choose import Decision, choose
+from routecodex.routing.router.classify import Classified
+from routecodex.routing.router.features import Features
+from routecodex.routing.router.health import Health
+from routecodex.routing.router.registry import Key, Model, Named, Pool, Registry
+from routecodex.routing.sessions.state import EMPTY, SessionState, Sticky
+from routecodex.routing.values import Target
 from tests.routing.router.builders import (
     ANTIGRAVITY,
     BUILT_IN,

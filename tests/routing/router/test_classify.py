@@ -6,10 +6,10 @@ from time import perf_counter
 
 import pytest
 
-from routing.router.classify import classify, wants_web
-from routing.router.features import Features
-from routing.router.registry import Classifier
-from routing.router.tools import ToolCategory
+from routecodex.routing.router.classify import classify, wants_web
+from routecodex.routing.router.features import Features
+from routecodex.routing.router.registry import Classifier
+from routecodex.routing.router.tools import ToolCategory
 
 RULES = Classifier(
     thinking_keywords=("think step",),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from routing.router.features import TEXT_SAMPLE, read_features
-from routing.router.tools import ToolCategory
-from routing.values import Media, Part, Role, Text, ToolCall, ToolResult
+from routecodex.routing.router.features import TEXT_SAMPLE, read_features
+from routecodex.routing.router.tools import ToolCategory
+from routecodex.routing.values import Media, Part, Role, Text, ToolCall, ToolResult
 from tests.routing.router.builders import call
 
 ASK: tuple[Role, list[Part]] = ("user", [Text("please fix it")])

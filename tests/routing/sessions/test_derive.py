@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from routing.sessions.clients import identify
-from routing.sessions.derive import derive_session
-from routing.values import Call
+from routecodex.routing.sessions.clients import identify
+from routecodex.routing.sessions.derive import derive_session
+from routecodex.routing.values import Call
 from tests.routing.sessions.calls import assistant, chat_call, messages_call, responses_call, user
 from tests.routing.sessions.test_fixtures import recorded
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from routing.dialects.calls import read_call
-from routing.dialects.endpoints import endpoint_of
-from routing.sessions.clients import identify, workdir_of
-from routing.sessions.typed import editable_texts, typed_messages
-from routing.values import Call, Caller, Dialect, Kind
+from routecodex.routing.dialects.calls import read_call
+from routecodex.routing.dialects.endpoints import endpoint_of
+from routecodex.routing.sessions.clients import identify, workdir_of
+from routecodex.routing.sessions.typed import editable_texts, typed_messages
+from routecodex.routing.values import Call, Caller, Dialect, Kind
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 TAG = "<**!glm.glm-4.7**>"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.sessions.typed import editable_texts, typed_messages
-from routing.values import Call
+from routecodex.routing.sessions.typed import editable_texts, typed_messages
+from routecodex.routing.values import Call
 from tests.routing.sessions.calls import assistant, chat_call, gemini_call, messages_call, responses_call, user
 
 TAG = "<**!glm**>"

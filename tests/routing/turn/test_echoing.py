@@ -6,16 +6,16 @@ import json
 
 import pytest
 
-from routing.dialects.echo import EchoFailure, echo_answer
-from routing.redact import Redactor
-from routing.replies import Replies, Reply
-from routing.sessions.store import SessionKey
-from routing.turn.company import Company
-from routing.turn.echoing import converse
-from routing.turn.hidden import Hidden
-from routing.turn.lifecycle import Lifecycle
-from routing.turn.plugins import AfterRequest, Plugin, TurnInfo, UserText
-from routing.values import Call, Dialect, Text
+from routecodex.routing.dialects.echo import EchoFailure, echo_answer
+from routecodex.routing.redact import Redactor
+from routecodex.routing.replies import Replies, Reply
+from routecodex.routing.sessions.store import SessionKey
+from routecodex.routing.turn.company import Company
+from routecodex.routing.turn.echoing import converse
+from routecodex.routing.turn.hidden import Hidden
+from routecodex.routing.turn.lifecycle import Lifecycle
+from routecodex.routing.turn.plugins import AfterRequest, Plugin, TurnInfo, UserText
+from routecodex.routing.values import Call, Dialect, Text
 from tests.routing.turn.acting import Actor, run, tcall, tturn
 from tests.routing.turn.test_company import at_once
 from tests.system.tool import text_of

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.dialects.calls.growing import with_messages
-from routing.errors import BadCall
-from routing.turn.cast import takers
-from routing.turn.lifecycle import Lifecycle
-from routing.turn.plugins import (
+from routecodex.routing.dialects.calls.growing import with_messages
+from routecodex.routing.errors import BadCall
+from routecodex.routing.turn.cast import takers
+from routecodex.routing.turn.lifecycle import Lifecycle
+from routecodex.routing.turn.plugins import (
     AfterRequest,
     Appending,
     CleanUp,
@@ -29,7 +29,7 @@ from routing.turn.plugins import (
     TurnInfo,
     UserText,
 )
-from routing.values import Dialect, Kind, ProviderError, ToolCall
+from routecodex.routing.values import Dialect, Kind, ProviderError, ToolCall
 from tests.routing.turn.acting import EAGER, Actor, Scene, event, hanging, raising, run, tcall, tsaid, tturn, until
 
 CANARY = "sk-canary-0123456789abcdef"

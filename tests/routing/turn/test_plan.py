@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from routing.router.health import Cooling, Healthy, Tripped
-from routing.turn.actions import Again, Failed, Finish, Forward, Head, OpenHead, Refusal, Refuse
-from routing.turn.plan import Plan
-from routing.turn.turn import Turn
-from routing.values import Dialect, ProviderError, Target, Usage
+from routecodex.routing.router.health import Cooling, Healthy, Tripped
+from routecodex.routing.turn.actions import Again, Failed, Finish, Forward, Head, OpenHead, Refusal, Refuse
+from routecodex.routing.turn.plan import Plan
+from routecodex.routing.turn.turn import Turn
+from routecodex.routing.values import Dialect, ProviderError, Target, Usage
 from tests.routing.house import CONFIG_A, SECRET, House, Tool, config_text, provider_text
 
 EIGHT = provider_text("eight", "a b c d e f g h", "m")

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.dialects import answers
-from routing.dialects.failures import read_failure
-from routing.dialects.merging import merger_for
-from routing.dialects.sse import Events
-from routing.turn.actions import (
+from routecodex.routing.dialects import answers
+from routecodex.routing.dialects.failures import read_failure
+from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.dialects.sse import Events
+from routecodex.routing.turn.actions import (
     Abandon,
     Abort,
     Action,
@@ -30,11 +30,11 @@ from routing.turn.actions import (
     Refusal,
     Refuse,
 )
-from routing.turn.opening import Opening
-from routing.turn.state import State
-from routing.turn.terminal import TERMINAL
-from routing.turn.turn import Turn
-from routing.values import Answer, Dialect, Endpoint, Headers, JsonObject, ProviderError, Usage
+from routecodex.routing.turn.opening import Opening
+from routecodex.routing.turn.state import State
+from routecodex.routing.turn.terminal import TERMINAL
+from routecodex.routing.turn.turn import Turn
+from routecodex.routing.values import Answer, Dialect, Endpoint, Headers, JsonObject, ProviderError, Usage
 from tests.conftest import LONG
 from tests.routing.turn.spelled_out import spelled_out
 from tests.system.tool import text_of

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections import deque
 from typing import Literal
 
-from routing.dialects.fields import read_json
-from routing.dialects.translation.neutral import (
+from ....jsonbytes import dumps
+from ....values import JsonObject
+from ...fields import read_json
+from ..neutral import (
     BlockEnded,
     CallEnded,
     CallPiece,
@@ -23,8 +25,6 @@ from routing.dialects.translation.neutral import (
     ThoughtEnded,
     ThoughtPiece,
 )
-from routing.jsonbytes import dumps
-from routing.values import JsonObject
 
 _PIECES: dict[str, type[TextPiece] | type[ThoughtPiece] | type[CallPiece]] = {
     "text": TextPiece,

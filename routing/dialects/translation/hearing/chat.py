@@ -9,13 +9,13 @@
 
 from __future__ import annotations
 
-from routing.dialects.failures import failure_of_page
-from routing.dialects.fields import list_of, object_of, read_object, text_of
-from routing.dialects.finish import read_finish
-from routing.dialects.translation.hearing.blocks import Block, Blocks, picture
-from routing.dialects.translation.hearing.chat_fields import add_detail, error_in, tokens_of, written_text
-from routing.dialects.translation.neutral import Broken, Event, Finished, Seal, Started, Tokens
-from routing.values import Dialect, JsonObject, ProviderError
+from ....values import Dialect, JsonObject, ProviderError
+from ...failures import failure_of_page
+from ...fields import list_of, object_of, read_object, text_of
+from ...finish import read_finish
+from ..neutral import Broken, Event, Finished, Seal, Started, Tokens
+from .blocks import Block, Blocks, picture
+from .chat_fields import add_detail, error_in, tokens_of, written_text
 
 _DONE = b"[DONE]"
 _BODIES = {"function": "arguments", "custom": "input"}

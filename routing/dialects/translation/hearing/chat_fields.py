@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from routing.dialects.failures import failure_inside
-from routing.dialects.fields import count_of, object_of, text_of
-from routing.dialects.translation.neutral import Tokens
-from routing.jsonbytes import dumps
-from routing.values import JsonObject, ProviderError
+from ....jsonbytes import dumps
+from ....values import JsonObject, ProviderError
+from ...failures import failure_inside
+from ...fields import count_of, object_of, text_of
+from ..neutral import Tokens
 
 _GROWING = ("text", "summary", "signature", "data")
 

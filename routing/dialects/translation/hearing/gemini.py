@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from routing.dialects.failures import failure_inside, failure_of_page
-from routing.dialects.fields import count_of, list_of, object_of, read_json, text_of
-from routing.dialects.finish import read_finish
-from routing.dialects.translation.hearing.gemini_arguments import Arguments
-from routing.dialects.translation.neutral import (
+from ....jsonbytes import dumps
+from ....values import Dialect, JsonObject, ProviderError
+from ...failures import failure_inside, failure_of_page
+from ...fields import count_of, list_of, object_of, read_json, text_of
+from ...finish import read_finish
+from ..neutral import (
     Broken,
     CallEnded,
     CallPiece,
@@ -30,8 +31,7 @@ from routing.dialects.translation.neutral import (
     ThoughtPiece,
     Tokens,
 )
-from routing.jsonbytes import dumps
-from routing.values import Dialect, JsonObject, ProviderError
+from .gemini_arguments import Arguments
 
 _NO_ANSWER = ProviderError(502, "The provider's stream ended with an error", "UPSTREAM_ERROR")
 

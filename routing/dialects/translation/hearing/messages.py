@@ -12,9 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from routing.dialects.failures import failure_inside, failure_of_page
-from routing.dialects.fields import count_of, object_of, read_object, text_of
-from routing.dialects.translation.neutral import (
+from ....jsonbytes import dumps
+from ....values import Dialect, JsonObject, ProviderError
+from ...failures import failure_inside, failure_of_page
+from ...fields import count_of, object_of, read_object, text_of
+from ..neutral import (
     BlockEnded,
     Broken,
     CallEnded,
@@ -29,8 +31,6 @@ from routing.dialects.translation.neutral import (
     ThoughtPiece,
     Tokens,
 )
-from routing.jsonbytes import dumps
-from routing.values import Dialect, JsonObject, ProviderError
 
 _CALL, _THOUGHT, _REDACTED = "tool_use", "thinking", "redacted_thinking"
 _KNOWN = frozenset((_CALL, _THOUGHT, _REDACTED))

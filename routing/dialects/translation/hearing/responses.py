@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from routing.dialects.failures import failure_inside, failure_of_page
-from routing.dialects.fields import list_of, object_of, read_object, text_of
-from routing.dialects.finish import read_response_finish
-from routing.dialects.translation.hearing.blocks import Block, Blocks
-from routing.dialects.translation.hearing.responses_items import WRITTEN, Item, joined, tokens_of, written_text
-from routing.dialects.translation.neutral import Broken, Event, Finished, Media, Seal, Started
-from routing.values import Dialect, JsonObject, ProviderError
+from ....values import Dialect, JsonObject, ProviderError
+from ...failures import failure_inside, failure_of_page
+from ...fields import list_of, object_of, read_object, text_of
+from ...finish import read_response_finish
+from ..neutral import Broken, Event, Finished, Media, Seal, Started
+from .blocks import Block, Blocks
+from .responses_items import WRITTEN, Item, joined, tokens_of, written_text
 
 _SEALED = ("id", "summary", "content", "encrypted_content")
 _ADDED = "response.output_item.added"

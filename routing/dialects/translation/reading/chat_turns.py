@@ -12,13 +12,13 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from routing.dialects.calls.editing import content_of, json_text
-from routing.dialects.fields import list_of, object_of, text_of
-from routing.dialects.translation import seals
-from routing.dialects.translation.neutral import Block, Feature, Media, Seal, Text, Thought, ToolResult, ToolUse, Turn
-from routing.dialects.translation.reading.chat_parts import Notes, Part, is_cached, read_content
-from routing.errors import BadCall
-from routing.values import Dialect, JsonObject
+from ....errors import BadCall
+from ....values import Dialect, JsonObject
+from ...calls.editing import content_of, json_text
+from ...fields import list_of, object_of, text_of
+from .. import seals
+from ..neutral import Block, Feature, Media, Seal, Text, Thought, ToolResult, ToolUse, Turn
+from .chat_parts import Notes, Part, is_cached, read_content
 
 _SYSTEM = ("system", "developer")
 _RESULTS = ("tool", "function")

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from routing.dialects.answers import chat as answers
-from routing.dialects.finish import decide_finish
-from routing.dialects.translation.ids import digest
-from routing.dialects.translation.neutral import (
+from ....jsonbytes import dumps
+from ....values import Dialect, JsonObject
+from ...answers import chat as answers
+from ...finish import decide_finish
+from ..ids import digest
+from ..neutral import (
     Asked,
     Broken,
     CallEnded,
@@ -32,10 +34,8 @@ from routing.dialects.translation.neutral import (
     Tokens,
     ToolName,
 )
-from routing.dialects.translation.seals import wrap
-from routing.dialects.translation.telling.words import CUT_OFF, free_text, told_media
-from routing.jsonbytes import dumps
-from routing.values import Dialect, JsonObject
+from ..seals import wrap
+from .words import CUT_OFF, free_text, told_media
 
 _PREFIX = "chatcmpl-"
 _DONE = b"data: [DONE]\n\n"

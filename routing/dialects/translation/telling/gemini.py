@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from routing.dialects import answers
-from routing.dialects.finish import decide_finish
-from routing.dialects.translation.neutral import (
+from ....jsonbytes import dumps
+from ....values import Dialect, JsonObject, ProviderError
+from ... import answers
+from ...finish import decide_finish
+from ..neutral import (
     Asked,
     BlockEnded,
     Broken,
@@ -28,10 +30,8 @@ from routing.dialects.translation.neutral import (
     ThoughtPiece,
     Tokens,
 )
-from routing.dialects.translation.telling import words
-from routing.dialects.translation.telling.gemini_parts import Joined, Parts, identity_of, usage_of
-from routing.jsonbytes import dumps
-from routing.values import Dialect, JsonObject, ProviderError
+from . import words
+from .gemini_parts import Joined, Parts, identity_of, usage_of
 
 _CUT_OFF = ProviderError(502, words.CUT_OFF, "UPSTREAM_ERROR")
 _NOTHING = b'{"text":""}'

@@ -14,10 +14,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from routing.dialects import answers
-from routing.dialects.fields import arguments_of, text_of
-from routing.dialects.sse import write_event
-from routing.dialects.translation.neutral import (
+from ....jsonbytes import dumps
+from ....values import Dialect, JsonObject, ProviderError
+from ... import answers
+from ...fields import arguments_of, text_of
+from ...sse import write_event
+from ..neutral import (
     Asked,
     BlockEnded,
     Broken,
@@ -34,8 +36,8 @@ from routing.dialects.translation.neutral import (
     ThoughtPiece,
     Tokens,
 )
-from routing.dialects.translation.telling import words
-from routing.dialects.translation.telling.messages_blocks import (
+from . import words
+from .messages_blocks import (
     Ids,
     as_object,
     head_of,
@@ -47,8 +49,6 @@ from routing.dialects.translation.telling.messages_blocks import (
     usage_of,
     word_of,
 )
-from routing.jsonbytes import dumps
-from routing.values import Dialect, JsonObject, ProviderError
 
 _CUT_OFF = ProviderError(502, words.CUT_OFF, "UPSTREAM_ERROR")
 

@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from routing.dialects.answers import responses as answers
-from routing.dialects.finish import decide_finish
-from routing.dialects.sse import write_event
-from routing.dialects.translation.neutral import (
+from ....jsonbytes import dumps
+from ....values import Dialect, JsonObject
+from ...answers import responses as answers
+from ...finish import decide_finish
+from ...sse import write_event
+from ..neutral import (
     Asked,
     BlockEnded,
     Broken,
@@ -32,8 +34,8 @@ from routing.dialects.translation.neutral import (
     ThoughtEnded,
     ThoughtPiece,
 )
-from routing.dialects.translation.seals import wrap
-from routing.dialects.translation.telling.responses_items import (
+from ..seals import wrap
+from .responses_items import (
     Call,
     Names,
     built_in,
@@ -43,9 +45,7 @@ from routing.dialects.translation.telling.responses_items import (
     response_head,
     text_part,
 )
-from routing.dialects.translation.telling.words import CUT_OFF, told_media
-from routing.jsonbytes import dumps
-from routing.values import Dialect, JsonObject
+from .words import CUT_OFF, told_media
 
 
 class Teller:

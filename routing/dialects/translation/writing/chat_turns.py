@@ -16,14 +16,14 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from routing.dialects.fields import arguments_of, list_of, read_object, text_of
-from routing.dialects.translation import ids
-from routing.dialects.translation.neutral import Block, Feature, LeftOut, Media, Seal, Text, Thought, ToolResult, ToolUse, Turn
-from routing.dialects.translation.writing.chat_hosts import Host
-from routing.dialects.translation.writing.chat_parts import missing, text_part, write_part
-from routing.dialects.translation.writing.chat_tools import Tools
-from routing.jsonbytes import dumps
-from routing.values import Dialect, JsonObject
+from ....jsonbytes import dumps
+from ....values import Dialect, JsonObject
+from ...fields import arguments_of, list_of, read_object, text_of
+from .. import ids
+from ..neutral import Block, Feature, LeftOut, Media, Seal, Text, Thought, ToolResult, ToolUse, Turn
+from .chat_hosts import Host
+from .chat_parts import missing, text_part, write_part
+from .chat_tools import Tools
 
 _GAP = "\n\n"
 _NO_RESULT = "No result of this call is known."

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from routing.dialects.finish import Endings
-from routing.dialects.merging import merger_for
-from routing.dialects.translation.coming_down import Translation
-from routing.dialects.translation.neutral import Asked
-from routing.values import Dialect, Endpoint
+from routecodex.routing.dialects.finish import Endings
+from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.dialects.translation.coming_down import Translation
+from routecodex.routing.dialects.translation.neutral import Asked
+from routecodex.routing.values import Dialect, Endpoint
 from tests.system.grammar import read, read_whole
 
 MESSAGES, CHAT, RESPONSES, GEMINI = Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI
