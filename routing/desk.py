@@ -265,15 +265,15 @@ class Desk:
         return reading.received.endpoint.action == "count" or len(reading.received.body) >= self.close_look_bytes
 
     def _wish(self, reading: Reading, orders: Orders, estimate: int, hints: Hints, model: str) -> Wish:
-        call, received = reading.call, reading.received
+        call, received, registry = reading.call, reading.received, self.config.registry
         typed_text = strip(reading.newest.words) if reading.newest else None
-        features = read_features(call, estimate, typed_text)
+        features = read_features(call, reading.caller, estimate, typed_text, model=model)
         hint = hints.route or received.headers.get(ROUTE_HINT) or None
         asked = received.headers.get(DISABLE_STICKY, "").strip().lower() in ("1", "true", "yes", "on")
         pinned = self._chained(call) or self.learned.pins.get((reading.key, reading.mark))
         return Wish(
             features=features,
-            classified=classify(features, self.config.registry.classifier, model, route_hint=hint),
+            classified=classify(features, registry.classifier, route_hint=hint, configured=registry.routes),
             state=orders.state,
             force=orders.force,
             client_model=model,
@@ -352,11 +352,12 @@ class Desk:
         if decision is None:
             decision = Decision(Target(ECHO, "local", ""), "echo", "a later round")
         comment = f"echo · {decision.route}: {decision.reason}"
-        echoed = echo_answer(without_tag(reading.call))
+        call = without_tag(reading.call)
+        echoed = echo_answer(call)
         self._remember(reading, decision.target, None)
         if isinstance(echoed, EchoFailure):
             return self.replies.error(reading.received.endpoint, echoed.status, echoed.message, echoed.code, {}, comment)
-        return replace(self._answer(reading, echoed, comment), delay_s=delay_of(reading.call))
+        return replace(self._answer(reading, echoed, comment), delay_s=delay_of(call))
 
     def _count(self, reading: Reading, wish: Wish, estimate: int) -> Reply | Plan:
         """The target's own count where it has one, else our estimate."""

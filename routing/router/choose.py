@@ -1,8 +1,8 @@
 """Which target a round goes to, and why.
 
 1. What the session disabled, or the configuration switched off, is never chosen, whoever asks for it.
-2. force > sticky > a model named `provider.model` in the call > the routes, filtered by allow; but a call that asks for vision,
-   web_search or longcontext by what it is goes there before it goes to the sticky target.
+2. force > sticky > a model named `provider.model` in the call > the routes, filtered by allow; but a call that asks for
+   a route by what it is (vision, web_search, longcontext; side, subagent) goes there before it goes to the sticky target.
 3. A key that is tripped or resting is passed over; where nothing else is left, a pool's only target is tried all the same.
 4. The same wish, registry, health and rotation give the same decision.
 """
@@ -16,7 +16,7 @@ from ..errors import ConfigError, NoTarget, disabled, nearest, not_found, unheal
 from ..values import Target
 from .balance import Rotation, balance
 from .candidates import ALLOW, Candidates, Tier, Wish
-from .classify import DEFAULT, EXPLICIT
+from .classify import DEFAULT
 from .health import Cooling, Health, Healthy, Tripped
 from .registry import Registry
 
@@ -56,7 +56,7 @@ class _Choice:
         sticky = self.candidates.sticky()
         clear = sticky is not None and self.registry.on_exhausted == "clear" and self._used_up(sticky)
         decision = self._forced() or self._stuck(sticky) or self._direct() or self._routed()
-        if sticky is not None and decision.route not in ("force", "sticky", *EXPLICIT):
+        if sticky is not None and decision.route not in ("force", "sticky", *self.wish.classified.explicit):
             after = "is used up and forgotten" if clear else "cannot be used now and is kept"
             decision = replace(decision, reason=f"{decision.reason}; the sticky target {sticky.name} {after}")
         return replace(decision, clear_sticky=clear)
@@ -74,7 +74,7 @@ class _Choice:
         if sticky is None:
             return None
         routed = list(self.candidates.routed())
-        found = self._first([tier for tier in routed if tier.route in EXPLICIT], self.wish.classified.reason)
+        found = self._first([tier for tier in routed if tier.route in self.wish.classified.explicit], self.wish.classified.reason)
         if found is not None:
             return replace(found, sole=False)
         usable = [t for t in self._usable(sticky) if not self.registry.hard_limit or self._ratio(t) < 1]

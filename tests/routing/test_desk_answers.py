@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import zstandard
 
+from routecodex.routing.clock.moment import moment_at
+from routecodex.routing.clock.time_tag import tag_text
 from routecodex.routing.desk import Plan
+from routecodex.routing.dialects.calls.ending import with_texts
 from routecodex.routing.errors import BadCall, ConfigError
 from routecodex.routing.router.health import Healthy
 from routecodex.routing.sessions.state import Sticky
@@ -412,3 +416,13 @@ def test_a_changed_configuration_keeps_what_was_learned(build: Build) -> None:
     assert Tool(house).say("hi").plan.target.provider == "openai"
     assert house.learned.health.exempt == {"origin", "echo", "own"}
     assert house.learned.health.settings.auth_trip_s == 1.0
+
+
+@DIALECTS
+def test_echo_waits_where_the_time_stands_behind_the_text_too(house: House, dialect: Dialect) -> None:
+    """What a plugin has put behind the call is nothing that a person typed."""
+    tool = Tool(house, dialect)
+    tool.say("echo: slow 2")
+    reading = house.desk.read(tool.received())
+    grown = replace(reading, call=with_texts(reading.call, [tag_text(moment_at(1_800_000_000_123, 0, "UTC"))]))
+    assert house.desk.echo(grown).delay_s == 2.0

@@ -53,6 +53,7 @@ _CACHE = ("cache_control",)
 
 def read_call(raw: bytes, endpoint: Endpoint) -> Call:
     body = read_body(raw)
+    form = object_in(body, "response_format")
     return Call(
         endpoint=endpoint,
         raw=raw,
@@ -61,7 +62,8 @@ def read_call(raw: bytes, endpoint: Endpoint) -> Call:
         stream=body.get("stream") is True,
         messages=_views(body),
         tools=_tool_names(body),
-        structured=loose_text(object_in(body, "response_format"), "type").startswith("json"),
+        structured=loose_text(form, "type").startswith("json"),
+        schema=object_in(object_in(form, "json_schema"), "schema") or None,
         forced_tools=body.get("tool_choice", body.get("function_call")) not in (None, "auto"),
     )
 

@@ -64,6 +64,7 @@ def read_call(raw: bytes, endpoint: Endpoint) -> Call:
         system=_system_text(inner),
         tools=_tool_names(inner),
         structured="json" in mime or any(config.get(name) is not None for name in _SCHEMAS),
+        schema=object_in(config, *_SCHEMAS) or None,
         forced_tools=loose_text(choice, "mode").upper() in ("ANY", "NONE"),
     )
 

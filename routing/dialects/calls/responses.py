@@ -63,6 +63,7 @@ _FOREIGN_SEALS = frozenset({"encrypted_content", _METADATA})
 def read_call(raw: bytes, endpoint: Endpoint) -> Call:
     body = read_body(raw)
     carried = [tool for item in list_in(body, "input") if isinstance(item, dict) for tool in _carried_tools(item)]
+    form = object_in(object_in(body, "text"), "format")
     return Call(
         endpoint=endpoint,
         raw=raw,
@@ -72,7 +73,8 @@ def read_call(raw: bytes, endpoint: Endpoint) -> Call:
         messages=_views(body),
         system=loose_text(body, "instructions"),
         tools=tuple(_tool_names([*objects_in(body, "tools"), *carried])),
-        structured=loose_text(object_in(object_in(body, "text"), "format"), "type").startswith("json"),
+        structured=loose_text(form, "type").startswith("json"),
+        schema=object_in(form, "schema") or None,
         forced_tools=body.get("tool_choice") not in (None, "auto"),
         previous_id=text_in(body, "previous_response_id") or None,
     )

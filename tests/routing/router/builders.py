@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from routecodex.routing.router.candidates import Wish
-from routecodex.routing.router.classify import Classified
+from routecodex.routing.router.classify import EXPLICIT, Classified
 from routecodex.routing.router.features import Features
 from routecodex.routing.router.registry import ECHO, ORIGIN, Key, Model, Named, Pool, Provider, Registry
 from routecodex.routing.sessions.state import EMPTY, SessionState
@@ -71,7 +71,14 @@ def wish(
 ) -> Wish:
     ordered = (*(route for route in routes if route != "default"), "default")
     features = Features(media=frozenset({"image"}) if image else frozenset(), tokens=tokens)
-    plain = Wish(features, Classified(ordered, "because"), state, force, client_model="claude-test", tokens=tokens)
+    plain = Wish(
+        features,
+        Classified(ordered, "because", frozenset(ordered) & EXPLICIT),
+        state,
+        force,
+        client_model="claude-test",
+        tokens=tokens,
+    )
     return replace(plain, **changes)  # type: ignore[arg-type]
 
 

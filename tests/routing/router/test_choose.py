@@ -13,7 +13,7 @@ from routecodex.routing.errors import ConfigError, NoTarget
 from routecodex.routing.router.balance import Rotation
 from routecodex.routing.router.candidates import Wish
 from routecodex.routing.router.choose import Decision, choose
-from routecodex.routing.router.classify import Classified
+from routecodex.routing.router.classify import EXPLICIT, Classified
 from routecodex.routing.router.features import Features
 from routecodex.routing.router.health import Health
 from routecodex.routing.router.registry import Key, Model, Named, Pool, Registry
@@ -584,6 +584,10 @@ def registries(draw: st.DrawFn) -> Registry:
     return Registry(providers, {"default": (), **routes}, hard_limit=draw(st.booleans()))
 
 
+def classified(routes: list[str]) -> Classified:
+    return Classified((*dict.fromkeys([*routes, "default"]),), "why", EXPLICIT & {*routes})
+
+
 STATES = st.builds(
     SessionState,
     sticky=st.none() | st.builds(Sticky, NAMES, st.none() | KEYS, st.none() | MODELS),
@@ -595,7 +599,9 @@ STATES = st.builds(
 WISHES = st.builds(
     Wish,
     features=st.builds(Features, media=st.sampled_from([frozenset(), frozenset({"image"})])),
-    classified=st.lists(ROUTES, max_size=2).map(lambda routes: Classified((*dict.fromkeys([*routes, "default"]),), "why")),
+    classified=st.lists(ROUTES, max_size=2).map(
+        lambda routes: Classified((*dict.fromkeys([*routes, "default"]),), "why", EXPLICIT & {*routes})
+    ),
     state=STATES,
     force=st.none() | st.builds(Named, NAMES, st.none() | KEYS, st.none() | MODELS),
     client_model=st.sampled_from(["claude-test", "gpt-4", "glm.glm-4.7", "openai.gone", "gone.x", ""]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -87,6 +88,17 @@ def test_m18_a_later_round_that_fails_leaves_the_answer_as_it_was(dialect: Diale
     reply, _ = played(tcall(dialect, stream=stream), "echo: fail 500")
     assert reply.status == 200
     assert text_of(dialect, reply.body, stream) == "hi"
+
+
+def test_the_client_waits_as_long_as_its_rounds_were_told_to() -> None:
+    call = tcall(stream=False)
+    together = Company(Lifecycle(tturn(call), [Asking("second")]), call, Store(), tturn(call).session, at_once)
+
+    async def whole() -> Reply:
+        first = await together.begin()
+        return await converse(together, first, lambda call: replace(echo(call), delay_s=1.5))
+
+    assert run(whole()).delay_s == 3.0
 
 
 def test_plugins_see_each_round() -> None:
