@@ -15,7 +15,7 @@ from ..config.values import StopSettings
 from ..errors import StoreError
 from ..sessions.state import SessionState, StopMessage
 from ..sessions.store import FileStore
-from ..turn.plugins import AfterRequest, CleanUp, Plugin, TurnInfo, UserText
+from ..turn.plugins import STOP_FOLLOWUP, AfterRequest, CleanUp, Plugin, TurnInfo, UserText
 from ..values import Call, Kind
 from .decide import (
     Continue,
@@ -54,7 +54,7 @@ class _Turn:
 
 class StopMessagePlugin(Plugin):
     name = "stop_message"
-    suffix = ":stop_followup"
+    suffix = STOP_FOLLOWUP
 
     def __init__(self, store: FileStore, settings: StopSettings, probe: Probe, note: Note) -> None:
         self._store = store

@@ -119,7 +119,10 @@ class Lifecycle:
             gathering.append(said)
             await self._gather(gathering)
             gathering.merge()
-            return gathering.next_round()
+            following = gathering.next_round()
+            if following is not None:
+                self.turn.followed.append(following.suffix)
+            return following
         gathering.open = False
         return None
 

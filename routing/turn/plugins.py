@@ -39,6 +39,9 @@ from .tools import ServerTool, ToolFailed, ToolOutcome
 CleanUp: TypeAlias = Callable[[], Awaitable[object] | None]
 """Called once when the turn is over, however it ended. Synchronous or `async`."""
 
+STOP_FOLLOWUP = ":stop_followup"
+"""Behind the id of a round that was asked for in the person's name, because the model had stopped."""
+
 Status: TypeAlias = Literal["processing", "completed", "aborted", "error"]
 
 
@@ -85,6 +88,8 @@ class TurnInfo:
     """How many rounds have been answered: 1 in the first `on_after_request`."""
     begun: int = 0
     """How many rounds' answers have begun to reach the client."""
+    followed: list[str] = field(default_factory=list)
+    """The suffixes of the rounds that were asked for behind the first."""
     stays: tuple[str, ...] = ()
     """What plugins have put behind the client's history, and later calls find there (`Request.stays`)."""
     current_turn: list[Appended] = field(default_factory=list)
@@ -309,6 +314,7 @@ def overrides(plugin: Plugin, hook: str) -> bool:
 
 __all__ = [
     "HOOKS",
+    "STOP_FOLLOWUP",
     "AfterRequest",
     "Appendable",
     "Appended",

@@ -18,7 +18,7 @@ from routecodex.routing.clock.reminders import MOST_AT_ONCE
 from routecodex.routing.config.values import Clock
 from routecodex.routing.errors import StoreError
 from routecodex.routing.sessions.disk import Disk
-from routecodex.routing.turn.plugins import AfterRequest, Plugin, PluginFailed, TurnInfo, UserText
+from routecodex.routing.turn.plugins import STOP_FOLLOWUP, AfterRequest, Plugin, PluginFailed, TurnInfo, UserText
 from routecodex.routing.values import Caller, Dialect, Kind
 from tests.routing.clock.playing import FAILS, LEAVES, SESSION, House, calls_clock, said
 from tests.routing.turn.acting import tcall, tturn
@@ -308,20 +308,23 @@ def test_c07_c36_a_held_round_that_fails_is_given_up(tmp_path: Path) -> None:
 
 
 class Asks(Plugin):
-    def __init__(self, times: int) -> None:
-        self.left = times
+    def __init__(self, times: int, suffix: str) -> None:
+        self.left, self.suffix = times, suffix
 
     async def on_after_request(self, turn: TurnInfo, after: AfterRequest) -> None:
         if self.left:
             self.left -= 1
-            after.append_and_request(UserText("carry on"), suffix=":stop_followup")
+            after.append_and_request(UserText("carry on"))
 
 
-def test_m32_whoever_is_asked_first_goes_on_first(tmp_path: Path) -> None:
-    house = House(tmp_path, SOON, others=[Asks(2)])
+@pytest.mark.parametrize("suffix, held", [(STOP_FOLLOWUP, []), (":other_followup", [HOLD_SUFFIX])])
+def test_m32_whoever_is_asked_first_goes_on_first(tmp_path: Path, suffix: str, held: list[str]) -> None:
+    """And once it has spoken for the person, the turn is not held at all: the next call brings the reminder."""
+    house = House(tmp_path, SOON, others=[Asks(2, suffix)])
     house.task("look", 60.2)
     played = house.play(said("one"), said("two"), said("three"), said("four"))
-    assert played.suffixes == [":stop_followup", ":stop_followup", HOLD_SUFFIX]
+    assert played.suffixes == [suffix, suffix, *held]
+    assert house.delivered == ({"look": 1} if held else {})
 
 
 @pytest.mark.parametrize("how", ["cleared", "cancelled", "delivered elsewhere", "a nearer one comes"])
