@@ -20,6 +20,7 @@ from ..routing.errors import ConfigError
 from ..routing.learned import Learned
 from ..routing.sessions.store import FileStore
 from ..routing.stop_message.plugin import StopMessagePlugin
+from ..routing.turn.empty_reply import EmptyReply
 from ..routing.turn.hidden_store import HiddenStore
 from ..routing.turn.loading import load_plugins
 from ..routing.turn.plan import Clocks
@@ -169,7 +170,7 @@ class Settings:
             user_folder(),
             note=note,
             hidden=hidden,
-            plugins=(stop, clock, *self._plugins),
+            plugins=(*([EmptyReply()] if self.config.empty_reply else []), stop, clock, *self._plugins),
             reminders=clock if isinstance(clock, ClockPlugin) else None,
         )
         self.endings = self._new_endings(desk)

@@ -268,9 +268,9 @@ class CarriedTurn:
 
     async def _fail(self, error: Exception) -> None:
         """A plugin failed: its own turn ends in an error, no other is touched."""
-        message = error.message if isinstance(error, RouteCodexError) else f"RouteCodex failed: {type(error).__name__}"
-        self.plan.note(f"{self.plan.received.id[:8]}: {message}")
-        self.turn.refuse(message)
+        told = error if isinstance(error, RouteCodexError) else RouteCodexError(f"RouteCodex failed: {type(error).__name__}")
+        self.plan.note(f"{self.plan.received.id[:8]}: {told.message}")
+        self.turn.refuse(told.message, told.code)
         self._carry_out()
         await self._flush()
 

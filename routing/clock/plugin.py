@@ -17,8 +17,9 @@ from ..config.values import Clock
 from ..dialects.calls.ending import with_texts
 from ..errors import StoreError
 from ..jsonbytes import dumps
-from ..stop_message.decide import starts_as_compaction, waits_for_client
+from ..stop_message.decide import starts_as_compaction
 from ..turn.plugins import STOP_FOLLOWUP, AfterRequest, CleanUp, Plugin, Request, ServerTool, TurnInfo, UserText
+from ..turn.said import waits_for_client
 from ..turn.tools import takes_any
 from ..values import Caller, JsonObject, Kind, ToolCall
 from .hold import HOLD_TOTAL_S, Deliver, No, Wait, may_hold, next_step

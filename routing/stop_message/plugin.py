@@ -16,6 +16,7 @@ from ..errors import StoreError
 from ..sessions.state import SessionState, StopMessage
 from ..sessions.store import FileStore
 from ..turn.plugins import STOP_FOLLOWUP, AfterRequest, CleanUp, Plugin, TurnInfo, UserText
+from ..turn.said import is_empty
 from ..values import Call, Kind
 from .decide import (
     Continue,
@@ -23,7 +24,6 @@ from .decide import (
     No,
     claim,
     is_armed,
-    is_empty,
     should_continue,
     spent,
     starts_as_compaction,

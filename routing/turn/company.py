@@ -116,7 +116,15 @@ class Company:
         begun = () if id in self._ids else (id,)  # the client's own, where the answer began before any provider's
         ids = (*begun, *self._ids)
         stays = self.life.turn.stays
-        entry = hidden_in(self._client_call, self._shown, record.items, results=record.results, ids=ids, before=stays)
+        entry = hidden_in(
+            self._client_call,
+            self._shown,
+            record.items,
+            results=record.results,
+            ids=ids,
+            before=stays,
+            behind=record.behind,
+        )
         if entry is not None:
             remember(self._store, self._key, entry)
 

@@ -54,6 +54,8 @@ class Hidden:
     """Responses: the ids of the rounds' answers; the client knows the first."""
     before: tuple[str, ...] = ()
     """What stood behind the message that the model answered."""
+    behind: tuple[JsonObject, ...] = ()
+    """What was appended to the answer, for the next call to bring."""
 
 
 class Store(Protocol):
@@ -73,13 +75,14 @@ def hidden_in(
     results: Sequence[JsonObject] = (),
     ids: Sequence[str] = (),
     before: Sequence[str] = (),
+    behind: Sequence[JsonObject] = (),
 ) -> Hidden | None:
     """What is to be remembered of a turn that answered `call`; None where nothing is hidden, or nothing is shown.
 
     `shown`: for each round what the client holds of it; an answer is known by what all of them say, so nobody need join them.
     `items`: what was sent behind the call's own history in the turn's last round, and then that round's own answer.
-    What comes behind the model's last word (a message that it did not answer) is left out.
-    `before`: texts that were put at the end of the call's own history.
+    What comes behind the model's last word in `items` (a message that it did not answer) is left out.
+    `before`: texts that were put at the end of the call's own history. `behind`: messages for the next call to bring.
     """
     dialect = call.endpoint.dialect
     sent = read_call(call.raw, call.endpoint)
@@ -92,10 +95,11 @@ def hidden_in(
         rounds.pop()
     if len(shown) == 1 and rounds == _as_sent(sent, shown[0]) and not results:
         rounds = []
-    if not answer or not (rounds or before):
+    if not answer or not (rounds or before or behind):
         return None
     given = tuple(results) if rounds else ()
-    return Hidden(dialect, key, ordinal, tuple(rounds), given, tuple(id for id in ids if id), tuple(before))
+    known = tuple(id for id in ids if id)
+    return Hidden(dialect, key, ordinal, tuple(rounds), given, known, tuple(before), tuple(behind))
 
 
 def _as_sent(call: Call, items: Sequence[JsonObject]) -> list[JsonObject]:
@@ -198,17 +202,16 @@ def _put_before(entry: Hidden, raw: Sequence[JsonObject], start: int, swaps: lis
 
 
 def _swaps(call: Call, entry: Hidden, raw: Sequence[JsonObject], place: _Place) -> list[Swap]:
-    if not entry.items:
-        return []
-    items = as_client_sends(entry.dialect, raw[place.start : place.end], entry.items)
+    held = raw[place.start : place.end]
+    items = as_client_sends(entry.dialect, held, entry.items) if entry.items else held
     if not entry.results:
-        return [Swap(place.start, place.end, items)]
+        return [Swap(place.start, place.end, [*items, *entry.behind])] if entry.items or entry.behind else []
     after = next((view.index for view in call.messages[place.end :] if view.role != "system"), None)
     following = raw[after] if after is not None and call.messages[after].role == "user" else None
     joined = join_results(entry.dialect, entry.results, following)
     if joined is None or after is None:
-        return [Swap(place.start, place.end, [*items, *entry.results])]
-    return [Swap(place.start, place.end, items), Swap(after, after + 1, [joined])]
+        return [Swap(place.start, place.end, [*items, *entry.results, *entry.behind])]
+    return [Swap(place.start, place.end, items), Swap(after, after + 1, [joined, *entry.behind])]
 
 
 def _follow_last_round(call: Call, entries: Sequence[Hidden], swaps: list[Swap]) -> int:
@@ -222,10 +225,10 @@ def _follow_last_round(call: Call, entries: Sequence[Hidden], swaps: list[Swap])
         call.previous_id = entry.ids[-1]
         call.body["previous_response_id"] = call.previous_id
         call.changed = True
-    elif not entry.results:
+    elif not (entry.results or entry.behind):
         return 0
-    if entry.results:
-        swaps.append(Swap(0, 0, entry.results))
+    if entry.results or entry.behind:
+        swaps.append(Swap(0, 0, [*entry.results, *entry.behind]))
     return 1
 
 

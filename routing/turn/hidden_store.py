@@ -239,7 +239,7 @@ def _newest(entries: Sequence[Hidden]) -> tuple[list[tuple[Hidden, _Written]], i
 
 
 def _to_json(entry: Hidden) -> _Written:
-    said = _said(entry.items, entry.results, entry.before)
+    said = _said(entry.items, entry.results, entry.before, entry.behind)
     sum, size, write = _sum(said)
     head = {
         "dialect": entry.dialect.value,
@@ -262,16 +262,20 @@ def _from_json(value: object) -> Hidden | None:
         return None
     items, results = _objects(fields.get("items")), _objects(fields.get("results"))
     before = tuple(text for text in list_of(fields.get("before")) if isinstance(text, str))
-    said = _said(items, results, before)
-    if not (items or before) or _sum(said)[0] != fields.get("sum"):
+    behind = _objects(fields.get("behind", []))
+    said = _said(items, results, before, behind)
+    if not (items or before or behind) or _sum(said)[0] != fields.get("sum"):
         return None
     key = Key(text_of(fields.get("answer")), text_of(fields.get("typed")))
     ids = tuple(id for id in list_of(fields.get("ids")) if isinstance(id, str))
-    return Hidden(dialect, key, count_of(fields.get("ordinal")), items, results, ids, before)
+    return Hidden(dialect, key, count_of(fields.get("ordinal")), items, results, ids, before, behind)
 
 
-def _said(items: Sequence[JsonObject], results: Sequence[JsonObject], before: Sequence[str]) -> JsonObject:
-    return {"items": items, "results": results, **({"before": before} if before else {})}
+def _said(
+    items: Sequence[JsonObject], results: Sequence[JsonObject], before: Sequence[str], behind: Sequence[JsonObject]
+) -> JsonObject:
+    more = {name: value for name, value in (("before", before), ("behind", behind)) if value}
+    return {"items": items, "results": results, **more}
 
 
 def _objects(value: object) -> tuple[JsonObject, ...]:

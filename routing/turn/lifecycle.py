@@ -172,8 +172,11 @@ class Lifecycle:
     def record(self, *, shown: bool = False) -> Record:
         """What the turn said, without what tools want left out. `shown`: as a person may look at it, so that only what is to
         be removed is missing."""
-        missing = ("remove",) if shown else ("exclude", "remove")
-        return record(self.turn, frozenset(name for name, (_, tool) in self._tools.items() if tool.next_turn in missing))
+
+        def named(*wishes: str) -> frozenset[str]:
+            return frozenset(name for name, (_, tool) in self._tools.items() if tool.next_turn in wishes)
+
+        return record(self.turn, named("remove")) if shown else record(self.turn, named("exclude", "remove"), named("results"))
 
     # All plugins at the same time
 

@@ -96,6 +96,8 @@ class TurnInfo:
     """Everything the turn brought forth, `prevent_default` or not."""
     history: list[list[Appended]] = field(default_factory=list)
     """For each round: its answer, and what goes along behind it."""
+    asked: list[Appended] = field(default_factory=list)
+    """What was appended to be answered at once."""
     notes: list[str] = field(default_factory=list)
     """What plugins want people to read: the newest stands in the comment of the turn's flows."""
     began: float = field(init=False)
@@ -107,6 +109,9 @@ class TurnInfo:
     def messages(self) -> tuple[Appended, ...]:
         """What this turn has added to the conversation so far."""
         return tuple(message for behind in self.history for message in behind)
+
+    def wanted_answer(self, message: Appended) -> bool:
+        return any(message is one for one in self.asked)
 
     @property
     def aborted(self) -> bool:
@@ -155,8 +160,10 @@ class AfterRequest:
     """A round's answer is complete; append what shall follow it.
 
     Appended at once: `append_message(message)` — it stands before everything that is appended later.
-    Appended together: `is_async=True` — when all plugins are done, by priority (the highest first), then in the order of the
-    plugins. A plugin has one priority: the one it gave last.
+    Appended together: `is_async=True` — when all plugins are done, by the priority of each message (the highest first), then in
+    the order of the plugins.
+
+    What is appended without the wish for another round stands in the history behind the answer, when the client calls again.
     """
 
     def __init__(

@@ -170,11 +170,11 @@ class Turn:
             self._open()
             self._over(Finish(self._end))
 
-    def refuse(self, message: str) -> None:
+    def refuse(self, message: str, code: str) -> None:
         """Whoever decides on the next round has failed: the client is told, whatever it has received so far."""
         if self.state in (State.DECIDING, State.WAITING):
             self._release()
-            self._end_in_error(message, 500)
+            self._end_in_error(message, 500, code)
 
     def gone(self) -> None:
         """The client has left: nothing more is done for it."""
@@ -360,8 +360,8 @@ class Turn:
         else:
             self.actions.append(Forward(answers.KEEP_ALIVE[self.endpoint.dialect]))
 
-    def _end_in_error(self, message: str, status: int = 502) -> None:
-        endpoint, code = self.endpoint, "UPSTREAM_ERROR"
+    def _end_in_error(self, message: str, status: int = 502, code: str = "UPSTREAM_ERROR") -> None:
+        endpoint = self.endpoint
         if not self.stream:
             if self.opened:
                 self._over(Abort())

@@ -18,15 +18,13 @@ from routecodex.routing.stop_message.decide import (
     Info,
     No,
     claim,
-    is_empty,
     should_continue,
     spent,
     starts_as_compaction,
-    waits_for_client,
 )
 from routecodex.routing.stop_message.guards import Loop
 from routecodex.routing.stop_message.work_state import Work
-from routecodex.routing.turn.said import Said
+from routecodex.routing.turn.said import Said, is_empty, waits_for_client
 from routecodex.routing.values import Call, Dialect, Endpoint, JsonObject, Kind, ProviderError, ToolCall, Usage
 
 STOP = StopMessage("go on", 3, updated_at_ms=5)

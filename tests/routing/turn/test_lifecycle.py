@@ -505,13 +505,13 @@ def test_l08_the_order_of_the_plugins_as_the_seed_has_it() -> None:
 @pytest.mark.parametrize(
     "priorities, order",
     [
-        ([0, 0, 0], ["A1", "A2", "B1", "B2", "C1", "C2"]),
-        ([0, 5, 9], ["C1", "C2", "B1", "B2", "A1", "A2"]),
-        ([-1, 0, -1], ["B1", "B2", "A1", "A2", "C1", "C2"]),
+        ([0, 0, 0], ["A1", "B1", "C1", "A2", "B2", "C2"]),
+        ([0, 5, 9], ["A1", "B1", "C1", "C2", "B2", "A2"]),
+        ([99, 77, -1], ["A2", "A1", "B1", "B2", "C1", "C2"]),
     ],
 )
 def test_priorities(priorities: list[int], order: list[str]) -> None:
-    """A plugin's last priority holds for all it appends; equal ones keep the order of the plugins, whoever was first in time."""
+    """Each message has its own; equal ones keep the order of the plugins, whoever was first in time."""
 
     def plugin(name: str, priority: int, wait_s: float) -> Actor:
         async def after(turn: TurnInfo, after: AfterRequest) -> None:

@@ -382,14 +382,14 @@ def test_a_whole_answer_that_is_held_begins_with_white_space_before_its_client_g
 def test_whoever_decides_may_fail(dialect: Dialect) -> None:
     bench = Bench(dialect)
     bench.round("first")
-    bench.turn.refuse("A plugin failed.")
+    bench.turn.refuse("A plugin failed.", "PLUGIN_ERROR")
     bench.take()
     assert bench.kinds[-1] == "Finish"
     assert (ends(bench), errors(bench)) == (0, 1)
     assert b"A plugin failed." in bench.body
     whole = Bench(dialect, stream=False)
     whole.round("first")
-    whole.turn.refuse("A plugin failed.")
+    whole.turn.refuse("A plugin failed.", "PLUGIN_ERROR")
     refused, finished = whole.take()
     assert isinstance(refused, Refuse)
     assert refused.refusal.head.status == 500
@@ -397,7 +397,7 @@ def test_whoever_decides_may_fail(dialect: Dialect) -> None:
     opened = Bench(dialect, stream=False)
     opened.round("first")
     opened.tick(45.0)
-    opened.turn.refuse("A plugin failed.")
+    opened.turn.refuse("A plugin failed.", "PLUGIN_ERROR")
     assert opened.take() == [Abort()], "JSON that has begun can only be cut"
 
 
@@ -471,7 +471,7 @@ def _do(bench: Bench, step: str, value: float) -> list[Action]:
         case "close":
             bench.turn.close()
         case "refuse":
-            bench.turn.refuse("It failed.")
+            bench.turn.refuse("It failed.", "PLUGIN_ERROR")
         case "end":
             bench.turn.end(bench.now)
         case "broke":
