@@ -285,6 +285,14 @@ class CarriedTurn:
             await asyncio.sleep(after_s)
         if self.turn.state is not State.WAITING:
             return
+        if place_s := self.plan.place(time.monotonic()):
+            self._later(self._run_round(place_s))
+            return
+        if place_s is None:
+            self.turn.crowded()
+            self._carry_out()
+            await self.relay.poke(self.flow)
+            return
         try:
             request, wire = flows.new_request(self.plan.request(), self.sealed)
         except RouteCodexError as error:

@@ -18,7 +18,7 @@ from ..dialects.translation.coming_down import Translation
 from ..dialects.translation.neutral import Asked
 from ..errors import RouteCodexError
 from ..redact import Redactor
-from ..router.attempts import Attempts, GiveUp, RetryBudget, WaitThenSame, Why
+from ..router.attempts import Attempts, GiveUp, RetryBudget, WaitThenSame
 from ..router.balance import Rotation
 from ..router.choose import Decision, Wish, choose
 from ..router.health import Cooling, Health
@@ -195,8 +195,7 @@ class Plan:
         step = self.attempts.after(target, error, sent_to_client=False, client_gone=False, sole=sole, ready_in_s=ready)
         self.note(f"{target} failed: {describe(error)}")
         match step:
-            case GiveUp(why=why):
-                self.crowded = why is Why.BUDGET
+            case GiveUp():
                 return None
             case WaitThenSame(seconds):
                 return seconds
@@ -204,6 +203,12 @@ class Plan:
             return None  # nobody else knows what came before
         self.tried.append(f"{target} {error.status}")
         return 0.0 if self._move_on(now) else None
+
+    def place(self, now: float) -> float | None:
+        """Whether the round that was decided on may begin (`Attempts.place`)."""
+        seconds = self.attempts.place(now)
+        self.crowded = seconds is None
+        return seconds
 
     @property
     def at_home(self) -> bool:

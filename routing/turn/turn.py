@@ -176,6 +176,11 @@ class Turn:
             self._release()
             self._end_in_error(message, 500, code)
 
+    def crowded(self) -> None:
+        """The next round found no place beside all the others that are asked for again."""
+        if self.state is State.WAITING:
+            self._give_up(ProviderError(503, "Too many calls are being repeated at once."))
+
     def gone(self) -> None:
         """The client has left: nothing more is done for it."""
         if self.state is not State.OVER:
@@ -308,9 +313,13 @@ class Turn:
         if after is not None:
             self.state = State.WAITING
             self.actions.append(Again(after))
-        elif self.rounds:
+        else:
+            self._give_up(failed.error)
+
+    def _give_up(self, error: ProviderError) -> None:
+        if self.rounds:
             self.state = State.DECIDING
-            self.actions.append(GaveUp(failed.error))
+            self.actions.append(GaveUp(error))
         else:
             self._refuse(self.planner.refusal())
 
