@@ -40,7 +40,7 @@ from routecodex.addons.guarded import guarded
 from routecodex.addons.journal import Journal
 from routecodex.addons.layers import lift_connection_limit
 from routecodex.addons.turns import CarriedTurn
-from routecodex.routing.desk import Desk, Plan, Reading
+from routecodex.routing.desk import Desk, Plan, Reading, Rest
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.errors import ConfigError, RouteCodexError
 from routecodex.routing.replies import Reply
@@ -49,6 +49,7 @@ from routecodex.routing.turn.company import Company, merger_of
 from routecodex.routing.turn.echoing import converse
 from routecodex.routing.turn.request import Hints
 from routecodex.routing.turn.turn import Turn
+from routecodex.routing.values import Call
 
 logger = logging.getLogger("routecodex")
 
@@ -189,7 +190,7 @@ class RouteCodex:
             if company is not None:
                 self.relay.when_gone(flow, company.life.abort)
                 sent, hints = await company.begin(), company.life.hints
-            outcome = desk.route(reading, orders, hints, sent=sent)
+            outcome = await self.decide(desk, reading, orders, hints, sent)
             if isinstance(outcome, Plan):
                 if outcome.decision.clear_sticky:
                     await asyncio.to_thread(desk.forget_sticky, reading, orders.state.sticky)
@@ -206,6 +207,16 @@ class RouteCodex:
                 await company.leave(aborted=False, error=type(error).__name__)
             raise
         await self.reply(flow, outcome)
+
+    async def decide(
+        self, desk: Desk, reading: Reading, orders: Orders, hints: Hints | None, sent: Call, since: float | None = None
+    ) -> Reply | Plan:
+        """Where it goes. While all its keys rest for a moment the call waits: nothing has left for its client yet."""
+        outcome = desk.route(reading, orders, hints, sent=sent, waits_since=since)
+        if not isinstance(outcome, Rest):
+            return outcome
+        await asyncio.sleep(outcome.seconds)
+        return await self.decide(desk, reading, orders, hints, sent, outcome.since)
 
     async def reply(self, flow: http.HTTPFlow, reply: Reply) -> None:
         if reply.delay_s:

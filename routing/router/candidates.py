@@ -36,6 +36,8 @@ class Wish:
     disable_sticky: bool = False
     pinned: Target | None = None
     """Where the earlier hops of this user message went."""
+    chained: Target | None = None
+    """Where the answer lives that the call goes on from."""
     tokens: int = 0
 
 
@@ -89,6 +91,13 @@ class Candidates:
             model = provider.declared(sticky.model) if sticky.model else provider.model_for(self.wish.client_model)
             members = self._named(provider, sticky.key, model) if model is not None else ()
         return Tier("sticky", str(sticky), members)
+
+    def only(self, route: str, target: Target) -> Tier:
+        """This target, if the configuration still holds it, and it is allowed and enabled."""
+        provider = self.registry.providers.get(target.provider)
+        known = provider is not None and target in provider.targets(target.model, target.key)
+        members = (target,) if known and self.allows(target.provider) and not self._off(target) else ()
+        return Tier(route, str(target), members)
 
     def named(self, route: str, name: str, key: str | None, model: str | None) -> Tier:
         """What somebody insists on; refuses with the seed's sentences where it is unknown or disabled."""
