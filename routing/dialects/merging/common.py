@@ -13,13 +13,12 @@ from ...turn.said import Said
 from ...values import Dialect, JsonObject, ProviderError, ToolCall, Usage
 from .. import answers
 from ..fields import read_json, read_object
-from ..finish import AS_USUAL, Endings
+from ..finish import AS_USUAL, Endings, holds_calls
 from ..sse import Event
 
 BLANK_LINE = "\n\n"
 """Stands in front of the first visible text of a later round."""
 BOM = b"\xef\xbb\xbf"
-CUT_OFF = "The provider's stream ended without its last event."
 _WORTH_ADDING = 16 << 10
 WHOLE_BYTES = 64 << 20
 """A whole JSON answer larger than this is none."""
@@ -98,6 +97,11 @@ def id_of(rounds: Sequence[Said]) -> str:
 def client_calls(rounds: Iterable[Said]) -> tuple[ToolCall, ...]:
     """The calls that the client receives, in order."""
     return tuple(call for said in rounds for call in said.calls if call not in said.own)
+
+
+def told_calls(rounds: Iterable[Said]) -> bool | None:
+    """What the reason of the whole answer can be corrected by."""
+    return holds_calls(call.arguments for call in client_calls(rounds))
 
 
 class Collected(ABC):

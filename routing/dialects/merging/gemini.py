@@ -18,8 +18,9 @@ from ...values import Dialect, JsonObject, ProviderError
 from .. import answers
 from ..failures import failure_inside
 from ..fields import object_of, read_object, text_of
+from ..finish import CUT_OFF
 from ..sse import ArrayItems, Event, Events, write_event
-from .common import CUT_OFF, Form, client_calls, id_of, is_cut_off, too_long
+from .common import Form, id_of, is_cut_off, told_calls, too_long
 from .parts import (
     EMPTY,
     GrowingParts,
@@ -217,7 +218,7 @@ class Merging:
         inner, counts = inner_of(document), [round_.usage for round_ in self._kept]
         candidate = main_candidate(inner)
         parts = [] if last.released else self._shown(parts_of(candidate), later=last.later)
-        word = self._form.endings.write(last.word, Dialect.GEMINI, calls=bool(client_calls(self._said)))
+        word = self._form.endings.write(last.word, Dialect.GEMINI, calls=told_calls(self._said))
         content = {"role": "model", **object_of(candidate.get("content")), "parts": parts or [EMPTY]}
         candidate = {"index": 0, **candidate, "content": content, "finishReason": word}
         if last.released:

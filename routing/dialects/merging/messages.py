@@ -16,10 +16,10 @@ from ...values import Dialect, JsonObject, ProviderError
 from .. import answers
 from ..failures import failure_inside
 from ..fields import object_of, read_object, text_of
-from ..finish import sends_message_stop
+from ..finish import CUT_OFF, sends_message_stop
 from ..sse import Event, write_event
-from .blocks import HIDDEN, Block, Round, Whole, is_own, said_of
-from .common import BLANK_LINE, BOM, CUT_OFF, Form, client_calls, id_of, is_cut_off, too_long
+from .blocks import HIDDEN, Block, Round, Whole, calls_of_all, calls_told, is_own, said_of
+from .common import BLANK_LINE, BOM, Form, id_of, is_cut_off, too_long
 
 __all__ = ["Merging", "Whole"]
 
@@ -92,6 +92,7 @@ class Merging:
         except BadAnswer as error:
             round_.error = round_.error or too_long(error)
         blocks = [(block.block, block.arguments) for block in round_.order]
+        round_.calls = calls_told(blocks, self._own)
         round_.order.clear()
         round_.blocks.clear()
         said = said_of(
@@ -156,7 +157,9 @@ class Merging:
         return sends_message_stop(word, self._endings.message_stop)
 
     def _last_word(self) -> str:
-        return self._endings.write(self._kept[-1].word, Dialect.MESSAGES, calls=bool(client_calls(self._said)))
+        return self._endings.write(
+            self._kept[-1].word, Dialect.MESSAGES, calls=calls_of_all(round_.calls for round_ in self._kept)
+        )
 
     def _last_delta(self, last: Round, word: str) -> JsonObject:
         """The last round's own message_delta, with the reason and the counts of the whole answer."""

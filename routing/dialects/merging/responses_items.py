@@ -56,7 +56,9 @@ def said_of(
     """What a round said. A refusal is no plain stop, though its status says so."""
     calls = [(call, is_own(item, own_tools)) for item in items for call in _calls_in(item)]
     broken = error is not None or not complete
-    finish = endings.read(read_response_finish(response), Dialect.RESPONSES, calls=bool(calls), error=broken)
+    finish = endings.read(
+        read_response_finish(response), Dialect.RESPONSES, calls=None if _is_cut(items) else bool(calls), error=broken
+    )
     if finish == "stop" and any(part.get("type") == "refusal" for item in items for part in parts_of(item)):
         finish = "content_filter"
     if finish == "stop" and response.get("status") in _NOT_OVER:
@@ -72,6 +74,11 @@ def said_of(
         complete=complete,
         error=error,
     )
+
+
+def _is_cut(items: Sequence[JsonObject]) -> bool:
+    """A call is not whole."""
+    return any(item.get("type") in CALLS and item.get("status") == "incomplete" for item in items)
 
 
 def parts_of(item: JsonObject) -> list[JsonObject]:

@@ -18,8 +18,9 @@ from ...turn.said import Said
 from ...values import Dialect, ProviderError
 from .. import answers
 from ..fields import read_object
+from ..finish import CUT_OFF
 from ..sse import Event, Events
-from .common import BOM, CUT_OFF, Form, id_of, too_long
+from .common import BOM, Form, id_of, too_long
 from .repeated import LONG, Repeated
 
 HELD_BYTES = 1 << 20

@@ -4,7 +4,8 @@
    in several places, `[DONE]` or the finish reason is missing. What can be understood is.
 2. Chat does not say when a call ends: it has ended when its arguments are whole and another block has begun, or at the end.
 3. Text inside `<think>` tags stays text: only the host could tell it from a text that speaks of such tags.
-4. A refusal is text; the answer then ends with `content_filter`, where its host wrote a plain stop.
+4. A call that the answer broke off in does not end, whatever the reason; without a reason the answer itself is broken.
+5. A refusal is text; the answer then ends with `content_filter`, where its host wrote a plain stop.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from ....values import Dialect, JsonObject, ProviderError
 from ...failures import failure_of_page
 from ...fields import list_of, object_of, read_object, text_of
-from ...finish import read_finish
+from ...finish import CUT_OFF, is_cut, read_finish
 from ..neutral import Broken, Event, Finished, Seal, Started, Tokens
 from .blocks import Block, Blocks, picture
 from .chat_fields import add_detail, error_in, tokens_of, written_text
@@ -224,12 +225,17 @@ class Hearer:
     # The end
 
     def _finish(self) -> list[Event]:
+        if self._word is None and self._blocks.breaks_off:
+            return self._break(ProviderError(502, CUT_OFF, "UPSTREAM_ERROR", network=True))
         self._over = True
         out: list[Event] = []
         if self._late:
             self._with_details(self._begin(Block("thought")), self._late)
-        self._blocks.tell_all(out)
         word = self._word or ""
+        if is_cut(word):
+            self._blocks.cut(out)
+        else:
+            self._blocks.tell_all(out)
         if self._refused and read_finish(word) in ("stop", None):
             word = "content_filter"
         out.append(Finished(word, self._tokens, self._stop))

@@ -14,7 +14,7 @@ from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject, ProviderError
 from ...failures import failure_inside, failure_of_page
 from ...fields import count_of, list_of, object_of, read_json, text_of
-from ...finish import read_finish
+from ...finish import is_cut, read_finish
 from ..neutral import (
     Broken,
     CallEnded,
@@ -96,6 +96,8 @@ class Hearer:
 
     def _finish(self, word: str) -> list[Event]:
         events: list[Event] = [] if self._begun else self._start({})
+        if is_cut(word):
+            self._arguments = None  # the call that the answer broke off in does not end
         self._settle(events)
         self._over = True
         return [*events, Finished(word, _tokens(self._usage) if self._usage else None)]

@@ -13,7 +13,7 @@ from typing import Any
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject, ProviderError
 from ... import answers
-from ...finish import decide_finish
+from ...finish import decide_finish, is_cut
 from ..neutral import (
     Asked,
     BlockEnded,
@@ -89,9 +89,10 @@ class Teller:
         return self._chunk(dumps(parts)[1:-1]) if parts else b""
 
     def _finish(self, event: Finished) -> bytes:
+        half = is_cut(event.word) and self._parts.drop()
         parts = self._parts.rest()
         written = dumps(parts)[1:-1] if parts else _NOTHING
-        reason = dumps(decide_finish(event.word, Dialect.GEMINI, calls=bool(self._parts.calls)).word)
+        reason = dumps(decide_finish(event.word, Dialect.GEMINI, calls=None if half else self._parts.calls > 0).word)
         usage = dumps(usage_of(event.tokens or self._tokens))
         self._over = self._finished = True
         middle = b'],"role":"model"},"finishReason":' + reason + b',"index":0}],"usageMetadata":' + usage + b","
@@ -131,8 +132,9 @@ def tell_whole(events: Iterable[Event], asked: Asked) -> bytes:
             case Broken():
                 return _failed(event.error)
             case Finished():
+                half = is_cut(event.word) and parts.drop()
                 joined.add(parts.rest())
-                word = decide_finish(event.word, Dialect.GEMINI, calls=bool(parts.calls)).word
+                word = decide_finish(event.word, Dialect.GEMINI, calls=None if half else parts.calls > 0).word
                 content: JsonObject = {"parts": joined.parts, "role": "model"}
                 candidate: JsonObject = {"content": content, "finishReason": word, "index": 0}
                 usage = usage_of(event.tokens or tokens)

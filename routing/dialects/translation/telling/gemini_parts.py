@@ -90,6 +90,12 @@ class Parts:
         self._thoughts.clear()
         return seal
 
+    def drop(self) -> bool:
+        """The open call broke off: it is not told. Whether there is one."""
+        half, self._call = self._call is not None, None
+        self._pieces.clear()
+        return half
+
     def rest(self, seal: Seal | None = None) -> list[JsonObject]:
         """The open call, which is over."""
         call, self._call = self._call, None

@@ -67,8 +67,8 @@ def last_usage(tokens: Tokens) -> JsonObject:
     return {**usage, "output_tokens_details": {"thinking_tokens": tokens.reasoning}} if tokens.reasoning else usage
 
 
-def stop_reason(event: Finished, calls: int, asked: Asked) -> str:
-    finish = decide_finish(event.word, Dialect.MESSAGES, calls=bool(calls), content_filter=asked.endings.content_filter)
+def stop_reason(event: Finished, calls: bool | None, asked: Asked) -> str:
+    finish = decide_finish(event.word, Dialect.MESSAGES, calls=calls, content_filter=asked.endings.content_filter)
     return "stop_sequence" if event.stop_sequence and finish.reason == "stop" else finish.word
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
 from ...answers import responses as answers
-from ...finish import decide_finish
+from ...finish import decide_finish, is_cut
 from ...sse import write_event
 from ..neutral import (
     Asked,
@@ -95,8 +95,9 @@ class Teller:
         return self._event("created", response=self._head) + self._event("in_progress", response=self._head)
 
     def _finished(self, event: Finished) -> bytes:
-        out = self._begin() + self._between()
-        finish = decide_finish(event.word, Dialect.RESPONSES, calls=bool(self._calls))
+        half = self._call if is_cut(event.word) else None
+        out = self._begin() + (self._between() if half is None else self._cut(half))
+        finish = decide_finish(event.word, Dialect.RESPONSES, calls=bool(self._calls) if half is None else None)
         self.ended = ended(self._head, self._output, finish, event.tokens, self._asked)
         # an `error` beside the response makes the official SDKs raise, as for any failed answer
         error = {"error": self.ended["error"]} if self.ended["error"] else {}
@@ -267,6 +268,11 @@ class Teller:
         elif call.kind == "custom":
             out += self._event("custom_tool_call_input.done", **self._about(), input=call.arguments)
         return out + self._done(call.item("completed"))
+
+    def _cut(self, call: Call) -> bytes:
+        """The call that the answer broke off in: told as such where the client knows of it already."""
+        self._call = None
+        return self._done(call.item("incomplete")) if call.live else b""
 
 
 _TOLD: dict[type, Callable[[Teller, Any], bytes]] = {

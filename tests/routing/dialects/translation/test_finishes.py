@@ -65,7 +65,7 @@ TABLE: list[tuple[Dialect, str, bool, Words]] = [
     (GEMINI, "MAX_TOKENS", False, LENGTH),
     (GEMINI, "SAFETY", False, FILTER),
     (GEMINI, "RECITATION", False, ("stop_sequence", "content_filter", "content_filter", "RECITATION")),
-    (GEMINI, "MALFORMED_FUNCTION_CALL", False, ("stop_sequence", "error", "failed", "MALFORMED_FUNCTION_CALL")),
+    (GEMINI, "MALFORMED_FUNCTION_CALL", False, ("end_turn", "stop", "failed", "MALFORMED_FUNCTION_CALL")),
     (GEMINI, "SOMETHING_NEW", False, STOP),
 ]
 """Provider, its word, whether it called a tool, and the words of the four clients."""

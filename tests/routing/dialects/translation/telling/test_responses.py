@@ -364,7 +364,7 @@ def test_why_it_ended(word: str) -> None:
     assert ended["status"] == status
     assert ended["incomplete_details"] == ({"reason": reason} if reason else None)
     assert ended["error"] is None
-    assert response([START, *call("c1", "f", "{}"), Finished(word, TOKENS)])["status"] == "completed"
+    assert response([START, *call("c1", "f", "{}"), Finished(word, TOKENS)])["status"] == status
 
 
 def test_an_answer_that_ended_with_an_error_failed() -> None:
