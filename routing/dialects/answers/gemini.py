@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from ...jsonbytes import dumps
 from ...values import Answer, Dialect, JsonObject, ProviderError, Usage
-from ..failures import failure_inside, failure_of_page
+from ..failures import failure_inside, failure_of_page, has_error
 from ..fields import (
     arguments_of,
     count_of,
@@ -122,7 +122,7 @@ def error_in(first: bytes) -> ProviderError | None:
 
 def error_of(document: JsonObject) -> ProviderError | None:
     document = _unwrapped(document)
-    return None if document.get("candidates") and not document.get("error") else failure_inside(document)
+    return None if document.get("candidates") and not has_error(document) else failure_inside(document)
 
 
 def is_content(data: bytes) -> bool:

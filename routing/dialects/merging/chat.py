@@ -14,7 +14,7 @@ from ...jsonbytes import dumps
 from ...turn.said import Said
 from ...values import Dialect, JsonObject, ProviderError
 from .. import answers
-from ..failures import failure_inside
+from ..failures import failure_inside, has_error
 from ..fields import list_of, object_of, read_object, text_of
 from ..sse import Event, write_event
 from .chat_message import (
@@ -309,7 +309,7 @@ def _head_of(document: JsonObject) -> JsonObject:
 
 
 def _error_in(event: Event, document: JsonObject) -> ProviderError | None:
-    if document.get("choices") and not document.get("error"):
+    if document.get("choices") and not has_error(document):
         return None
     if (error := failure_inside(document)) is not None:
         return error

@@ -12,6 +12,7 @@ from ...jsonbytes import dump_pieces, dumps
 from ...turn.said import Said
 from ...values import Dialect, JsonObject, ProviderError, ToolCall, Usage
 from .. import answers
+from ..failures import document_without_empty_error
 from ..fields import read_json, read_object
 from ..finish import AS_USUAL, Endings, holds_calls
 from ..sse import Event
@@ -141,7 +142,7 @@ class Collected(ABC):
     def end_round(self) -> Said:
         if len(self._raw) > WHOLE_BYTES:
             return unreadable(f"The provider's answer is longer than {WHOLE_BYTES} bytes")
-        raw = bytes(self._raw)
+        raw = document_without_empty_error(bytes(self._raw))
         document = read_object(raw)
         error = answers.error_in(self.dialect, raw) if document is None else answers.error_of(self.dialect, document)
         if document is None or error is not None:

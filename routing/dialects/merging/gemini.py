@@ -16,7 +16,7 @@ from ...jsonbytes import dumps
 from ...turn.said import Said
 from ...values import Dialect, JsonObject, ProviderError
 from .. import answers
-from ..failures import failure_inside
+from ..failures import failure_inside, has_error, without_empty_error
 from ..fields import object_of, read_object, text_of
 from ..finish import CUT_OFF
 from ..sse import ArrayItems, Event, Events, write_event
@@ -127,7 +127,7 @@ class Merging:
         out, self._pending = self._pending, []
         try:
             for event in self._round.reader.feed(chunk):
-                out.append(self._hear(event))
+                out.append(self._hear(without_empty_error(event)))
         except BadAnswer as error:
             self._round.error = self._round.error or too_long(error)
         return b"".join(out)
@@ -136,7 +136,7 @@ class Merging:
         round_ = self._round
         try:
             for event in round_.reader.close():
-                self._hear_last(event)
+                self._hear_last(without_empty_error(event))
         except BadAnswer as error:
             round_.error = round_.error or too_long(error)
         round_.said = said_of(
@@ -233,7 +233,7 @@ class Merging:
         if document is None:
             return self._other(event)
         round_, inner = self._round, inner_of(document)
-        if document.get("error") or inner.get("error"):
+        if has_error(document) or has_error(inner):
             return self._error(event, document)
         if self._identity is None:
             self._identity = {name: inner[name] for name in _IDENTITY if name in inner}

@@ -14,7 +14,7 @@ from ...jsonbytes import dumps
 from ...turn.said import Said
 from ...values import Dialect, JsonObject, ProviderError
 from .. import answers
-from ..failures import failure_inside
+from ..failures import failure_inside, has_error, without_empty_error
 from ..fields import object_of, read_object, text_of
 from ..finish import CUT_OFF, sends_message_stop
 from ..sse import Event, write_event
@@ -79,7 +79,7 @@ class Merging:
         out, self._pending = self._pending, []
         try:
             for event in self._round.reader.feed(chunk):
-                out.append(self._hear(event))
+                out.append(self._hear(without_empty_error(event)))
         except BadAnswer as error:
             self._round.error = self._round.error or too_long(error)
         return b"".join(out)
@@ -88,7 +88,7 @@ class Merging:
         round_ = self._round
         try:
             for event in round_.reader.close():
-                self._hear_last(event)
+                self._hear_last(without_empty_error(event))
         except BadAnswer as error:
             round_.error = round_.error or too_long(error)
         blocks = [(block.block, block.arguments) for block in round_.order]
@@ -181,7 +181,7 @@ class Merging:
             return self._other(event)
         kind = text_of(document.get("type"))
         hear = _HEARD.get(kind)
-        if hear is None and document.get("error"):
+        if hear is None and has_error(document):
             hear = Merging._error
         if hear is None:
             return self._other(event)

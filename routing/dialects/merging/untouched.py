@@ -17,6 +17,7 @@ from ...errors import BadAnswer
 from ...turn.said import Said
 from ...values import Dialect, ProviderError
 from .. import answers
+from ..failures import without_empty_error
 from ..fields import read_object
 from ..finish import CUT_OFF
 from ..sse import Event, Events
@@ -147,7 +148,7 @@ class Untouched(ABC, Generic[H]):
             events = self._reader.feed(chunk)
             events.reverse()
             while events:  # a long one is gone once it is understood
-                event = events.pop()
+                event = without_empty_error(events.pop())
                 out.append(self._hear(event, event.raw))
         except BadAnswer as error:
             self._told = self._told or too_long(error)
@@ -156,7 +157,7 @@ class Untouched(ABC, Generic[H]):
     def end_round(self) -> Said:
         try:
             for event in self._reader.close():
-                self._pending.append(self._hear_last(event))
+                self._pending.append(self._hear_last(without_empty_error(event)))
         except BadAnswer as error:
             self._told = self._told or too_long(error)
         self._said, self._repeated = self._end(), Repeated()

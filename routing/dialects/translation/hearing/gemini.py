@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject, ProviderError
-from ...failures import failure_inside, failure_of_page
+from ...failures import failure_inside, failure_of_page, has_error
 from ...fields import count_of, list_of, object_of, read_json, text_of
 from ...finish import is_cut, read_finish
 from ..neutral import (
@@ -73,7 +73,7 @@ class Hearer:
         inner = document.get("response")
         if not isinstance(inner, dict):
             inner = document
-        if document.get("error") or inner.get("error"):
+        if has_error(document) or has_error(inner):
             self._over = True
             return [Broken(failure_inside(inner) or failure_inside(document) or _NO_ANSWER)]
         usage = inner.get("usageMetadata")

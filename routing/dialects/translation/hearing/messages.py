@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject, ProviderError
-from ...failures import failure_inside, failure_of_page
+from ...failures import failure_inside, failure_of_page, has_error
 from ...fields import count_of, object_of, read_object, text_of
 from ...finish import is_cut, is_whole_call
 from ..neutral import (
@@ -82,7 +82,7 @@ class Hearer:
         hear = _HEARD.get(text_of(document.get("type")) or name)
         if hear is not None:
             return hear(self, document)
-        return self._error(document) if document.get("error") else []
+        return self._error(document) if has_error(document) else []
 
     def close(self) -> list[Event]:
         return [] if self._over or self._word is None else self._message_stop({})
@@ -244,7 +244,7 @@ def hear_whole(body: bytes, maker: str, id: str) -> list[Event]:
         page = failure_of_page(body)
         return [Broken(page)] if page is not None else []
     content = document.get("content")
-    if not isinstance(content, list) or document.get("error"):
+    if not isinstance(content, list) or has_error(document):
         failure = failure_inside(document)
         return [Broken(failure)] if failure is not None else []
     hearer = Hearer(maker, id)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ....values import Dialect, JsonObject, ProviderError
-from ...failures import failure_inside, failure_of_page
+from ...failures import failure_inside, failure_of_page, has_error
 from ...fields import list_of, object_of, read_object, text_of
 from ...finish import is_cut, read_response_finish
 from ..neutral import Broken, Event, Finished, Media, Seal, Started
@@ -53,7 +53,7 @@ class Hearer:
             hear(self, document, out)
             if not self._over:
                 self._blocks.tell(out)
-        elif document.get("error") and not kind.startswith("response."):
+        elif has_error(document) and not kind.startswith("response."):
             self._break(document, out)
         return out
 
