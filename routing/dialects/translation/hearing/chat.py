@@ -14,6 +14,7 @@ from ....values import Dialect, JsonObject, ProviderError
 from ...failures import failure_of_page
 from ...fields import list_of, object_of, read_object, text_of
 from ...finish import CUT_OFF, is_cut, read_finish
+from ...signed import signed_fields
 from ..neutral import Broken, Event, Finished, Seal, Started, Tokens
 from .blocks import Block, Blocks, picture
 from .chat_fields import add_detail, error_in, tokens_of, written_text
@@ -46,6 +47,8 @@ class Hearer:
         self._blocks = Blocks(settles=True)
         self._calls: dict[object, Block] = {}
         """The call that an index names at the moment."""
+        self._signed: Block | None = None
+        """The last signature of the whole message."""
         self._late: list[JsonObject] = []
         """Details of reasoning that came when no thought was open."""
 
@@ -108,6 +111,8 @@ class Hearer:
             self._stop = stop if read_finish(stop) is None else ""
 
     def _read_delta(self, delta: JsonObject) -> None:
+        if signed := signed_fields(delta):
+            self._sign(signed)
         for field in _THOUGHTS:
             if text := delta.get(field):
                 self._plain = True
@@ -144,11 +149,18 @@ class Hearer:
             elif text := text_of(part.get("text")):
                 self._grow("text", text)
 
+    def _sign(self, signed: JsonObject) -> None:
+        """A signature of all that a message says: a thought of nothing else."""
+        seal = Seal(Dialect.CHAT, self._maker, {"for": "message", **signed})
+        if self._signed is None or self._signed.seal != seal:
+            self._signed = self._begin(Block("thought"))
+            self._signed.seal, self._signed.done = seal, True
+
     # The blocks
 
     def _grow(self, kind: str, text: str) -> Block:
         last = self._blocks.last
-        if last is None or last.kind != kind:
+        if last is None or last.kind != kind or last.done:
             last = self._begin(Block("text" if kind == "text" else "thought"))
         if text:
             last.pieces.append(text)
@@ -205,8 +217,11 @@ class Hearer:
         call.custom = call.custom or kind == "custom"
         if written:
             call.pieces.append(written)
-        if extra := object_of(entry.get("extra_content")):
-            call.seal = Seal(Dialect.CHAT, self._maker, {"for": "call", "extra_content": extra})
+        signed = signed_fields(entry)
+        if inner := signed_fields(body):
+            signed["function"] = inner
+        if signed:
+            call.seal = Seal(Dialect.CHAT, self._maker, {**(call.seal.payload if call.seal else {"for": "call"}), **signed})
 
     def _call_of(self, index: object, id: str, name: str, written: str) -> Block:
         """The call that an entry belongs to; some hosts give every call the same index, or none."""

@@ -15,6 +15,7 @@ from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
 from ...answers import chat as answers
 from ...finish import decide_finish, is_cut
+from ...signed import signed_fields
 from ..ids import digest
 from ..neutral import (
     Asked,
@@ -283,8 +284,7 @@ def _extra(seal: Seal | None) -> JsonObject:
     if seal is None:
         return {}
     if seal.dialect is Dialect.CHAT:
-        given = seal.payload.get("extra_content")
-        return {"extra_content": given} if given else {}
+        return signed_fields(seal.payload)
     return {"extra_content": {"google": {"thought_signature": wrap(seal)}}}
 
 
