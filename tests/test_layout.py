@@ -204,19 +204,24 @@ SHELL = {"export", "source", "cd", "curl", "git", "uv", "python3", "claude", "co
 OURS = re.compile(r"(?:addons|routing|tests|\.ci)/[\w./-]+|mitm-config\.yaml|requirements[\w-]*\.lock|pyproject\.toml")
 
 
+DOCS = {
+    path.name: path.read_text(encoding="utf-8")
+    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md"))
+}
+
+
 def _commands() -> Iterator[str]:
-    """Each command of the README's shell blocks, and of the lines that start with a tool."""
-    readme = ROOT / "README.md"
-    text = readme.read_text(encoding="utf-8") if readme.exists() else ""
-    for block in re.findall(r"```(?:sh|bash|shell|console)\n(.*?)```", text, re.DOTALL):
-        for line in block.splitlines():
-            yield from (piece.strip() for piece in line.split("&&") if piece.strip() and not piece.strip().startswith("#"))
-    for inline in re.findall(r"`((?:uv|mitmdump|mitmweb|python3?|routecodex|\.venv/\S+) [^`]+)`", text):
-        yield from (piece.strip() for piece in inline.split("&&"))
+    """Each command of the shell blocks that a reader is shown, and of the lines that start with a tool."""
+    for text in DOCS.values():
+        for block in re.findall(r"```(?:sh|bash|shell|console)\n(.*?)```", text, re.DOTALL):
+            for line in block.splitlines():
+                yield from (piece.strip() for piece in line.split("&&") if piece.strip() and not piece.strip().startswith("#"))
+        for inline in re.findall(r"`((?:uv|mitmdump|mitmweb|python3?|routecodex|\.venv/\S+) [^`]+)`", text):
+            yield from (piece.strip() for piece in inline.split("&&"))
 
 
 @pytest.mark.parametrize("command", sorted(set(_commands())))
-def test_the_readmes_commands_exist(command: str) -> None:
+def test_commands_that_readers_are_told_exist(command: str) -> None:
     words = shlex.split(command, comments=True)
     program = words[0].removeprefix(".venv/bin/")
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"].get("scripts", {})
@@ -229,11 +234,16 @@ def test_the_readmes_commands_exist(command: str) -> None:
         assert f'"{option}"' in (ROOT / "addons/routecodex.py").read_text(encoding="utf-8"), f"there is no option {option}"
 
 
-@pytest.mark.parametrize(
-    "named", sorted(set(OURS.findall((ROOT / "README.md").read_text(encoding="utf-8")))) if (ROOT / "README.md").exists() else []
-)
-def test_the_readmes_files_exist(named: str) -> None:
+@pytest.mark.parametrize("named", sorted({named for text in DOCS.values() for named in OURS.findall(text)}))
+def test_files_that_readers_are_told_of_exist(named: str) -> None:
     assert (ROOT / named.rstrip(".")).exists() or any(ROOT.glob(f"*/{named}"))
+
+
+@pytest.mark.parametrize("name", DOCS)
+def test_links_lead_somewhere(name: str) -> None:
+    folder = next(path for path in (ROOT, ROOT / "docs") if (path / name).is_file())
+    for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", DOCS[name]):
+        assert (folder / link).exists(), f"{name} leads to {link}"
 
 
 PLACES = re.compile("/" + r"(?:root(?!/tester)|work|Users/[a-z]+|home/(?!dev/|user/|you/)[a-z]+)/", re.IGNORECASE)
