@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import time
 from collections.abc import Iterable
@@ -10,13 +11,13 @@ from dataclasses import dataclass
 from mitmproxy import http
 from mitmproxy.net.http import status_codes
 
+from ..routing import codings
 from ..routing import headers as fields
 from ..routing.errors import BadCall, TooLarge
 from ..routing.replies import Reply
 from ..routing.turn.actions import Head, Refusal
 from ..routing.upstream import Received, Request
 from ..routing.values import Endpoint, Headers, Target
-from . import codings
 from .relay import Wire
 
 REQUEST_BYTES = 32 << 20
@@ -24,6 +25,8 @@ REQUEST_BYTES = 32 << 20
 PIECE_BYTES = 16 << 20
 """What one piece of an answer may become when it is decoded."""
 _PLAIN = ("", "identity")
+_BREATH = 1000
+"""So many bites, or KiB, of a packed request, and the loop has its turn."""
 NOT_AGAIN = b"RouteCodex repeats only what it sent itself, to the same place: it holds no credential for anything else.\n"
 MARK = ":arrow_right:"
 """How mitmweb shows that a flow is ours."""
@@ -88,23 +91,32 @@ def header_pairs(message: http.Message) -> list[tuple[str, str]]:
     return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message.headers.fields]
 
 
-def read_body(request: http.Request) -> bytes:
-    """The request's body decoded, however hostile its encoding."""
+async def read_body(request: http.Request) -> bytes:
+    """The request's body decoded, however hostile its encoding; what takes long lets others take their turns."""
     raw = request.raw_content or b""
     if len(raw) > REQUEST_BYTES:
         raise TooLarge(f"RouteCodex reads requests of up to {REQUEST_BYTES >> 20} MiB; this one has {len(raw)} bytes.")
     coding = request.headers.get("content-encoding", "").strip().lower()
     if coding in _PLAIN:
         return raw
-    decode = codings.decoder(coding, REQUEST_BYTES)
+    decode = codings.decoder(coding)
     if decode is None:
         raise BadCall(f"The request's content-encoding {coding!r} is not one of {', '.join(codings.KNOWN)}.")
+    out, work = bytearray(), 0
     try:
-        return decode(raw)
+        for bite in decode(raw):
+            out += bite
+            if len(out) > REQUEST_BYTES:
+                raise codings.TooMuch
+            work += 1 + (len(bite) >> 10)
+            if work >= _BREATH:
+                work = 0
+                await asyncio.sleep(0)
     except codings.Damaged as error:
         raise BadCall(f"The request's body is not valid {coding}: {error}") from None
     except codings.TooMuch:
         raise TooLarge(f"The request's body is larger than {REQUEST_BYTES >> 20} MiB once its {coding} is undone.") from None
+    return bytes(out)
 
 
 def give_length(request: http.Request) -> None:
@@ -115,10 +127,10 @@ def give_length(request: http.Request) -> None:
 
 def stream_decoder(coding: str) -> codings.Decode | None:
     """Undoes a provider's content-encoding as it streams; None where there is none (or none that is known)."""
-    return codings.decoder(coding, PIECE_BYTES)
+    return codings.decoder(coding)
 
 
-def read_request(flow: http.HTTPFlow, endpoint: Endpoint, sealed: Sealed, *, call_id: str) -> Received:
+async def read_request(flow: http.HTTPFlow, endpoint: Endpoint, sealed: Sealed, *, call_id: str) -> Received:
     request = flow.request
     return Received(
         id=call_id,
@@ -130,7 +142,7 @@ def read_request(flow: http.HTTPFlow, endpoint: Endpoint, sealed: Sealed, *, cal
         fields=tuple(header_pairs(request)),
         credential=sealed.credential,
         endpoint=endpoint,
-        body=read_body(request),
+        body=await read_body(request),
         wire_body=request.raw_content or b"",
     )
 

@@ -160,7 +160,7 @@ class RouteCodex:
             return
         desk = self.settings.desk
         try:
-            received = flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
+            received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
             reading = desk.read(received)
             # Only tags and beginnings of conversations make a call wait for the disk, in a thread.
             waits = reading.tagged or reading.opens

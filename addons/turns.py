@@ -10,6 +10,7 @@ from typing import Any
 
 from mitmproxy import http
 
+from ..routing import codings
 from ..routing.dialects.translation.coming_down import Translation
 from ..routing.errors import RouteCodexError
 from ..routing.turn import actions as turns
@@ -19,7 +20,7 @@ from ..routing.turn.said import Said
 from ..routing.turn.state import State
 from ..routing.turn.stepping import Done, begin
 from ..routing.turn.turn import Turn
-from . import codings, flows, guarded
+from . import flows, guarded
 from .alarm import Alarm
 from .flows import Sealed
 from .guarded import contained
@@ -88,7 +89,7 @@ class CarriedTurn:
             return
         if self.decode is not None:
             try:
-                chunk = self.decode(chunk)
+                chunk = codings.whole(self.decode(chunk), flows.PIECE_BYTES)
             except (codings.Damaged, codings.TooMuch):
                 self.hear_broke(source, "The answer is not packed as its content-encoding says.")
                 return

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zstandard
 
 from routecodex.routing.clock.moment import moment_at
 from routecodex.routing.clock.time_tag import tag_text
+from routecodex.routing.codings import zstd
 from routecodex.routing.desk import Plan
 from routecodex.routing.dialects.calls.ending import with_texts
 from routecodex.routing.errors import BadCall, ConfigError
@@ -86,7 +86,7 @@ def test_x06_a_call_without_tags_goes_home_byte_for_byte(house: House, dialect: 
 
 def test_x06_a_compressed_body_goes_home_compressed(house: House) -> None:
     raw = json.dumps({"model": "gpt-x", "input": [{"role": "user", "content": "hi"}]}).encode()
-    wire = zstandard.ZstdCompressor().compress(raw)
+    wire = zstd.compress(raw)
     headers = (("Content-Encoding", "zstd"), ("X-Session-Id", "one"))
     path = "/backend-api/codex/responses"
     handled = house.handle(house.received(path, raw, host="chatgpt.com", headers=headers, wire_body=wire))
@@ -94,7 +94,7 @@ def test_x06_a_compressed_body_goes_home_compressed(house: House) -> None:
     assert request.body == wire
     assert ("Content-Encoding", "zstd") in request.headers.shown
     tagged = raw.replace(b"hi", b"hi <**clear**>")
-    wire = zstandard.ZstdCompressor().compress(tagged)
+    wire = zstd.compress(tagged)
     request = house.handle(house.received(path, tagged, host="chatgpt.com", headers=headers, wire_body=wire)).plan.request()
     assert json.loads(request.body)["input"] == [{"role": "user", "content": "hi"}]
     assert not [name for name, _ in request.headers.shown if name.lower() == "content-encoding"]
