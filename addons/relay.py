@@ -336,8 +336,8 @@ class Relay:
 
     def carried(self, flow: http.HTTPFlow) -> CarriedTurn | None:
         """The turn that writes this flow's answer, if one does, and is not over."""
-        stream = self.streams.get(flow.id)
-        return stream.answer.upstream.carried if stream is not None and stream.answer is not None else None
+        stream = self.streams.get(flow.id)  # a flow from a file may have the id of one that runs
+        return stream.answer.upstream.carried if stream and stream.flow is flow and stream.answer else None
 
     def run_hook(self, stream: TurnStream, command: commands.StartHook) -> bool | None:
         """Whether it is over; None: it is mitmproxy's to run."""

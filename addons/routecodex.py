@@ -39,6 +39,7 @@ from routecodex.addons.flows import Sealed
 from routecodex.addons.guarded import guarded
 from routecodex.addons.journal import Journal
 from routecodex.addons.layers import lift_connection_limit
+from routecodex.addons.loaded import is_loaded, later_round  # noqa: E402
 from routecodex.addons.turns import CarriedTurn
 from routecodex.routing.desk import Desk, Plan, Reading, Rest
 from routecodex.routing.dialects.endpoints import endpoint_of
@@ -127,8 +128,13 @@ class RouteCodex:
 
     @guarded
     def requestheaders(self, flow: http.HTTPFlow) -> None:
-        """Take the credentials off the flow before anything can show or save it; they join again on the wire."""
-        if (later := self.relay.rounds.get(flow.id)) is not None:
+        """Take the credentials off the flow before anything can show or save it; they join again on the wire.
+
+        A flow that comes from a file is nobody's call; the hooks that follow know only what this one took in.
+        """
+        if is_loaded(self.relay, flow):
+            return
+        if (later := later_round(self.relay, flow)) is not None:
             self.relay.set_wire(flow, later.wire)
         elif intercept.is_ours(flow, self.settings.hosts):
             if flow.is_replay:
@@ -252,7 +258,7 @@ class RouteCodex:
     def responseheaders(self, flow: http.HTTPFlow) -> None:
         """Quick: the turn hears the head, and every chunk that follows goes through it."""
         assert flow.response is not None
-        if (later := self.relay.rounds.get(flow.id)) is not None:
+        if (later := later_round(self.relay, flow)) is not None:
             flow.response.stream = later.hear(flow.response)
         elif (carried := self.relay.carried(flow)) is not None:
             carried.current.head(flow.response)
@@ -260,13 +266,13 @@ class RouteCodex:
 
     @guarded
     def response(self, flow: http.HTTPFlow) -> None:
-        if (later := self.relay.rounds.get(flow.id)) is not None:
+        if (later := later_round(self.relay, flow)) is not None:
             later.end(flow.response)
 
     @guarded
     def error(self, flow: http.HTTPFlow) -> None:
         message = flow.error.msg if flow.error is not None else "unknown"
-        if (later := self.relay.rounds.get(flow.id)) is not None:
+        if (later := later_round(self.relay, flow)) is not None:
             later.listener.broke(message)
         elif (carried := self.relay.carried(flow)) is not None:
             carried.gone()
