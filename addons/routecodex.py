@@ -35,16 +35,18 @@ from routecodex.addons import (
     rounds,
     settings,
 )
+from routecodex.addons.disk_threads import in_thread
 from routecodex.addons.flows import Sealed
 from routecodex.addons.guarded import guarded
 from routecodex.addons.journal import Journal
 from routecodex.addons.layers import lift_connection_limit
-from routecodex.addons.loaded import is_loaded, later_round  # noqa: E402
+from routecodex.addons.loaded import is_loaded, later_round
 from routecodex.addons.turns import CarriedTurn
 from routecodex.routing.desk import Desk, Plan, Reading, Rest
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.errors import ConfigError, RouteCodexError
 from routecodex.routing.replies import Reply
+from routecodex.routing.sessions import disk
 from routecodex.routing.tags.obey import Orders
 from routecodex.routing.turn.company import Company, merger_of
 from routecodex.routing.turn.echoing import converse
@@ -98,6 +100,7 @@ class RouteCodex:
             logger.error("RouteCodex: %s", error.message)
 
     def running(self) -> None:
+        disk.never_wait()
         self.settings.watch()
         allocator.settle()
         collector.settle()
@@ -165,18 +168,19 @@ class RouteCodex:
             flows.give_length(flow.request)
             return
         desk = self.settings.desk
+        reading: Reading | None = None
         try:
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
             reading = desk.read(received)
             # Only tags and beginnings of conversations make a call wait for the disk, in a thread.
             waits = reading.tagged or reading.opens
-            orders = await asyncio.to_thread(desk.obey, reading) if waits else desk.obey(reading)
+            orders = await in_thread(desk.obey, reading) if waits else desk.obey(reading)
             reply = desk.prepare(reading, orders)
             if reply is None:
                 await self.route(flow, desk, reading, orders, sealed)
                 return
         except RouteCodexError as error:
-            reply = desk.refuse(endpoint, error)
+            reply = desk.refuse(endpoint, error, reading.caller.client if reading is not None else "")
         await self.reply(flow, reply)
 
     def answer_upgrade(self, flow: http.HTTPFlow, sealed: Sealed) -> None:
@@ -189,7 +193,7 @@ class RouteCodex:
 
     async def route(self, flow: http.HTTPFlow, desk: Desk, reading: Reading, orders: Orders, sealed: Sealed) -> None:
         """To a target, or to `echo`. Plugins that take part see the call first, and hear that the turn is over."""
-        company = desk.company(reading, orders, asyncio.to_thread)
+        company = desk.company(reading, orders, in_thread)
         sent = reading.call
         hints: Hints | None = None
         try:
@@ -199,7 +203,7 @@ class RouteCodex:
             outcome = await self.decide(desk, reading, orders, hints, sent)
             if isinstance(outcome, Plan):
                 if outcome.decision.clear_sticky:
-                    await asyncio.to_thread(desk.forget_sticky, reading, orders.state.sticky)
+                    await in_thread(desk.forget_sticky, reading, orders.state.sticky)
                 self.send(flow, desk, outcome, sealed, company)
                 return
             if company is not None:

@@ -73,6 +73,14 @@ def _client(call: Call, headers: Headers) -> str:
     return re.sub(r"/[\d.].*$|[^a-z0-9_./-]", "", first_word)[:64] or "unknown"
 
 
+_ASK_AGAIN = ("claude-code", "opencode", "anthropic/", "asyncanthropic/", "openai/", "asyncopenai/")
+
+
+def asks_again(client: str) -> bool:
+    """Whether it bears a 429: waits as `Retry-After` says, tries again, and shows the sentence if that does not help."""
+    return client.startswith(_ASK_AGAIN)
+
+
 _WORKDIR = re.compile(
     r"(?:\b(?:Primary working directory|Working directory|working in the directory):[ \t]*"
     r"|Workspace Directories:\*{0,2}[ \t]*\n[ \t]*-[ \t]*"
