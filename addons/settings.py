@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -36,6 +37,7 @@ logger = logging.getLogger("routecodex")
 FINISH_LOG = "finish-reason-debug.log"
 _POLL_S = 1.0
 _SWEEP_S = 3600.0
+_SHORT_TURN_S = 0.0005
 _BUILT_IN: tuple[Plugin, ...] = ()
 _Stamp = tuple[int, int]
 _CLOCKS = Clocks(time.monotonic, time.time, lambda: float(time.localtime().tm_gmtoff))
@@ -120,33 +122,36 @@ class Settings:
                 store.sweep(time.time(), self.config.retention_days)
 
     async def _reload(self) -> None:
-        """Reading a large file takes longer than calls should wait: a thread that computes lets them have their turns."""
+        """Reading a large file takes longer than calls should wait. A thread that computes lets them have their turns, but for
+        each of their reads and writes only after a whole interval: a short one, meanwhile."""
         assert self.path is not None
-        path = self.path
+        path, interval = self.path, sys.getswitchinterval()
+        sys.setswitchinterval(min(interval, _SHORT_TURN_S))
         try:
             config, plugins = await in_thread(self._read, path)
-            if path != self.path:
-                return  # another one was chosen meanwhile
+            if path != self.path:  # another one was chosen meanwhile
+                self._stamps = self._stamps_of([self.path, *map(Path, self.config.plugins)])
+                return
             self._use(config, plugins)
         except (ConfigError, OSError) as error:
             logger.warning("The changed configuration is not used, the old one stays in force: %s", error)
         else:
             logger.info("Configuration reloaded: %s", path.name)
+        finally:
+            sys.setswitchinterval(interval)
 
     def _read(self, path: Path) -> tuple[Config, tuple[Plugin, ...]]:
         """Also where what stands there cannot be used, it is looked at again only when it changes."""
-        self._look_at([path, *self._stamps])
+        self._stamps = seen = self._stamps_of([path, *self._stamps])
         config = configuration.load(path, os.environ)
-        seen = self._stamps[path]
-        self._look_at(map(Path, config.plugins))
-        self._stamps[path] = seen
+        self._stamps = self._stamps_of(map(Path, config.plugins)) | {path: seen[path]}
         if config.store != "files":
             raise ConfigError("sessions.store: only `files` is supported so far")
         return config, load_plugins(config.plugins, built_in=_BUILT_IN)
 
-    def _look_at(self, paths: Iterable[Path]) -> None:
+    def _stamps_of(self, paths: Iterable[Path]) -> dict[Path, _Stamp | None]:
         """A file that is gone for a moment, as it is while some editors save it, keeps its stamp."""
-        self._stamps = {path: _stamp(path) or self._stamps.get(path) for path in paths}
+        return {path: _stamp(path) or self._stamps.get(path) for path in paths}
 
     def _use(self, config: Config, plugins: tuple[Plugin, ...]) -> None:
         self._plugins = plugins

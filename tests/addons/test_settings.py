@@ -100,16 +100,20 @@ def test_the_loop_goes_on_while_a_file_is_read(loaded: settings.Settings, monkey
     assert loaded.path is not None
     loaded.path.write_text(SMALL + "proxy: {allowRemoteClients: true}\n")
 
+    usual = sys.getswitchinterval()
+
     async def both() -> None:
         reloading = asyncio.create_task(loaded._reload())
         for _ in range(20):
             await asyncio.sleep(0)
         assert not loaded.allows_remote_clients
+        assert sys.getswitchinterval() < usual
         went_on.set()
         await reloading
 
     asyncio.run(both())
     assert loaded.allows_remote_clients
+    assert sys.getswitchinterval() == usual
 
 
 def test_another_file_that_was_chosen_meanwhile_stays(loaded: settings.Settings, tmp_path: Path) -> None:
@@ -124,6 +128,7 @@ def test_another_file_that_was_chosen_meanwhile_stays(loaded: settings.Settings,
 
     asyncio.run(both())
     assert loaded.allows_remote_clients
+    assert list(loaded._stamps) == [other], "that one is watched"
 
 
 def test_an_addon_that_is_loaded_anew_does_not_read_the_same_text_again(
