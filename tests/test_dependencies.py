@@ -61,7 +61,9 @@ def foreign_to(room: str) -> dict[str, set[str]]:
     return found
 
 
-@pytest.mark.parametrize("room, declared", [("addons", RUN), ("routing", RUN), ("tests", TEST)], ids=str)
+@pytest.mark.parametrize(
+    "room, declared", [("addons", RUN), ("routing", RUN), ("tests", TEST)], ids=["addons", "routing", "tests"]
+)
 def test_what_is_imported_is_declared(room: str, declared: set[str]) -> None:
     missing = {
         module: sorted(places)
