@@ -18,7 +18,7 @@ ELSEWHERE = {"tests/sdk/run.py", "tests/sdk/shapes.py", "tests/sdk/rosetta.py"}
 """Run by Pythons of their own, with what does not fit beside mitmproxy (`tests/sdk/requirements*.txt`)."""
 NOT_YET_IMPORTED = {"httpx"}
 """For calls of the proxy's own."""
-OUR_OWN = {"routing", "tests", *(path.stem for path in (ROOT / "addons").glob("*.py"))}
+OUR_OWN = {"routecodex", "tests"}
 PLACES = metadata.packages_distributions()
 
 
@@ -45,7 +45,7 @@ def modules_of(nodes: list[ast.stmt]) -> Iterator[str]:
         for node in ast.walk(top):
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and node.module:
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 yield node.module
 
 

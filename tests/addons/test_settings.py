@@ -135,7 +135,7 @@ def test_an_addon_that_is_loaded_anew_does_not_read_the_same_text_again(
     loaded: settings.Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parsed: list[str] = []
-    load = sys.modules["routing.config.load"]  # the package itself calls its function by that name
+    load = sys.modules["routecodex.routing.config.load"]  # the package itself calls its function by that name
     parse = load.read
     monkeypatch.setattr(load, "read", lambda text, *, name, env: parsed.append(text) or parse(text, name=name, env=env))
     assert loaded.path is not None

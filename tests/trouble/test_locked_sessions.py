@@ -27,6 +27,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
+import tests
 from routecodex.routing.sessions.disk import Folder
 
 folder = Folder(Path(sys.argv[1]))
