@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from mitmproxy import http
 from mitmproxy.net.http import status_codes
@@ -19,6 +17,7 @@ from ..routing.turn.actions import Head, Refusal
 from ..routing.upstream import Received, Request
 from ..routing.values import Endpoint, Headers, Target
 from .relay import Wire
+from .sealing import Sealed, with_headers
 
 REQUEST_BYTES = 32 << 20
 """A request may be this large on the wire, and once more when it is decoded."""
@@ -31,55 +30,6 @@ NOT_AGAIN = b"RouteCodex repeats only what it sent itself, to the same place: it
 MARK = ":arrow_right:"
 """How mitmweb shows that a flow is ours."""
 _CHUNKED = (("transfer-encoding", "chunked"),)
-
-
-@dataclass(frozen=True, slots=True)
-class Sealed:
-    """The credentials taken off a flow, so that nothing shows or saves them."""
-
-    values: dict[str, tuple[str, ...]]
-    query: tuple[str, ...]
-
-    @property
-    def credential(self) -> str:
-        """The caller's credential, for telling callers apart; empty where it sent none."""
-        for name in ("authorization", "x-api-key", "x-goog-api-key", "api-key"):
-            if self.values.get(name):
-                return self.values[name][0]
-        return self.query[0] if self.query else ""
-
-    def wire(self, request: http.Request) -> http.Request:
-        """A copy of the request with the credentials back in their places."""
-        left = {name: list(values) for name, values in self.values.items()}
-        restored = []
-        for name, value in request.headers.fields:
-            waiting = left.get(name.decode("latin-1").lower())
-            if value == fields.MASK.encode() and waiting:
-                value = waiting.pop(0).encode("latin-1", "surrogateescape")
-            restored.append((name, value))
-        wired = with_headers(request, restored)
-        if self.query:
-            queries = iter(self.query)
-            wired.path = fields.SECRET_QUERY.sub(lambda found: f"{found[1]}={next(queries, found[2])}", wired.path)
-        return wired
-
-
-def seal(request: http.Request) -> Sealed:
-    """Mask every credential in the request; the values come back for the wire."""
-    values: dict[str, tuple[str, ...]] = {}
-    masked = []
-    for raw_name, raw_value in request.headers.fields:
-        name = raw_name.decode("latin-1").lower()
-        if fields.is_secret(name):
-            values[name] = (*values.get(name, ()), raw_value.decode("latin-1"))
-            raw_value = fields.MASK.encode()
-        masked.append((raw_name, raw_value))
-    query = tuple(found[2] for found in fields.SECRET_QUERY.finditer(request.path)) if "?" in request.path else ()
-    if values:
-        request.headers = http.Headers(masked)
-    if query:
-        request.path = fields.mask_query(request.path)
-    return Sealed(values, query)
 
 
 def read_headers(message: http.Message) -> Headers:
@@ -174,14 +124,6 @@ def adding(secret: fields.Fields) -> Wire:
         return with_headers(shown, kept + added)
 
     return wire
-
-
-def with_headers(request: http.Request, headers: list[tuple[bytes, bytes]]) -> http.Request:
-    """The same request with other headers; mitmproxy's own copy would copy everything, deeply."""
-    wired = copy.copy(request)
-    wired.data = copy.copy(request.data)
-    wired.data.headers = http.Headers(headers)
-    return wired
 
 
 def new_request(up: Request, sealed: Sealed) -> tuple[http.Request, Wire]:

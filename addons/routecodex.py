@@ -33,14 +33,15 @@ from routecodex.addons import (
     quick_hooks,
     relay,
     rounds,
+    sealing,
     settings,
 )
 from routecodex.addons.disk_threads import in_thread
-from routecodex.addons.flows import Sealed
 from routecodex.addons.guarded import guarded
 from routecodex.addons.journal import Journal
 from routecodex.addons.layers import lift_connection_limit
 from routecodex.addons.loaded import is_loaded, later_round
+from routecodex.addons.sealing import Sealed
 from routecodex.addons.turns import CarriedTurn
 from routecodex.routing.desk import Desk, Plan, Reading, Rest
 from routecodex.routing.dialects.endpoints import endpoint_of
@@ -143,7 +144,7 @@ class RouteCodex:
             if flow.is_replay:
                 self.again(flow)
                 return
-            sealed = self.sealed.get(flow) or flows.seal(flow.request)
+            sealed = self.sealed.get(flow) or sealing.seal(flow.request)
             self.sealed[flow] = sealed
             self.relay.set_wire(flow, sealed.wire)
 
@@ -267,11 +268,18 @@ class RouteCodex:
         elif (carried := self.relay.carried(flow)) is not None:
             carried.current.head(flow.response)
             flow.response.stream = True
+            return  # the turn has read the head as it is; it is sealed when it leaves
+        if later is not None or flow in self.sealed:
+            self.relay.backs.seal(flow, flow.response)
 
     @guarded
     def response(self, flow: http.HTTPFlow) -> None:
         if (later := later_round(self.relay, flow)) is not None:
             later.end(flow.response)
+        elif flow in self.sealed:
+            self.relay.backs.seal(flow, flow.response)
+            sealing.seal_stored(flow.request)
+            sealing.seal_stored(flow.response)
 
     @guarded
     def error(self, flow: http.HTTPFlow) -> None:

@@ -22,12 +22,12 @@ from ..routing.turn.stepping import Done, begin
 from ..routing.turn.turn import Turn
 from . import flows, guarded
 from .alarm import Alarm
-from .flows import Sealed
 from .guarded import contained
 from .heard import FirstRound, Heard, LaterRound
 from .open_answer import OpenAnswer, in_bites
 from .relay import Relay
 from .rounds import Round, new_flow
+from .sealing import Sealed
 
 _ERROR = re.compile(rb'"error"\s{0,4}:\s{0,4}[{"]|"type"\s{0,4}:\s{0,4}"error"')
 

@@ -156,7 +156,7 @@ def test_a_target_that_cannot_be_asked_is_passed_over(house: Build) -> None:
     found = house(routes, CONFIG_A + PLAIN + spoken)
     plan = Tool(found, Dialect.RESPONSES).say("hello").plan
     assert plan.target.provider == "spoken"
-    plan.call.body |= {"input": [{"type": "message", "role": "user", "content": "hi"}, {"type": "compaction_trigger"}]}
+    plan.call.previous_id = "resp_1"
     assert fail(plan, found, 500) == 0.0
     assert plan.target.provider == "glm", "it speaks the tool's dialect, plain does not"
 
