@@ -52,6 +52,10 @@ class Redactor:
         """Only the configured secrets: what else looks like one may be the answer's own text."""
         return self._known.sub(MASK.encode(), text) if self._known is not None else text
 
+    def known_text(self, text: str) -> str:
+        raw = text.encode("utf-8", "surrogatepass")
+        return text if (hidden := self.known(raw)) == raw else hidden.decode("utf-8", "surrogatepass")
+
     def bytes(self, text: bytes) -> bytes:
         return _SHAPES.sub(MASK.encode(), self.known(text))
 

@@ -17,6 +17,7 @@ from ..dialects.translation import going_up
 from ..dialects.translation.coming_down import Translation
 from ..dialects.translation.neutral import Asked
 from ..errors import RouteCodexError
+from ..masking import Mask
 from ..redact import Redactor
 from ..router.attempts import Attempts, GiveUp, RetryBudget, WaitThenSame
 from ..router.balance import Rotation
@@ -158,10 +159,16 @@ class Plan:
 
     def head(self, status: int, back: Headers) -> Head:
         pairs = headers.answer(back.items(), foreign=not upstream.goes_home(self.provider, self.received))
+        pairs = tuple((name, self.hide.known_text(value)) for name, value in pairs)
         if self.translated is not None:
             form = answers.headers_for(self.call.stream, self.received.endpoint.json_array)
             pairs = (*(pair for pair in pairs if pair[0].lower() not in form), *form.items())
         return Head(status, pairs)
+
+    def mask(self) -> Mask:
+        """What takes out of the round's answer the credentials that this provider was sent."""
+        key = self.provider.key(self.target.key)
+        return Mask((*self.provider.headers.values(), *([key.value] if key is not None else ())))
 
     def translation(self) -> Translation | None:
         """What makes the round's answer one of the client's dialect; None where it is one."""
