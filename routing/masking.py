@@ -138,7 +138,7 @@ class _Search:
         self._secrets = secrets
         self._places = [-1] * len(secrets)
         """Of each one the next; the size of the bytes where there is none."""
-        self._escaped = (b"\\u00" in data or b"\\/" in data) and self._is_near(_ESCAPE.sub(_unescaped, data))
+        self._escaped = b"\\" in data and (b"\\u00" in data or b"\\/" in data) and self._is_near(_ESCAPE.sub(_unescaped, data))
 
     def next(self, at: int) -> _Match | None:
         data, size, first = self._data, len(self._data), len(self._data)

@@ -10,6 +10,7 @@ from . import headers, jsonbytes
 from .dialects import calls
 from .dialects.calls import compaction
 from .dialects.calls.editing import inner_body
+from .dialects.calls.limiting import limited
 from .dialects.endpoints import upstream_path
 from .dialects.fields import object_of
 from .dialects.translation import going_up, ids, wrapped
@@ -140,12 +141,15 @@ def write(
         call = compaction.asked_in_words(call)
     if provider.id == ORIGIN:
         return _write_home(received, call, target)
+    left = LeftOut()
+    model = provider.models.get(target.model or call.model)
+    if model is not None and model.max_tokens is not None:
+        call = limited(call, model.max_tokens, left)
     if not _speaks_natively(provider, received):
-        return _write_translated(received, call, provider, target, own, session, compacts=asked_in_words)
+        return _write_translated(received, call, provider, target, own, session, left, compacts=asked_in_words)
     url = provider.endpoints[received.endpoint.dialect]
     home = goes_home(provider, received)
     path = upstream_path(received.endpoint, url.path, target.model or call.model, query=received.path.partition("?")[2])
-    left = LeftOut()
     body = _native_body(call, target.model, foreign=not home, own=own, left=left)
     translated = Translated(Dialect.RESPONSES, compacts=True) if asked_in_words else None
     if provider.auth == "client":
@@ -206,6 +210,7 @@ def _write_translated(
     target: Target,
     own: Collection[str],
     session: str,
+    left: LeftOut,
     *,
     compacts: bool,
 ) -> Request:
@@ -219,7 +224,6 @@ def _write_translated(
         raise _not_with_clients_credential(provider, url, received)
     model = target.model or call.model
     # as it would go to a stranger of the client's own dialect: without who is asking, and without what others have sealed
-    left = LeftOut()
     bare = replace(call, body=object_of(jsonbytes.loads(calls.for_target(call, model, foreign=True, own=own, left=left))))
     if call.endpoint.envelope:  # which stays behind
         bare = replace(bare, endpoint=replace(call.endpoint, envelope=False))

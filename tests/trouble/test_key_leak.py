@@ -292,4 +292,7 @@ def test_nothing_is_at_rest(leaks: Leaks) -> None:
     everything = b"\n".join(path.read_bytes() for path in plain.values()).lower()
     assert [name for name, text in leaks.planted.items() if text.encode() in everything] == []
     folders = {name: path for name, path in written.items() if path.is_dir()}
+    ours = [path for place in folders.values() for path in place.rglob("*") if "sessions" in path.parts]
+    assert any(path.is_file() for path in ours)
+    assert [path for path in ours if path.stat().st_mode & 0o077] == [], "nobody else on this machine reads them"
     assert scan({**folders, "answers": b"\n".join(leaks.answers)}, leaks.planted) == []
