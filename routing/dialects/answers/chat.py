@@ -99,8 +99,17 @@ def error_in(first: bytes) -> ProviderError | None:
     return failure_of_page(first) if document is None else error_of(document)
 
 
-def error_of(document: JsonObject) -> ProviderError | None:
-    return None if document.get("choices") and not has_error(document) else failure_inside(document)
+def error_of(document: JsonObject, name: str = "") -> ProviderError | None:
+    """Also an error inside the first choice (OpenRouter), in `x_groq`, or in an event of that name."""
+    choices, groq = list_of(document.get("choices")), object_of(document.get("x_groq"))
+    if has_error(groq):
+        return failure_inside(groq)
+    if choices and not has_error(document):
+        first = object_of(choices[0])
+        return failure_inside(first) if has_error(first) else None
+    if (error := failure_inside(document)) is not None:
+        return error
+    return ProviderError(502, "The provider's stream ended with an error", "UPSTREAM_ERROR") if name == "error" else None
 
 
 def is_content(data: bytes) -> bool:
