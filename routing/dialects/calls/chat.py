@@ -18,7 +18,6 @@ from .editing import (
     edited,
     edits_by_message,
     items_in,
-    joined_text,
     json_text,
     left_behind,
     list_in,
@@ -26,6 +25,7 @@ from .editing import (
     object_in,
     objects_in,
     read_body,
+    result_text,
     take_exchange,
     text_in,
     untouched,
@@ -101,10 +101,10 @@ def _views(body: JsonObject) -> list[Message]:
 
 def _view(index: int, item: JsonObject) -> Message:
     role = _ROLES.get(text_in(item, "role"), "system")
-    content = content_of(item, "content")
     if role == "tool":
-        result = ToolResult(loose_text(item, "tool_call_id") or loose_text(item, "name"), joined_text(content))
+        result = ToolResult(loose_text(item, "tool_call_id") or loose_text(item, "name"), result_text(item.get("content")))
         return Message(role, [result], index)
+    content = content_of(item, "content")
     parts: list[Part] = []
     if thinking := loose_text(item, "reasoning_content") or loose_text(item, "reasoning"):
         parts.append(Thinking(thinking))

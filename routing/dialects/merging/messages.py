@@ -210,7 +210,7 @@ class Merging:
 
     def _message_start(self, event: Event, document: JsonObject) -> bytes:
         if self._round.message:
-            return self._other(event)
+            return b"" if self._later else self._other(event)
         self._round.message = object_of(document.get("message")) or {"id": ""}
         if not self._begun and not self._later:
             self._opening += event.raw
