@@ -13,12 +13,12 @@ from routecodex.routing.dialects.failures import (
     document_without_empty_error,
     failure_inside,
     failure_of_page,
-    read_duration,
     read_failure,
     says_error,
     without_empty_error,
 )
 from routecodex.routing.dialects.sse import Event
+from routecodex.routing.dialects.waits import read_duration
 from routecodex.routing.values import ProviderError
 
 NOW = 1_800_000_000.0
