@@ -17,7 +17,7 @@ from routecodex.routing.dialects.estimate import estimate_tokens
 from routecodex.routing.dialects.translation import going_up
 from routecodex.routing.errors import RouteCodexError
 from routecodex.routing.router.features import read_features
-from routecodex.routing.values import Call, Dialect, Endpoint, ToolResult
+from routecodex.routing.values import Call, Caller, Dialect, Endpoint, Kind, ToolResult
 
 MESSAGES, CHAT, RESPONSES, GEMINI = Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI
 OBJECT = {"rows": [1, 2], "ok": True}
@@ -139,7 +139,7 @@ def test_tools_that_are_no_tools(source: Dialect, tools: Any) -> None:
 
 def _every_way(call: Call) -> None:
     """All that reads a call's body: an error of ours is fine, any other is a crash."""
-    read_features(call, 0, None)
+    read_features(call, Caller("tester", Kind.MAIN), 0, None)
     estimate_tokens(call)
     for way in (
         lambda: growing.with_tool(call, "clock", "d", {"type": "object", "properties": {}}, strict=True),
