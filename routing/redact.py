@@ -10,6 +10,7 @@ from .secret_names import is_secret_param, is_secret_text
 MASK = "***"
 SHORTEST = 6
 """A shorter secret would mask ordinary words."""
+_LONG = 16
 
 _SHAPES = re.compile(
     rb"(?:sk-[A-Za-z0-9_-]{16,}|AIza[A-Za-z0-9_-]{30,}|gsk_[A-Za-z0-9]{20,}|xai-[A-Za-z0-9]{20,}|ya29\.[A-Za-z0-9._-]{20,}"
@@ -24,6 +25,13 @@ _PAIR = re.compile(rb"(?<![^&\s?;])([A-Za-z][A-Za-z0-9_.%-]{0,63})=([^&\s;]+)")
 def looks_secret(text: str) -> bool:
     """The whole text is what a credential looks like, or the value of an `authorization` header."""
     return _LOGIN.fullmatch(text) is not None or _SHAPES.fullmatch(text.encode("utf-8", "surrogatepass")) is not None
+
+
+def is_like_a_key(text: str) -> bool:
+    """Of a known shape, or long and with digits among its letters: no word that an answer may well hold."""
+    if looks_secret(text):
+        return True
+    return len(text) >= _LONG and not any(map(str.isspace, text)) and any(map(str.isdigit, text)) and any(map(str.isalpha, text))
 
 
 def mask_body(body: bytes) -> bytes:
@@ -51,10 +59,6 @@ class Redactor:
     def known(self, text: bytes) -> bytes:
         """Only the configured secrets: what else looks like one may be the answer's own text."""
         return self._known.sub(MASK.encode(), text) if self._known is not None else text
-
-    def known_text(self, text: str) -> str:
-        raw = text.encode("utf-8", "surrogatepass")
-        return text if (hidden := self.known(raw)) == raw else hidden.decode("utf-8", "surrogatepass")
 
     def bytes(self, text: bytes) -> bytes:
         return _SHAPES.sub(MASK.encode(), self.known(text))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routecodex.routing.redact import MASK, SHORTEST, Redactor, mask_body
+from routecodex.routing.redact import MASK, SHORTEST, Redactor, is_like_a_key, looks_secret, mask_body
 
 HIDE = Redactor(["plain-secret", "plain-secret-and-more", "short", "ünï-secret", "a+b(c)[d]", ""])
 
@@ -77,3 +77,25 @@ def test_a_large_text_takes_no_time() -> None:
 )
 def test_a_body_that_is_only_shown(body: bytes, shown: bytes) -> None:
     assert mask_body(body) == shown
+
+
+@pytest.mark.parametrize("key", ["sk-without-digits-in-it", "sk-proj-0123456789abcdef", "0123456789abcdef.XyZ", "a" * 15 + "1"])
+def test_what_is_like_a_key(key: str) -> None:
+    assert is_like_a_key(key)
+
+
+@pytest.mark.parametrize(
+    "word", ["", "ollama", "sk-no-key-required", "application/json", "1" * 20, "a1" * 7, "made in 2026 and on"]
+)
+def test_what_an_answer_may_well_hold(word: str) -> None:
+    assert not is_like_a_key(word)
+
+
+@pytest.mark.parametrize("text", ["Bearer abc12345", "basic dXNlcjpwYXNz", "sk-ant-api03-AbCdEfGhIjKlMnOp"])
+def test_what_looks_secret(text: str) -> None:
+    assert looks_secret(text)
+
+
+@pytest.mark.parametrize("text", ["", "Bearer", "bearer of news", "the sk-ant-api03-AbCdEfGhIjKlMnOp", "Token 5"])
+def test_what_does_not(text: str) -> None:
+    assert not looks_secret(text)
