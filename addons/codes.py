@@ -10,9 +10,11 @@ try:  # mitmproxy 12 names its error codes, 11 numbers them
     CANCEL: Any = ErrorCode.CANCEL
     ABORT: Any = ErrorCode.KILL
     TOO_LARGE: Any = ErrorCode.REQUEST_TOO_LARGE
+    BAD_ANSWER: Any = ErrorCode.GENERIC_SERVER_ERROR
 except ImportError:  # pragma: no cover - depends on the installed mitmproxy
     from mitmproxy.net.http import status_codes
 
     CANCEL = status_codes.CLIENT_CLOSED_REQUEST
     ABORT = status_codes.NO_RESPONSE
     TOO_LARGE = status_codes.PAYLOAD_TOO_LARGE
+    BAD_ANSWER = status_codes.BAD_GATEWAY

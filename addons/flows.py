@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Iterable
 
@@ -16,8 +17,9 @@ from ..routing.replies import Reply
 from ..routing.turn.actions import Head, Refusal
 from ..routing.upstream import Received, Request
 from ..routing.values import Endpoint, Headers, Target
+from .framing import with_headers
 from .relay import Wire
-from .sealing import Sealed, with_headers
+from .sealing import Sealed, seal
 
 REQUEST_BYTES = 32 << 20
 """A request may be this large on the wire, and once more when it is decoded."""
@@ -27,6 +29,7 @@ _PLAIN = ("", "identity")
 _BREATH = 1000
 """So many bites, or KiB, of a packed request, and the loop has its turn."""
 NOT_AGAIN = b"RouteCodex repeats only what it sent itself, to the same place: it holds no credential for anything else.\n"
+REFUSED = {"content-type": "application/json", "x-should-retry": "false"}
 MARK = ":arrow_right:"
 """How mitmweb shows that a flow is ours."""
 _CHUNKED = (("transfer-encoding", "chunked"),)
@@ -67,12 +70,6 @@ async def read_body(request: http.Request) -> bytes:
     except codings.TooMuch:
         raise TooLarge(f"The request's body is larger than {REQUEST_BYTES >> 20} MiB once its {coding} is undone.") from None
     return bytes(out)
-
-
-def give_length(request: http.Request) -> None:
-    """HTTP/2 needs no length, but without one a body reaches an HTTP/1.1 host as a request of its own."""
-    if request.raw_content and not ("content-length" in request.headers or "transfer-encoding" in request.headers):
-        request.headers["content-length"] = str(len(request.raw_content))
 
 
 def stream_decoder(coding: str) -> codings.Decode | None:
@@ -150,6 +147,15 @@ def mark(flow: http.HTTPFlow, comment: str, target: Target, call_id: str) -> Non
     flow.comment = comment
     flow.marked = MARK
     flow.metadata["routecodex"] = {"target": str(target), "call": call_id}
+
+
+def turn_away(flow: http.HTTPFlow, why: str) -> None:
+    """Nothing of it is read, and nothing that is shown of it holds a credential."""
+    seal(flow.request)
+    told = {"type": "error", "error": {"type": "invalid_request_error", "code": "NOT_FOR_A_PROXY", "message": why}}
+    flow.response = http.Response.make(400, json.dumps(told), {**REFUSED, "connection": "close"})
+    flow.comment = "refused: " + why
+    flow.marked = MARK
 
 
 def write_reply(flow: http.HTTPFlow, reply: Reply) -> None:

@@ -15,17 +15,18 @@ from mitmproxy import ctx, http
 
 from . import intercept
 from .loaded import is_loaded, later_round
+from .quick_hooks import Own
 
 if TYPE_CHECKING:
     from .routecodex import RouteCodex
 
 NAME = "routecodex-guard"
 MESSAGE = b"RouteCodex is not loaded: its script has an error or is gone. See the proxy's log, then save the file again.\n"
-_STILL_DONE = ("client_connected", "tls_clienthello", "next_layer", "responseheaders", "response", "error")
+_STILL_DONE = ("client_connected", "tls_clienthello", "next_layer", "server_connect", "responseheaders", "response", "error")
 _POLL_S = 1.0
 
 
-class Guard:
+class Guard(Own):
     name = NAME
 
     def __init__(self, left: RouteCodex, script: Path) -> None:

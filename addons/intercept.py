@@ -5,12 +5,20 @@ Every host that is not on the list is tunnelled unopened.
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
-from collections.abc import Sequence
+import socket
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from urllib.parse import urlsplit
 
 from mitmproxy import connection, http, tls
 from mitmproxy.proxy.mode_specs import ReverseMode
+
+from ..routing.dialects.endpoints import endpoint_of
+
+_LONGEST_NAME = 100
 
 
 class Hosts:
@@ -55,13 +63,116 @@ def refuses_websocket(request: http.Request) -> bool:
     return is_websocket(request) and request.path.split("?", 1)[0].endswith("/responses")
 
 
-def is_loopback(client: connection.Client) -> bool:
-    peer = client.peername
-    if not peer:
-        return False
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """How a request came in."""
+
+    direct: bool
+    """To the proxy as to a web server: no tool that was told of a proxy asks like that, but every web page can."""
+    host: str
+    """Whom it asked for, as it said it."""
+
+
+def refusal(arrival: Arrival | None, client: connection.Client, hosts: Hosts) -> str | None:
+    """Why a request is turned away unread. A page may reach this machine's ports, also under a name of its own (rebinding)."""
+    if arrival is None:
+        return None
+    if arrival.direct:
+        return _DIRECT.format(_own_url(client))
+    if is_reverse(client) and not _is_for_us(arrival.host, client, hosts):
+        return _STRANGE_NAME.format(_own_url(client), arrival.host[:_LONGEST_NAME])
+    return None
+
+
+_DIRECT = (
+    "RouteCodex runs as a proxy here and does not answer as a web server. Set HTTPS_PROXY={} for the tool; for a tool that knows "
+    "only base URLs start mitmdump with --mode reverse:https://api.anthropic.com (or the host it usually calls)."
+)
+_STRANGE_NAME = (
+    "RouteCodex answers at {} and to configured hosts, not to {!r}. If that is a name of yours, add it to proxy.interceptHosts."
+)
+
+
+def _own_url(client: connection.Client) -> str:
+    host, port = (client.sockname or ("127.0.0.1", 8080))[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _is_for_us(asked: str, client: connection.Client, hosts: Hosts) -> bool:
+    name = _name_in(f"//{asked}")
+    own = client.sockname[0] if client.sockname else ""
+    return name in hosts or name == "localhost" or name.endswith(".localhost") or name == own or _is_loopback(name)
+
+
+def _name_in(url: str) -> str:
+    """The host of a URL; empty where there is none."""
     try:
-        address = ipaddress.ip_address(str(peer[0]).split("%", 1)[0])
+        return (urlsplit(url).hostname or "").rstrip(".")
     except ValueError:
+        return ""
+
+
+def is_a_pages(request: http.Request, arrival: Arrival | None) -> bool:
+    """Whether a web page asks, and not one of the host itself. A browser says so, and lets no page say otherwise."""
+    if request.headers.get("sec-fetch-site", "none").strip().lower() not in ("none", "same-origin"):
+        return True
+    origin = request.headers.get("origin")
+    if origin is None:
         return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return bool((mapped or address).is_loopback)
+    asked = arrival.host if arrival is not None else request.pretty_host
+    return not origin.startswith(("http://", "https://")) or _name_in(origin) != _name_in(f"//{asked}")
+
+
+def is_read(request: http.Request, arrival: Arrival | None) -> bool:
+    """Whether this request to one of our hosts is one that is decided on; all others pass as they are."""
+    asks = endpoint_of(request.method, request.path) is not None or refuses_websocket(request)
+    return asks and not is_a_pages(request, arrival)
+
+
+async def address_beside(listening: Iterable[tuple[str, int]], host: str, port: int) -> tuple[str, int] | None:
+    """Where to connect to instead of a name that may mean this program itself; an OSError where it does."""
+    own = [_address(name) for name, at in listening if at == port]
+    if not own:
+        return None
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    for _, _, _, _, place in found:
+        there = _address(place[0])
+        if there is None or any(_is_same(there, one) for one in own):
+            raise ConnectionRefusedError("RouteCodex does not call itself.")
+    return str(found[0][4][0]), port
+
+
+def _address(text: object) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """None: no address, or all of them."""
+    try:
+        address = ipaddress.ip_address(str(text).split("%", 1)[0])
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def _is_same(there: ipaddress.IPv4Address | ipaddress.IPv6Address, listening: object) -> bool:
+    if there == listening or there.is_unspecified:
+        return True
+    everywhere = listening is None or getattr(listening, "is_unspecified", False)
+    return everywhere and (there.is_loopback or _is_own(str(there)))
+
+
+def _is_own(address: str) -> bool:
+    """Whether this machine has that address: nobody can listen at another one's."""
+    try:
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.bind((address, 0))
+    except OSError:
+        return False
+    return True
+
+
+def is_loopback(client: connection.Client) -> bool:
+    return bool(client.peername) and _is_loopback(str(client.peername[0]))
+
+
+def _is_loopback(text: str) -> bool:
+    address = _address(text)
+    return address is not None and address.is_loopback

@@ -30,6 +30,13 @@ def install() -> None:
     setattr(http.MessageData, _CHECK, check)
 
 
+def remove() -> None:
+    """mitmproxy's own again."""
+    judge = getattr(vars(http.MessageData).get(_CHECK), "__wrapped__", None)
+    if judge is not None:
+        setattr(http.MessageData, _CHECK, judge)
+
+
 @functools.cache
 def _fields(kind: type) -> tuple[tuple[str, frozenset[type]], ...]:
     """Each field, and the types that fit it for certain."""

@@ -4,7 +4,8 @@ There are some forty addons, and about ten hooks and updates in each call: going
 call costs. The order, the error handling and the addons asked are the same.
 
 1. Who listens is looked up again whenever addons come or go, and once a second: hooks may be added by hand.
-2. Where mitmproxy's own manager looks different from what is known here, nothing is touched.
+2. Where anybody listens who is neither ours nor mitmproxy's own, mitmproxy does it all itself, in its own way.
+3. Where mitmproxy's own manager looks different from what is known here, nothing is touched.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Any
 
-from mitmproxy import addonmanager, exceptions, flow, hooks
+from mitmproxy import addonmanager, ctx, exceptions, flow, hooks
 from mitmproxy.proxy.commands import StartHook
 from mitmproxy.proxy.server import ConnectionHandler
 
@@ -25,6 +26,11 @@ from ..routing.turn.stepping import Done, begin
 
 FRESH_S = 1.0
 _KNOWN = ("self", "event")
+_REPLACED = ("trigger_event", "handle_lifecycle")
+
+
+class Own:
+    """The base of our own addons, whatever a reload makes of their modules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,8 @@ class _Audience:
     """An addon of the chain → its own hooks and its children's."""
     parents: list[tuple[Any, list[Any]]]
     """Who has children, and which: a script that is loaded again has others."""
+    known: bool
+    """All who listen are ours or mitmproxy's own."""
 
     def is_as_found(self) -> bool:
         return not any(map(_differs, self.parents))
@@ -60,6 +68,16 @@ class QuickHooks:
         manager.handle_lifecycle = self.handle_lifecycle  # type: ignore[method-assign]
         return True
 
+    def remove(self) -> None:
+        """As if nothing had been installed."""
+        for name in _REPLACED:
+            if getattr(vars(self._manager).get(name), "__self__", None) is self:
+                delattr(self._manager, name)
+
+    def knows(self, name: str) -> bool:
+        """Whether nobody hears this event, and what it shows, but ours and mitmproxy's own."""
+        return self._audience(name).known and self._audience(hooks.UpdateHook.name).known
+
     async def handle_lifecycle(self, event: hooks.Hook) -> None:
         await self.trigger_event(event)
         message = event.args()[0]
@@ -67,7 +85,11 @@ class QuickHooks:
             await self.trigger_event(hooks.UpdateHook([message]))
 
     async def trigger_event(self, event: hooks.Hook) -> None:
-        listening = self._audience(event.name).hooks
+        audience = self._audience(event.name)
+        if not audience.known:
+            await type(self._manager).trigger_event(self._manager, event)
+            return
+        listening = audience.hooks
         if not listening:
             return
         given = event.args()
@@ -103,15 +125,28 @@ def _differs(pair: tuple[Any, list[Any]]) -> bool:
 
 
 def _audience_in(chain: list[Any], name: str) -> _Audience:
-    audience = _Audience([], [])
+    heard: list[tuple[Any, list[Any]]] = []
+    parents: list[tuple[Any, list[Any]]] = []
+    known = True
     for addon in chain:
         family = list(addonmanager.traverse([addon]))  # type: ignore[no-untyped-call,unused-ignore]
-        found = [hook for one in family if (hook := getattr(one, name, None))]
-        if found:
+        listening = {id(one): hook for one in family if (hook := getattr(one, name, None))}
+        if listening:
+            found = list(listening.values())
             # something that is no hook: what to make of it is mitmproxy's to say
-            audience.hooks.append((addon, found if all(map(callable, found)) else []))
-            audience.parents.extend((one, list(one.addons)) for one in family if hasattr(one, "addons"))
-    return audience
+            heard.append((addon, found if all(map(callable, found)) else []))
+            parents.extend((one, list(one.addons)) for one in family if hasattr(one, "addons"))
+            known = known and all(_is_known(one) for one in family if id(one) in listening)
+    return _Audience(heard, parents, known)
+
+
+def _is_known(addon: Any) -> bool:
+    return isinstance(addon, Own) or type(addon).__module__.partition(".")[0] == "mitmproxy"
+
+
+def installed(manager: addonmanager.AddonManager) -> QuickHooks | None:
+    found = getattr(vars(manager).get("trigger_event"), "__self__", None)
+    return found if isinstance(found, QuickHooks) else None
 
 
 def is_known(manager: type) -> bool:
@@ -120,12 +155,15 @@ def is_known(manager: type) -> bool:
     return all(inspect.iscoroutinefunction(one) and tuple(inspect.signature(one).parameters) == _KNOWN for one in known)
 
 
-def run(handler: ConnectionHandler, command: StartHook) -> bool | Awaitable[None]:
-    """Runs a hook from within a layer: whether it is over then, or what is left of it.
+def run(handler: ConnectionHandler, command: StartHook) -> bool | Awaitable[None] | None:
+    """Runs a hook from within a layer: whether it is over then, or what is left of it. None: it is mitmproxy's to run.
 
     mitmproxy itself makes a task for each, and goes through all layers again when that is over; most hooks cost far less than
     that. On Python 3.12 and later mitmproxy begins its tasks at once, and so do we.
     """
+    quick = installed(ctx.master.addons)
+    if quick is None or not quick.knows(command.name):
+        return None
     work = handler.handle_hook(command)
     if sys.version_info >= (3, 12):
         task = asyncio.Task(work, loop=asyncio.get_running_loop(), eager_start=True)

@@ -29,21 +29,29 @@ from mitmproxy.proxy.layers.http import (
     GetHttpConnectionCompleted,
     HttpErrorHook,
     HttpLayer,
+    HTTPMode,
     HttpRequestHeadersHook,
     HttpStream,
+    RegisterHttpConnection,
     RequestData,
     RequestEndOfMessage,
     RequestHeaders,
+    RequestTrailers,
     ResponseData,
     ResponseEndOfMessage,
     ResponseHeaders,
+    ResponseTrailers,
     SendHttp,
+    tcp,
 )
+from mitmproxy.proxy.layers.http._base import HttpEvent
 from mitmproxy.proxy.layers.http._events import RequestProtocolError, ResponseProtocolError
 from mitmproxy.proxy.server import ConnectionHandler
 
-from . import quick_hooks
-from .codes import ABORT, CANCEL, TOO_LARGE
+from . import framing, quick_hooks
+from .codes import ABORT, BAD_ANSWER, CANCEL, TOO_LARGE
+from .guarded import report
+from .intercept import Arrival
 from .layers import PIECE_BYTES, in_pieces, layers_below, place_of, waits_for_connection
 from .open_answer import OpenAnswer, drain_client
 from .resets import was_reset
@@ -78,6 +86,8 @@ class TurnStream(HttpStream):
     wire: Wire | None = None
     leaving: Callable[[], None] | None = None
     """Hears that the client has left while no turn does yet."""
+    arrival: Arrival | None = None
+    """How the request came in; None where no client sent it."""
     head_sent = closing = False
     flush_soon: asyncio.Handle | None = None
 
@@ -98,9 +108,25 @@ class TurnStream(HttpStream):
             elif self.leaving is not None:
                 self.leaving()
         for command in super().handle_event(event):
-            if isinstance(command, SendHttp):
-                put_on_wire(self, command.event)
-            yield from in_pieces(command)
+            if isinstance(command, HttpRequestHeadersHook) and command.flow is self.flow:  # not one of a tunnel's inside
+                self.relay.streams[command.flow.id] = self
+            if not isinstance(command, SendHttp) or isinstance(command.event, ResponseData | RequestData):
+                yield from in_pieces(command)
+            elif self._finish(command.event, command.connection):
+                yield command
+
+    def _finish(self, event: HttpEvent, to: connection.Connection) -> bool:
+        """As it goes to the wire; whether it does."""
+        put_on_wire(self, event)
+        match event:
+            case RequestHeaders() if event.request.is_http2 and not event.end_stream and to.alpn != b"h2":
+                event.request = framing.framed(event.request)
+            case ResponseHeaders() if to.alpn == b"h2":
+                event.response = framing.unframed(event.response)
+            case RequestTrailers() | ResponseTrailers():
+                event.trailers = framing.passing(event.trailers)
+                return bool(event.trailers)
+        return True
 
     def _handle_event(self, event: events.Event) -> Commands:
         if isinstance(event, Poke):
@@ -109,10 +135,21 @@ class TurnStream(HttpStream):
             yield from super()._handle_event(event)
 
     def state_wait_for_request_headers(self, event: RequestHeaders) -> Commands:
-        for command in super().state_wait_for_request_headers(event):
-            if isinstance(command, HttpRequestHeadersHook):
-                self.relay.streams[command.flow.id] = self
-            yield command
+        if event.replay_flow is None:
+            self.arrival = self._arrive(event.request)
+        yield from super().state_wait_for_request_headers(event)
+
+    def _arrive(self, request: http.Request) -> Arrival:
+        """mitmproxy makes all forms of a request alike before anybody else sees it."""
+        to_a_host = not request.host or (request.is_http2 and request.scheme == "https")
+        direct = to_a_host and self.mode is not HTTPMode.transparent and request.method != "CONNECT"
+        return Arrival(direct, request.host_header or "")
+
+    def start_request_stream(self) -> Commands:
+        if self.flow.response is not None:  # answered already: mitmproxy itself would fall over that
+            self.client_state = self.state_consume_request_body
+        else:
+            yield from super().start_request_stream()
 
     def state_consume_request_body(self, event: events.Event) -> Commands:
         if isinstance(event, RequestData) and len(self.request_body_buf) + len(event.data) > self.relay.request_limit:
@@ -131,6 +168,26 @@ class TurnStream(HttpStream):
         yield SendHttp(ResponseProtocolError(self.stream_id, message, TOO_LARGE), self.context.client)
         self.client_state = self.server_state = self.state_errored
         self.flow.live = False
+
+    def state_wait_for_response_headers(self, event: ResponseHeaders) -> Commands:
+        if framing.is_answer(self.flow.request, event.response):
+            yield from super().state_wait_for_response_headers(event)
+            return
+        message = f"The provider answered with the status {event.response.status_code}, which does not exist."
+        yield SendHttp(RequestProtocolError(self.stream_id, message, CANCEL), self.context.server)
+        yield from self.handle_protocol_error(ResponseProtocolError(self.stream_id, message, BAD_ANSWER))
+
+    def flow_done(self) -> Commands:
+        """Another protocol follows, which is none of ours: mitmproxy would keep all that is said in it."""
+        assert self.flow.response is not None
+        if self.flow.response.status_code != 101:
+            yield from super().flow_done()
+            return
+        self.flow.websocket, self.flow.live = None, False
+        self.child_layer = tcp.TCPLayer(self.context, ignore=True)
+        self._handle_event = self.passthrough  # type: ignore[method-assign]
+        yield from self.child_layer.handle_event(events.Start())
+        yield SendHttp(ResponseEndOfMessage(self.stream_id), self.context.client)
 
     def start_response_stream(self) -> Commands:
         if self.answer is None:
@@ -249,6 +306,47 @@ class TurnLayer(HttpLayer):
     relay: Relay
 
     def _handle_event(self, event: events.Event) -> Commands:
+        """A layer that fails does not leave both sides waiting, as it would in mitmproxy."""
+        try:
+            yield from self._handle(event)
+        except Exception as error:  # whatever it was, what it happened to comes to an end
+            at_provider = isinstance(event, events.ConnectionEvent) and event.connection is not self.context.client
+            report("a connection", error, "It was closed.")
+            yield from self.give_up(event.connection if at_provider else None)  # type: ignore[attr-defined]
+
+    def give_up(self, server: connection.Connection | None) -> Commands:
+        """What came over one connection to a provider made a layer fail, or else the whole connection is lost."""
+        if server is not None:
+            self.connections[server] = Deaf(self.context.fork())
+            yield from self.hang_up(server)
+            try:
+                for stream in [one for one in self.streams.values() if one.context.server is server]:
+                    broken = ResponseProtocolError(stream.stream_id, "The provider's answer is no HTTP.", BAD_ANSWER)
+                    yield from self.event_to_child(stream, broken)
+            except Exception as error:
+                report("a connection", error, "Its client was cut off.")
+            else:
+                return
+        self._handle_event = self.state_lost  # type: ignore[assignment,method-assign]
+        for stream in list(self.streams.values()):
+            try:
+                yield from self.event_to_child(stream, RequestProtocolError(stream.stream_id, "The connection is lost.", CANCEL))
+            except Exception as error:
+                report("a connection", error, "Its client was cut off.")
+        for one in {*self.connections, self.context.client}:
+            yield from self.hang_up(one)
+
+    def hang_up(self, one: connection.Connection) -> Commands:
+        """Closing a connection twice would cancel mitmproxy's own closing of it: the socket would stay open."""
+        if one.state is not connection.ConnectionState.CLOSED:
+            yield commands.CloseConnection(one)
+
+    def state_lost(self, _: events.Event) -> Commands:
+        yield from ()
+
+    def _handle(self, event: events.Event) -> Commands:
+        if isinstance(event, events.Start) and not (self.context.client.alpn or b"").startswith((b"h2", b"h3")):
+            self.connections.setdefault(self.context.client, framing.Server(self.context.fork()))
         if not isinstance(event, Poke):
             yield from super()._handle_event(event)
         elif self.streams.get(event.stream.stream_id) is event.stream:
@@ -280,11 +378,22 @@ class TurnLayer(HttpLayer):
                 old.error = None
         yield from super().get_connection(event, reuse=reuse)
 
+    def register_connection(self, command: RegisterHttpConnection) -> Commands:
+        framing.adopt(self.connections.get(command.connection))
+        yield from super().register_connection(command)
+
     def make_stream(self, stream_id: int) -> Commands:
         stream = TurnStream(self.context.fork(), stream_id)
         stream.relay = self.relay
         self.streams[stream_id] = stream
         yield from self.event_to_child(stream, events.Start())
+
+
+class Deaf(layer.Layer):
+    """In the place of a layer that failed."""
+
+    def _handle_event(self, event: events.Event) -> Commands:
+        yield from ()
 
 
 class Relay:
@@ -313,6 +422,11 @@ class Relay:
     def adopt(self, http_layer: HttpLayer) -> None:
         http_layer.__class__ = TurnLayer
         http_layer.relay = self  # type: ignore[attr-defined]
+
+    def arrival(self, flow: http.HTTPFlow) -> Arrival | None:
+        """How this flow's request came in; None where no client sent it."""
+        stream = self.streams.get(flow.id)
+        return stream.arrival if stream is not None else None
 
     def set_wire(self, flow: http.HTTPFlow, wire: Wire) -> None:
         """What joins this flow's request on its way out, to where it points now."""
@@ -344,7 +458,8 @@ class Relay:
         handler = self.handler(stream.flow)
         if handler is None or handler.client is not stream.context.client or not command.blocking:  # a replay is no live stream
             return None
-        if isinstance(over := quick_hooks.run(handler, command), bool):
+        over = quick_hooks.run(handler, command)
+        if over is None or isinstance(over, bool):
             return over
         rest = over
 

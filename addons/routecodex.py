@@ -18,9 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 house = sys.modules.setdefault("routecodex", ModuleType("routecodex"))
 house.__path__ = [str(ROOT)]  # a module is called `routecodex.` and its path: nobody else's `settings` is ours
 
-from mitmproxy import connection, ctx, exceptions, http, tls
+from mitmproxy import connection, ctx, exceptions, http, tls, version
 from mitmproxy.addonmanager import Loader
-from mitmproxy.proxy import layer
+from mitmproxy.proxy import layer, server_hooks
 
 from routecodex.addons import (
     allocator,
@@ -29,6 +29,7 @@ from routecodex.addons import (
     flows,
     guard,
     intercept,
+    internals,
     quick_checks,
     quick_hooks,
     relay,
@@ -61,7 +62,7 @@ NEEDED_OPTIONS = {"connection_strategy": "lazy", "upstream_cert": False}
 """No connection to the host that a client names before it is decided where its call goes."""
 
 
-class RouteCodex:
+class RouteCodex(quick_hooks.Own):
     """One proxy's addon."""
 
     def __init__(self) -> None:
@@ -76,20 +77,32 @@ class RouteCodex:
     def load(self, loader: Loader) -> None:
         loader.add_option("routecodex_config", str, "", "RouteCodex: the configuration file (default: mitm-config.yaml).")
         loader.add_option("routecodex_http2", bool, False, "RouteCodex: offer HTTP/2 to clients.")
+        loader.add_option("routecodex_shortcuts", bool, True, "RouteCodex: take shortcuts through mitmproxy where it is alone.")
+        if changed := internals.unknown():
+            logger.error("RouteCodex does not know mitmproxy %s: %s", version.VERSION, ", ".join(changed))
         rounds.adopt_replays(self.relay)
-        quick_hooks.QuickHooks(ctx.master.addons).install()
-        quick_checks.install()
 
     def configure(self, updated: set[str]) -> None:
         if ctx.options.stream_large_bodies:
             raise exceptions.OptionsError(
                 "RouteCodex cannot work with stream_large_bodies: bodies would leave before they are read."
             )
+        if "routecodex_shortcuts" in updated:
+            self.take_shortcuts(ctx.options.routecodex_shortcuts)
         if "routecodex_config" in updated:
             self.read_config(ctx.options.routecodex_config)
         needed = {**NEEDED_OPTIONS, "http2": ctx.options.routecodex_http2}
         if any(getattr(ctx.options, name) != value for name, value in needed.items()):
             ctx.options.update(**needed)
+
+    def take_shortcuts(self, wanted: bool) -> None:
+        quick = quick_hooks.installed(ctx.master.addons)
+        if wanted:
+            quick_hooks.QuickHooks(ctx.master.addons).install()
+            quick_checks.install()
+        elif quick is not None:
+            quick.remove()
+            quick_checks.remove()
 
     def read_config(self, option: str) -> None:
         """With nothing to work with, an error in the log ends mitmproxy's start; later the option is simply refused."""
@@ -103,11 +116,14 @@ class RouteCodex:
     def running(self) -> None:
         disk.never_wait()
         self.settings.watch()
+        if settings.web_is_open():
+            logger.warning("%s", settings.WITHHELD.format(version.VERSION))
         allocator.settle()
         collector.settle()
 
     def done(self) -> None:
         self.settings.close()
+        self.take_shortcuts(False)
         self.journal.write()
         if self.settings.loaded and not ctx.master.should_exit.is_set():
             guard.leave_behind(self, Path(__file__))
@@ -128,45 +144,64 @@ class RouteCodex:
     def next_layer(self, nextlayer: layer.NextLayer) -> None:
         self.relay.next_layer(nextlayer)
 
+    async def server_connect(self, data: server_hooks.ServerConnectionHookData) -> None:
+        """A proxy that can be sent to itself, or to mitmweb beside it, lets in who was to stay outside."""
+        host, port = (data.server.address or ("", 0))[:2]
+        try:
+            place = await intercept.address_beside(settings.listening(), host, port)
+        except OSError as error:
+            data.server.error = str(error)
+        else:
+            data.server.address = place or data.server.address
+
     # A request comes in
 
     @guarded
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         """Take the credentials off the flow before anything can show or save it; they join again on the wire.
 
-        A flow that comes from a file is nobody's call; the hooks that follow know only what this one took in.
+        A flow that comes from a file is nobody's call; the hooks that follow know only what this one took in. What no model is
+        asked, and what a web page asks, goes where it was going: both ways as it comes.
         """
         if is_loaded(self.relay, flow):
             return
         if (later := later_round(self.relay, flow)) is not None:
             self.relay.set_wire(flow, later.wire)
-        elif intercept.is_ours(flow, self.settings.hosts):
-            if flow.is_replay:
-                self.again(flow)
-                return
+            return
+        arrival, hosts = self.relay.arrival(flow), self.settings.hosts
+        if (why := intercept.refusal(arrival, flow.client_conn, hosts)) is not None:
+            flows.turn_away(flow, why)
+            self.journal.note(f"refused {flow.client_conn.peername}: {why}")
+            return
+        ours = intercept.is_ours(flow, hosts)
+        if ours and flow.is_replay:
+            self.again(flow)
+            return
+        if ours:
             sealed = self.sealed.get(flow) or sealing.seal(flow.request)
             self.sealed[flow] = sealed
             self.relay.set_wire(flow, sealed.wire)
+        if not flow.is_replay and not (ours and intercept.is_read(flow.request, arrival)):
+            flow.request.stream = True
 
     def again(self, flow: http.HTTPFlow) -> None:
         """A person repeats a flow: to the same place, with the same credential, and nothing is decided anew."""
-        if (wire := self.relay.sent(flow)) is not None:
+        if (wire := self.relay.sent(flow)) is not None and not settings.web_is_open():
             self.relay.set_wire(flow, wire)
         else:
             flow.response = http.Response.make(409, flows.NOT_AGAIN, {"content-type": "text/plain"})
 
     @guarded
     async def request(self, flow: http.HTTPFlow) -> None:
-        """What a model is asked is decided on; every other path goes where it was going, untouched."""
+        """What a model is asked is decided on."""
         sealed = self.sealed.get(flow)
-        if sealed is None or flow.response is not None or flow.is_replay:
+        if sealed is None or flow.response is not None or flow.is_replay or flow.request.stream:
             return
         if intercept.refuses_websocket(flow.request):
             self.answer_upgrade(flow, sealed)
             return
         endpoint = endpoint_of(flow.request.method, flow.request.path)
         if endpoint is None:
-            flows.give_length(flow.request)
             return
         desk = self.settings.desk
         reading: Reading | None = None
@@ -269,6 +304,8 @@ class RouteCodex:
             carried.current.head(flow.response)
             flow.response.stream = True
             return  # the turn has read the head as it is; it is sealed when it leaves
+        elif flow.request.stream:
+            flow.response.stream = flow.response.stream or True
         if later is not None or flow in self.sealed:
             self.relay.backs.seal(flow, flow.response)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
@@ -13,11 +12,12 @@ from mitmproxy.proxy.layers.http import HttpEvent, RequestHeaders, ResponseHeade
 
 from ..routing import headers as fields
 from ..routing.redact import mask_body
+from .framing import with_headers
 
 if TYPE_CHECKING:
     from .relay import TurnStream
 
-M = TypeVar("M", bound=http.Message)
+M = TypeVar("M", http.Request, http.Response)
 _MASK = fields.MASK.encode()
 
 
@@ -115,11 +115,3 @@ def _seal_headers(message: http.Message) -> dict[str, tuple[tuple[bytes, bytes],
     if values:
         message.headers = http.Headers(masked)
     return values
-
-
-def with_headers(message: M, headers: list[tuple[bytes, bytes]]) -> M:
-    """The same message with other headers; mitmproxy's own copy would copy everything, deeply."""
-    wired = copy.copy(message)
-    wired.data = copy.copy(message.data)
-    wired.data.headers = http.Headers(headers)
-    return wired

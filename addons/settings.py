@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from mitmproxy import ctx
+from mitmproxy import ctx, version
 
 from ..routing import config as configuration
 from ..routing.clock.plugin import ClockPlugin
@@ -35,6 +36,11 @@ from .work_state import WorkStateProbe
 logger = logging.getLogger("routecodex")
 
 FINISH_LOG = "finish-reason-debug.log"
+WITHHELD = (
+    "mitmweb of mitmproxy {} asks nobody who they are (CVE-2025-23217), so RouteCodex uses no configured key under it. Run "
+    "mitmdump instead, or install RouteCodex with Python 3.12 or newer, where pip finds a mitmproxy that asks. "
+    "origin and echo work here as well."
+)
 _POLL_S = 1.0
 _SWEEP_S = 3600.0
 _SHORT_TURN_S = 0.0005
@@ -183,6 +189,7 @@ class Settings:
             hidden=hidden,
             plugins=(*([EmptyReply()] if self.config.empty_reply else []), stop, clock, *self._plugins),
             reminders=clock if isinstance(clock, ClockPlugin) else None,
+            withheld=WITHHELD.format(version.VERSION) if web_is_open() else "",
         )
         self.endings = self._new_endings(desk)
         return desk
@@ -222,6 +229,17 @@ def server_id() -> str:
     host, port = (str(addresses[0][0]), int(addresses[0][1])) if addresses else ("127.0.0.1", ctx.options.listen_port or 8080)
     plain = "127.0.0.1" if host in ("", "0.0.0.0", "::", "localhost") else host
     return "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in f"{plain}_{port}")
+
+
+def web_is_open() -> bool:
+    """Older versions of mitmweb show and repeat every flow for whoever reaches their port (CVE-2025-23217)."""
+    return "web_port" in ctx.options and tuple(map(int, re.findall(r"\d+", version.VERSION)[:3])) < (11, 1, 2)
+
+
+def listening() -> list[tuple[str, int]]:
+    """Where this process is reached: the proxy, and mitmweb's page."""
+    own = [(str(host), int(port)) for host, port, *_ in ctx.master.addons.get("proxyserver").listen_addrs()]
+    return [*own, (ctx.options.web_host, ctx.options.web_port)] if "web_port" in ctx.options else own
 
 
 def _stamp(path: Path) -> _Stamp | None:

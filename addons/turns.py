@@ -79,6 +79,8 @@ class CarriedTurn:
         self.translation = self.plan.translation() if 200 <= response.status_code < 300 else None
         self.turn.head(response.status_code, headers, time.monotonic())
         self._carry_out()
+        if not self.closed:
+            self._arm()
 
     @contained
     def hear_data(self, source: Heard, chunk: bytes) -> None:
@@ -126,11 +128,16 @@ class CarriedTurn:
             if translation.error is not None:
                 self.turn.spoiled(translation.error, time.monotonic())
                 self._carry_out()
+            elif not chunk:
+                self.turn.alive(time.monotonic())
         if chunk and source is self.current:
             if self.company is not None and self.turn.stream:
                 self.company.life.stream_data(chunk)
+            first = not self.turn.spoke
             self.turn.data(chunk, time.monotonic())
             self._carry_out()
+            if first and not self.closed:
+                self._arm()
 
     @contained
     def hear_broke(self, source: Heard, message: str) -> None:

@@ -21,7 +21,7 @@ from .dialects import calls
 from .dialects.calls.following import own_id, pass_over_ours
 from .dialects.echo import EchoFailure, delay_of, echo_answer
 from .dialects.estimate import count_answer, estimate_tokens
-from .errors import Resting, RouteCodexError
+from .errors import KeysWithheld, Resting, RouteCodexError
 from .learned import Learned, Recent
 from .redact import Redactor
 from .replies import JSON, Replies, Reply
@@ -126,6 +126,8 @@ class Desk:
     plugins: tuple[Plugin, ...] = ()
     reminders: Reminders | None = None
     """The clock's tasks; None where it is switched off."""
+    withheld: str = ""
+    """Why no configured key is used, where that is so: what is asked with one could be read and repeated by others."""
     hide: Redactor = field(init=False)
     replies: Replies = field(init=False)
     close_look_bytes: int = field(init=False)
@@ -284,6 +286,10 @@ class Desk:
             return self._rest(reading, resting, waits_since)
         if decision.target.provider == ECHO:
             return self.echo(reading, decision)
+        if self.withheld:
+            if self._has_secrets(decision.target):
+                raise KeysWithheld(self.withheld, details={"provider": decision.target.provider})
+            decision = replace(decision, clear_sticky=False)
         return self._plan(reading, wish, decision, sent)
 
     def _rest(self, reading: Reading, resting: Resting, since: float | None) -> Reply | Rest:
@@ -298,6 +304,10 @@ class Desk:
         resting.message += f": it rests until {back}, for {seconds} s more"
         resting.passes_in_s = seconds if seconds <= REST_TOLD_S else None
         return self.refuse(reading.received.endpoint, resting, reading.caller.client)
+
+    def _has_secrets(self, target: Target) -> bool:
+        provider = self.config.registry.providers[target.provider]
+        return bool(provider.headers) or any(key.value for key in provider.keys)
 
     def _size_matters(self, reading: Reading) -> bool:
         """Whether a closer look at the call's size could change anything: even its bytes alone may be too few for that."""
@@ -352,7 +362,7 @@ class Desk:
             registry=self.config.registry,
             memory=self.learned,
             clocks=self.clocks,
-            attempts=Attempts(self.config.max_attempts, self.learned.budget, self.config.registry.health.wait_for_same_key_s),
+            attempts=self._attempts(),
             estimate=lambda: estimate_tokens(call),
             chained=self._chained(reading.call),
             session=reading.key.id if reading.key.prefix != "chain" else "",
@@ -361,6 +371,10 @@ class Desk:
             counting=counting,
             note=self.note,
         )
+
+    def _attempts(self) -> Attempts:
+        most = 1 if self.withheld else self.config.max_attempts  # the next one might need a key
+        return Attempts(most, self.learned.budget, self.config.registry.health.wait_for_same_key_s)
 
     def _remember(self, reading: Reading, target: Target, id: str | None, begun: str | None = None) -> None:
         if reading.mark:
@@ -376,7 +390,8 @@ class Desk:
         first_byte = self.config.first_byte_s
         if plan.at_home_alone or not plan.call.stream:
             first_byte = max(first_byte, _WHOLE_ANSWER_S)
-        return Limits(first_byte, self.config.idle_s, None if plan.at_home_alone and alone else _EARLY_HEAD_S)
+        early = None if plan.at_home_alone and alone else _EARLY_HEAD_S
+        return Limits(first_byte, self.config.idle_s, early, content_s=self.config.content_s)
 
     # Answers of our own
 
@@ -403,7 +418,8 @@ class Desk:
         """The target's own count where it has one, else our estimate."""
         decision = self._choose(reading, wish, Rotation())
         provider = self.config.registry.providers[decision.target.provider]
-        if decision.target.provider == ORIGIN or _counts(provider, reading.received):
+        asks_it = _counts(provider, reading.received) and not (self.withheld and self._has_secrets(decision.target))
+        if decision.target.provider == ORIGIN or asks_it:
             return self._plan(reading, wish, decision, reading.call, counting=True)
         target = replace(decision.target, model=decision.target.model or reading.call.model)
         tokens = self.learned.calibration.apply(target, estimate)

@@ -65,6 +65,12 @@ class Resting(NoTarget):
         """Until then."""
 
 
+class KeysWithheld(RouteCodexError):
+    """There is a target, but its key is not safe here."""
+
+    code = "KEYS_WITHHELD"
+
+
 class ConfigError(RouteCodexError):
     """The configuration is wrong, or asks for something it does not hold."""
 

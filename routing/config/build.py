@@ -44,6 +44,7 @@ def build(document: schema.Document, env: Mapping[str, str], notes: Notes) -> Co
         codex_web_socket=document.proxy.codex_web_socket,
         first_byte_s=timeouts.first_byte_ms / 1000,
         idle_s=timeouts.idle_ms / 1000,
+        content_s=timeouts.content_ms / 1000,
         derive=document.sessions.derive,
         store=_build_store(document.sessions.store, env, notes),
         retention_days=document.sessions.retention_days,

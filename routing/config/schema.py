@@ -29,6 +29,7 @@ class Section(BaseModel):
 class Timeouts(Section):
     first_byte_ms: Timeout = 120_000
     idle_ms: Timeout = 300_000
+    content_ms: Timeout = 600_000
 
 
 class Proxy(Section):

@@ -53,6 +53,8 @@ class Config:
     """Refused, Codex goes on over HTTP at once; served, each of its frames is a call of its own."""
     first_byte_s: float = 120.0
     idle_s: float = 300.0
+    content_s: float = 600.0
+    """So long a provider may say nothing but that it is there."""
     derive: Literal["routing", "all", "off"] = "routing"
     """For which features a call without a session id gets a derived one."""
     store: str = field(default="files", repr=False)

@@ -131,3 +131,5 @@ class Limits:
     early_head_s: float | None = 30.0
     """When a waiting client is sent a head and a keep-alive; None: never."""
     keep_alive_s: float = 15.0
+    content_s: float = 600.0
+    """How long a provider may send signs of life instead of an answer."""

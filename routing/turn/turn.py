@@ -38,11 +38,14 @@ from .actions import (
 from .edges import Edges
 from .opening import begin_early
 from .peek import Begun, Peek, Verdict
+from .pulse import Pulse
 from .state import State
 from .terminal import Passage, says_nothing
 
 ERROR_BYTES = 256 << 10
 """How much of a provider's error is read."""
+ERROR_S = 10.0
+"""How long at most, from its head on: that it failed is known already."""
 
 
 @dataclass(slots=True)
@@ -64,6 +67,8 @@ class Turn:
     rounds: int = 0
     """Rounds that have answered."""
     heard: float = 0.0
+    spoke: bool = False
+    """Bytes have come behind the head of the running round; it may be silent for less long from then on."""
     _quiet_since: float = 0.0
     """When the client was last sent something."""
     _head: Head | None = None
@@ -74,6 +79,9 @@ class Turn:
     _held: bytearray = field(default_factory=bytearray)
     _edges: Edges = field(default_factory=Edges)
     _peek: Peek | None = None
+    _pulse: Pulse = field(init=False)
+    _headed: float = 0.0
+    """When the head of the running round came."""
     _showed: bool = False
     """The running round has sent the client something."""
     _end: Iterable[bytes] | None = None
@@ -84,6 +92,7 @@ class Turn:
     def __post_init__(self) -> None:
         self.alone = self.alone or self.merger is None
         self.heard = self._quiet_since = self.started
+        self._pulse = Pulse(self.endpoint, self.limits.content_s, stream=self.stream)
 
     # What happened
 
@@ -97,14 +106,22 @@ class Turn:
     def head(self, status: int, headers: Headers, now: float) -> None:
         if self.state is not State.ASKING:
             return
-        self.heard = now
+        self.heard = self._headed = now
+        self.spoke = False
+        self._pulse.begin(now)
         self._raw_headers = headers
         self.state = State.PEEKING if 200 <= status < 300 else State.FAILING
         self._peek = Peek(self.endpoint, stream=self.stream, merged=self.merger is not None)
         self._head = self.planner.head(status, headers)
 
+    def alive(self, now: float) -> None:
+        """The provider has sent something that says nothing in the client's dialect."""
+        self.heard = now
+
     def data(self, chunk: bytes, now: float) -> None:
         self.heard = now
+        self.spoke = True
+        self._pulse.feed(chunk, now)
         match self.state:
             case State.FLOWING:
                 self._forward(chunk, now)
@@ -189,28 +206,46 @@ class Turn:
 
     def tick(self, now: float) -> None:
         """Time has passed."""
-        if self.state in (State.ASKING, State.PEEKING) and now >= self.heard + self.limits.first_byte_s:
+        if now >= self._round_ends:
             waited = round(now - self.heard)
-            self._fail(Failed(ProviderError(504, f"The provider said nothing for {waited} seconds.", network=True)), now)
-        elif self.state is State.FAILING and now >= self.heard + self.limits.first_byte_s:
-            self._fail_with_body(now)
-        elif self.state is State.FLOWING and now >= self.heard + self.limits.idle_s:
-            self.actions.append(Abandon())
-            self.broke(f"it fell silent for {round(self.limits.idle_s)} seconds", now)
+            match self.state:
+                case State.FAILING:
+                    self._fail_with_body(now)
+                case State.FLOWING:
+                    self.actions.append(Abandon())
+                    silent = f"it fell silent for {round(self.limits.idle_s)} seconds"
+                    self.broke(silent if now >= self.heard + self.limits.idle_s else self._no_content, now)
+                case _ if self.state is State.PEEKING and now >= self._pulse.ends:
+                    self._fail(Failed(ProviderError(504, f"The provider gave no answer: {self._no_content}.", network=True)), now)
+                case _:
+                    self._fail(Failed(ProviderError(504, f"The provider said nothing for {waited} seconds.", network=True)), now)
         if now >= self._silence_ends:
             self._break_silence(now)
 
     @property
     def deadline(self) -> float:
         """When `tick` is due at the latest."""
+        return min(self._round_ends, self._silence_ends)
+
+    @property
+    def _round_ends(self) -> float:
+        """When the running round is given up: it is silent, or says nothing but that it is there."""
+        limits = self.limits
         match self.state:
-            case State.OVER:
-                return float("inf")
+            case State.ASKING:
+                return self.heard + limits.first_byte_s
+            case State.PEEKING:
+                patience = min(limits.first_byte_s, limits.idle_s) if self.spoke else limits.first_byte_s
+                return min(self.heard + patience, self._pulse.ends)
+            case State.FAILING:
+                return self._headed + min(limits.first_byte_s, ERROR_S)
             case State.FLOWING:
-                return min(self.heard + self.limits.idle_s, self._silence_ends)
-            case State.WAITING | State.DECIDING:
-                return self._silence_ends
-        return min(self.heard + self.limits.first_byte_s, self._silence_ends)
+                return min(self.heard + limits.idle_s, self._pulse.ends)
+        return float("inf")
+
+    @property
+    def _no_content(self) -> str:
+        return f"it said nothing but that it is there for {round(self.limits.content_s)} seconds"
 
     def usage(self) -> Usage | None:
         """What the answer cost, once it is complete."""
@@ -232,6 +267,7 @@ class Turn:
         self._edges.begin(begun.held)
         self.planner.answered(self._edges.first, now)
         self.state = State.FLOWING
+        self._pulse.begin(now)
         self.rounds += 1
         self._peek = None
         self._showed = False

@@ -79,21 +79,6 @@ def test_a_body_as_large_as_allowed_and_one_byte_more(monkeypatch: pytest.Monkey
         asyncio.run(flows.read_body(make([(b"content-encoding", b"exotic")], body=b"x")))
 
 
-@pytest.mark.parametrize(
-    "pairs, body, length",
-    [
-        ([], b"abc", "3"),
-        ([], b"", None),
-        ([(b"Content-Length", b"3")], b"abc", "3"),
-        ([(b"Transfer-Encoding", b"chunked")], b"abc", None),
-    ],
-)
-def test_a_body_has_a_length(pairs: list[tuple[bytes, bytes]], body: bytes, length: str | None) -> None:
-    request = make(pairs, body=body)
-    flows.give_length(request)
-    assert request.headers.get("content-length") == length
-
-
 def test_an_unknown_encoding_of_an_answer_is_left_alone() -> None:
     assert flows.stream_decoder("") is None
     assert flows.stream_decoder("utf-8") is None

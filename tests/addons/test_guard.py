@@ -76,6 +76,8 @@ def test_what_the_guard_refuses(tmp_path: Path, host: str, refused: bool) -> Non
 class Stream:
     """Stands for a stream: something that can be referred to weakly."""
 
+    arrival = intercept.Arrival(False, "")
+
 
 def test_a_script_that_was_deleted_is_loaded_again_when_it_is_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "_POLL_S", 0.01)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -130,3 +131,65 @@ def test_which_flows_are_ours(method: str, host: str, header: str, mode: str, ou
 def test_which_websockets_are_refused(method: str, path: str, upgrade: str, refused: bool) -> None:
     request = http.Request.make(method, f"https://api.openai.com{path}", headers={"upgrade": upgrade} if upgrade else {})
     assert intercept.refuses_websocket(request) is refused
+
+
+@pytest.mark.parametrize(
+    "headers, asked, pages",
+    [
+        ({}, "api.openai.com", False),
+        ({"sec-fetch-mode": "cors"}, "api.openai.com", False),
+        ({"sec-fetch-site": "none"}, "api.openai.com", False),
+        ({"sec-fetch-site": "same-origin", "origin": "https://api.openai.com"}, "api.openai.com", False),
+        ({"sec-fetch-site": "Cross-Site"}, "api.openai.com", True),
+        ({"sec-fetch-site": "same-site"}, "api.openai.com", True),
+        ({"sec-fetch-site": "news"}, "api.openai.com", True),
+        ({"origin": "https://API.openai.com:443"}, "api.openai.com", False),
+        ({"origin": "http://localhost:8080"}, "localhost:8080", False),
+        ({"origin": "http://[::1]:8080"}, "[::1]:8080", False),
+        ({"origin": "https://openai.com"}, "api.openai.com", True),
+        ({"origin": "null"}, "api.openai.com", True),
+        ({"origin": ""}, "api.openai.com", True),
+        ({"origin": "vscode-webview://api.openai.com"}, "api.openai.com", True),
+        ({"origin": "http://["}, "api.openai.com", True),
+    ],
+)
+def test_what_a_page_sends(headers: dict[str, str], asked: str, pages: bool) -> None:
+    request = http.Request.make("POST", "https://api.openai.com/v1/responses", headers=headers)
+    assert intercept.is_a_pages(request, intercept.Arrival(False, asked)) is pages
+
+
+def test_without_an_arrival_the_request_says_whom_it_asked() -> None:
+    request = http.Request.make("POST", "https://api.openai.com/v1/responses", headers={"origin": "https://api.openai.com"})
+    assert not intercept.is_a_pages(request, None)
+
+
+OWN = [("127.0.0.1", 8080), ("127.0.0.1", 8081)]
+ANYWHERE = [("0.0.0.0", 8080), ("::", 8080)]
+
+
+@pytest.mark.parametrize(
+    "listening, host, port, itself",
+    [
+        (OWN, "127.0.0.1", 8080, True),
+        (OWN, "127.0.0.1", 8081, True),
+        (OWN, "localhost", 8080, True),
+        (OWN, "0.0.0.0", 8080, True),
+        (OWN, "::", 8081, True),
+        (OWN, "::ffff:127.0.0.1", 8080, True),
+        (OWN, "127.0.0.1", 8082, False),
+        (OWN, "127.0.0.2", 8080, False),
+        (OWN, "203.0.113.1", 8080, False),
+        (ANYWHERE, "127.0.0.2", 8080, True),
+        (ANYWHERE, "::1", 8080, True),
+        (ANYWHERE, "203.0.113.1", 8080, False),
+        ([("", 8080)], "127.0.0.9", 8080, True),
+        ([("localhost", 8080)], "127.0.0.1", 8080, True),
+        ([], "127.0.0.1", 8080, False),
+    ],
+)
+def test_who_would_call_itself(listening: list[tuple[str, int]], host: str, port: int, itself: bool) -> None:
+    if itself:
+        with pytest.raises(ConnectionRefusedError):
+            asyncio.run(intercept.address_beside(listening, host, port))
+    else:
+        assert asyncio.run(intercept.address_beside(listening, host, port)) in (None, (host, port))

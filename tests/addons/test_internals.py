@@ -5,75 +5,31 @@ from __future__ import annotations
 import inspect
 
 import pytest
-from mitmproxy.addons import clientplayback, next_layer, proxyserver
+from mitmproxy.addons import clientplayback
 from mitmproxy.net.http import status_codes
 from mitmproxy.options import Options
-from mitmproxy.proxy import layer, server
 from mitmproxy.proxy.context import Context
 from mitmproxy.proxy.layers import http as layers
 from mitmproxy.test import tflow
 
-from routecodex.addons import relay, rounds
-
-STREAM_STATES = [
-    "state_wait_for_request_headers",
-    "state_consume_request_body",
-    "state_wait_for_response_headers",
-    "state_consume_response_body",
-    "state_stream_response_body",
-    "state_done",
-    "state_errored",
-    "start_response_stream",
-    "send_response",
-    "handle_protocol_error",
-    "check_killed",
-    "make_server_connection",
-]
+from routecodex.addons import internals, relay, rounds
 
 
-@pytest.mark.parametrize("name", STREAM_STATES)
-def test_the_states_of_a_stream(name: str) -> None:
-    assert inspect.isfunction(getattr(layers.HttpStream, name))
+@pytest.mark.parametrize("owner, name, parameters", internals.CALLED)
+def test_what_is_called(owner: type, name: str, parameters: tuple[str, ...]) -> None:
+    assert tuple(inspect.signature(getattr(owner, name)).parameters) == parameters
 
 
-@pytest.mark.parametrize(
-    "owner, name, parameters",
-    [
-        (layers.HttpStream, "send_response", ["self", "already_streamed"]),
-        (layers.HttpLayer, "get_connection", ["self", "event", "reuse"]),
-        (layers.HttpLayer, "make_stream", ["self", "stream_id"]),
-        (layers.HttpLayer, "event_to_child", ["self", "child", "event"]),
-        (layers.GetHttpConnection, "connection_spec_matches", ["self", "connection"]),
-        (clientplayback.ReplayHandler, "__init__", ["self", "flow", "options"]),
-        (clientplayback.ReplayHandler, "handle_hook", ["self", "hook"]),
-        (clientplayback.ReplayHandler, "hook_task", ["self", "hook"]),
-        (clientplayback.MockServer, "__init__", ["self", "flow", "context"]),
-        (layers.HttpStream, "flow_done", ["self"]),
-        (layers.HttpStream, "passthrough", ["self", "event"]),
-        (server.ConnectionHandler, "server_event", ["self", "event"]),
-        (server.ConnectionHandler, "drain_writers", ["self"]),
-        (next_layer.NextLayer, "next_layer", ["self", "nextlayer"]),
-    ],
-)
-def test_what_is_called(owner: type, name: str, parameters: list[str]) -> None:
-    assert list(inspect.signature(getattr(owner, name)).parameters) == parameters
-
-
-@pytest.mark.parametrize(
-    "owner, names",
-    [
-        (layers.HttpLayer, ["waiting_for_establishment", "command_sources", "streams", "connections"]),
-        (server.ConnectionHandler, ["transports", "max_conns", "client"]),
-        (proxyserver.Proxyserver, ["connections"]),
-        (layers.HttpStream, ["request_body_buf", "flow", "stream_id"]),
-    ],
-)
-def test_what_is_looked_at(owner: type, names: list[str]) -> None:
+@pytest.mark.parametrize("owner, names", internals.LOOKED_AT)
+def test_what_is_looked_at(owner: type, names: tuple[str, ...]) -> None:
     assert set(names) <= set(inspect.get_annotations(owner))
 
 
-def test_streams_that_are_paused_keep_what_comes() -> None:
-    assert "_paused_event_queue" in inspect.get_annotations(layer.Layer)
+def test_another_mitmproxy_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert internals.unknown() == []
+    monkeypatch.delattr(layers.HttpStream, "start_request_stream")
+    monkeypatch.setattr(layers.HttpStream, "send_response", lambda self: None)
+    assert internals.unknown() == ["HttpStream.start_request_stream", "HttpStream.send_response"]
 
 
 def test_the_codes_of_an_end() -> None:

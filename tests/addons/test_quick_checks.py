@@ -85,3 +85,13 @@ def test_where_mitmproxy_checks_nothing_nothing_is_put(monkeypatch: pytest.Monke
     monkeypatch.delattr(http.MessageData, "__post_init__")
     quick_checks.install()
     assert "__post_init__" not in vars(http.MessageData)
+
+
+def test_taken_out() -> None:
+    quick_checks.install()
+    quick_checks.remove()
+    assert vars(http.MessageData)["__post_init__"].__module__ == http.__name__
+    assert not hasattr(vars(http.MessageData)["__post_init__"], "__wrapped__")
+    quick_checks.remove()
+    quick_checks.install()
+    assert hasattr(vars(http.MessageData)["__post_init__"], "__wrapped__")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import types
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from mitmproxy.test import taddons, tflow
 from routecodex.addons import quick_hooks
 
 
-class Hearing:
+class Hearing(quick_hooks.Own):
     def __init__(self, name: str, heard: list[str], does: Any = None) -> None:
         self.name, self.heard, self.does = name, heard, does
 
@@ -31,11 +32,11 @@ class Waiting(Hearing):
         self.heard.append(self.name)
 
 
-class Deaf:
+class Deaf(quick_hooks.Own):
     name = "deaf"
 
 
-class Parent:
+class Parent(quick_hooks.Own):
     """As a loaded script stands in the chain: its hooks are its children's."""
 
     name = "parent"
@@ -164,3 +165,69 @@ def test_another_one_is_left_alone() -> None:
 
     assert not quick_hooks.is_known(Other)
     assert not quick_hooks.is_known(object)
+
+
+class Foreign:
+    """Somebody else's script."""
+
+    def __init__(self, heard: list[str]) -> None:
+        self.heard = heard
+
+    def request(self, flow: HTTPFlow) -> None:
+        self.heard.append("foreign")
+
+
+def test_where_a_stranger_listens_it_is_all_mitmproxys(
+    manager: addonmanager.AddonManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[str] = []
+    quick = quick_hooks.QuickHooks(manager)
+    assert quick.install()
+    manager.chain[:] = [Hearing("ours", heard), Foreign(heard)]
+    assert not quick.knows("request")
+    assert quick.knows("response"), "which nobody hears"
+    usual = addonmanager.AddonManager.trigger_event
+    asked: list[str] = []
+
+    async def noting(self: addonmanager.AddonManager, event: hooks.Hook) -> None:
+        asked.append(event.name)
+        await usual(self, event)
+
+    monkeypatch.setattr(addonmanager.AddonManager, "trigger_event", noting)
+    ask(manager)
+    assert (asked, heard) == (["request"], ["ours", "foreign"])
+    manager.chain.pop()
+    ask(manager)
+    assert asked == ["request"]
+    assert quick.knows("request")
+
+
+def test_who_hears_of_updates_hears_of_every_hook(manager: addonmanager.AddonManager) -> None:
+    class View:
+        def update(self, flows: list[HTTPFlow]) -> None: ...
+
+    quick = quick_hooks.QuickHooks(manager)
+    assert quick.install()
+    manager.chain[:] = [View()]
+    assert not quick.knows("request")
+
+
+def test_a_script_without_a_class_is_a_stranger(manager: addonmanager.AddonManager) -> None:
+    parent, script = Parent(), types.ModuleType("script")
+    script.request = lambda flow: None  # type: ignore[attr-defined]
+    parent.addons.append(script)
+    quick = quick_hooks.QuickHooks(manager)
+    manager.chain[:] = [parent]
+    assert not quick.knows("request")
+
+
+def test_taken_out(manager: addonmanager.AddonManager) -> None:
+    quick = quick_hooks.QuickHooks(manager)
+    quick.remove()
+    assert quick.install()
+    assert quick_hooks.installed(manager) is quick
+    quick_hooks.QuickHooks(manager).remove()
+    assert quick_hooks.installed(manager) is quick, "another's is not taken out"
+    quick.remove()
+    assert quick_hooks.installed(manager) is None
+    assert not {"trigger_event", "handle_lifecycle"} & set(vars(manager))

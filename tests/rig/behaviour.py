@@ -40,6 +40,9 @@ class Behaviour:
     edit: Callable[[list[bytes]], Iterable[bytes]] | None = None
     """Changes the list of events (or the one whole body)."""
 
+    raw: bytes | None = None
+    """Instead of head and body."""
+
     # What it does first
     before: Literal["answer", "hang", "close", "reset"] = "answer"
     wait_s: float = 0
@@ -157,6 +160,8 @@ _STATUS = {200: b"OK", 400: b"Bad Request", 401: b"Unauthorized", 429: b"Too Man
 
 def make_plan(behaviour: Behaviour, asked: wire.Asked | None, said: str) -> Plan:
     """`said` is what the default answer says."""
+    if behaviour.raw is not None:
+        return Plan(behaviour.raw, [], False, not behaviour.close, frozenset())
     items, kind, streamed = _make_items(behaviour, asked, said)
     if behaviour.edit is not None:
         items = list(behaviour.edit(items))

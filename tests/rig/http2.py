@@ -69,6 +69,7 @@ class Http2:
         within: float = 90,
         length: bool = True,
         into: Answer | None = None,
+        trailers: Headers = (),
     ) -> Answer:
         """`length=False` leaves out the content-length, as HTTP/2 allows."""
         number = self._h2.get_next_available_stream_id()
@@ -87,7 +88,7 @@ class Http2:
                 self._h2.send_headers(number, lines, end_stream=content == b"")
                 await self._flush()
                 if content != b"":
-                    await self._send_body(number, content)
+                    await self._send_body(number, content, pairs(trailers))
                 await stream.done.wait()
         except Gone:
             stream.answer.ended = "closed"
@@ -97,13 +98,16 @@ class Http2:
         stream.answer.took_s = time.monotonic() - stream.started
         return stream.answer
 
-    async def _send_body(self, number: int, body: Body) -> None:
+    async def _send_body(self, number: int, body: Body, trailers: list[tuple[str, str]]) -> None:
         if isinstance(body, bytes):
             await self._send_data(number, body)
         else:
             async for piece in body:
                 await self._send_data(number, piece)
-        self._h2.end_stream(number)
+        if trailers:
+            self._h2.send_headers(number, trailers, end_stream=True)
+        else:
+            self._h2.end_stream(number)
         await self._flush()
 
     async def _send_data(self, number: int, data: bytes) -> None:

@@ -198,7 +198,7 @@ class FakeProvider:
                         return
                 finally:
                     if received.finished_at is None:
-                        received.left_at = pipe.gone_at
+                        received.left_at = pipe.gone_at or time.monotonic()  # a closing transport says so first
                     self._notify()
         except Gone:
             pass

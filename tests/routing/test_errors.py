@@ -11,8 +11,10 @@ from routecodex.routing.errors import (
     BadAnswer,
     BadCall,
     ConfigError,
+    KeysWithheld,
     Locked,
     NoTarget,
+    Resting,
     RouteCodexError,
     StoreError,
     TooLarge,
@@ -32,6 +34,7 @@ KINDS: dict[type[RouteCodexError], tuple[str, int]] = {
     ConfigError: ("CONFIG_ERROR", 400),
     StoreError: ("STORE_ERROR", 500),
     Locked: ("SESSION_LOCKED", 400),
+    KeysWithheld: ("KEYS_WITHHELD", 400),
 }
 
 
@@ -46,7 +49,16 @@ def test_code_and_status(kind: type[RouteCodexError]) -> None:
 
 def test_every_kind_is_in_the_table() -> None:
     found = {kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, RouteCodexError)}
-    assert found == set(KINDS)
+    assert found == {*KINDS, Resting}
+
+
+@pytest.mark.parametrize(
+    "requested, begins", [(True, "Requested provider glm is not"), (False, "No key that could answer is ready: glm is not")]
+)
+def test_a_rest_is_one_that_passes(requested: bool, begins: str) -> None:
+    error = Resting("glm", 1.5, requested=requested)
+    assert (error.code, error.status, error.seconds, error.details["retryAfterMs"]) == ("PROVIDER_NOT_AVAILABLE", 400, 1.5, 1500)
+    assert error.message.startswith(begins)
 
 
 def test_details_are_the_errors_own() -> None:

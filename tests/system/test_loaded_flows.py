@@ -189,12 +189,12 @@ def test_none_of_them_can_be_replayed_for_want_of_its_credential(
 
 
 def test_calls_go_on_beside_them(web: Web, opened: Mitmdump, provider: FakeProvider) -> None:
-    provider.enqueue(Behaviour(status=500, error="down"))
+    """And their later rounds; where mitmweb asks nobody who they are, no key of ours is used, but `origin` is."""
     tool = Tool(provider, opened)
-    assert tool.ask("<**six.m**> hello", stream=True).status == 200
-    assert [received.host for received in provider.calls] == ["six.example"] * 2
+    assert tool.ask('<**stopMessage:"go on",1**> hello', stream=True).status == 200
+    assert [received.host for received in provider.calls] == ["api.anthropic.com"] * 2
     before = web.flows
-    assert before[-1]["comment"].startswith("retry of")
+    assert before[-1]["comment"].startswith("round 2")
 
 
 def test_a_flow_saved_while_its_call_is_open_is_not_taken_for_it(
@@ -216,7 +216,7 @@ def test_a_flow_saved_while_its_call_is_open_is_not_taken_for_it(
 
     opening = threading.Thread(target=open_its_copy)
     opening.start()
-    answer = tool.ask("<**six.m**> hello", stream=True)
+    answer = tool.ask("hello", stream=True)
     opening.join()
     assert answer.status == 200
     assert "w59 " in tool.history[-1][1]

@@ -133,7 +133,6 @@ HOSTILE_HEADERS = [
     ("openai-organization", "org-1"),
     ("anthropic-beta", "oauth-2025-04-20,interleaved"),
     ("Referer", "https://evil.example/"),
-    ("Origin", "https://evil.example"),
     ("Via", "1.1 evil"),
 ]
 

@@ -80,7 +80,7 @@ proxy:
   interceptHosts: [API.Example.com., "*.example.org", "bücher.example"]
   allowRemoteClients: yes
   codexWebSocket: serve
-  timeouts: {firstByteMs: 1500, idleMs: 2_500}
+  timeouts: {firstByteMs: 1500, idleMs: 2_500, contentMs: 3500}
 sessions: {derive: off, store: "redis://:${PW}@cache:6379/1", retentionDays: 7}
 finishReasons: {toolUseMessageStop: never, contentFilter: refusal, log: true}
 sticky: {onExhausted: keep}
@@ -101,7 +101,7 @@ plugins: [one.py, empty_reply]
         {"PW": "redis-password"},
     )
     assert config.intercept_hosts == ("api.example.com", "*.example.org", "xn--bcher-kva.example")
-    assert (config.allow_remote_clients, config.first_byte_s, config.idle_s) == (True, 1.5, 2.5)
+    assert (config.allow_remote_clients, config.first_byte_s, config.idle_s, config.content_s) == (True, 1.5, 2.5, 3.5)
     assert config.codex_web_socket == "serve"
     assert (config.derive, config.store, config.retention_days) == ("off", "redis://:redis-password@cache:6379/1", 7)
     assert config.finish_reasons == FinishReasons("never", "refusal", True)

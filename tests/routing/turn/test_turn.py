@@ -31,7 +31,7 @@ from routecodex.routing.turn.opening import Opening
 from routecodex.routing.turn.peek import HELD_BYTES, WHOLE_BYTES
 from routecodex.routing.turn.state import State
 from routecodex.routing.turn.terminal import TERMINAL
-from routecodex.routing.turn.turn import ERROR_BYTES, Turn
+from routecodex.routing.turn.turn import ERROR_BYTES, ERROR_S, Turn
 from routecodex.routing.values import Answer, Dialect, Endpoint, Headers, JsonObject, ProviderError, Usage
 from tests.conftest import LONG
 from tests.routing.dialects.answers.streams import array_streams, provider_streams
@@ -627,6 +627,121 @@ def test_bytes_put_the_deadline_off() -> None:
     assert bench.turn.deadline == pytest.approx(48.9)
     bench.tick(48.9)
     assert bench.turn.state is State.OVER
+
+
+SIGNS = {
+    "anthropic-messages": b'event: ping\ndata: {"type": "ping"}\n\n',
+    "openai-chat": b': keep-alive\n\ndata: {"choices":[{"delta":{"content":""},"finish_reason":null}]}\n\n',
+    "openai-responses": b'data: {"type":"response.in_progress","response":{}}\n\n',
+    "gemini-chat": b": here\n\n",
+    "array": b"\n",
+}
+"""What a provider may send for ever without answering."""
+
+
+@EVERY
+def test_signs_of_life_are_no_answer(name: str) -> None:
+    """They put off the end of a silence, but not for ever; whole or in halves."""
+    bench = Bench(name, again=[0.0], limits=Limits(10.0, 20.0, None, content_s=100.0))
+    bench.head()
+    half = len(SIGNS[name]) // 2
+    while not bench.script.failures and bench.now < 1000:
+        bench.now += 4.0
+        bench.data(SIGNS[name][:half])
+        bench.now += 4.0
+        bench.data(SIGNS[name][half:])
+        bench.tick(bench.now)
+    assert 100.0 <= bench.now <= 113.0
+    assert bench.script.failures[0].error.status == 504
+    assert "said nothing but that it is there" in bench.script.failures[0].error.message
+    assert bench.turn.state is State.WAITING
+
+
+@EVERY
+def test_signs_of_life_within_an_answer_end_it(name: str) -> None:
+    bench = Bench(name, limits=Limits(10.0, 20.0, None, content_s=100.0))
+    bench.head()
+    bench.data(STREAM[name][: len(STREAM[name]) // 2])
+    assert bench.turn.state is State.FLOWING
+    while bench.turn.state is State.FLOWING and bench.now < 1000:
+        bench.now += 8.0
+        bench.data(SIGNS[name])
+        bench.tick(bench.now)
+    assert 100.0 <= bench.now <= 121.0
+    told = b"".join(action.data for action in bench.said if isinstance(action, Forward))
+    assert b"it said nothing but that it is there for 100 seconds" in told
+    assert Finish() in bench.said
+
+
+@EVERY
+def test_a_long_answer_is_never_cut(name: str) -> None:
+    """However slowly it comes: each event has its time."""
+    bench = Bench(name, limits=Limits(10.0, 20.0, None, content_s=85.0))
+    bench.head()
+    stream = STREAM[name]
+    size = max(1, len(stream) // 100)
+    for at in range(0, len(stream), size):
+        bench.data(stream[at : at + size])
+        bench.now += 1.0
+        bench.tick(bench.now)
+    bench.end()
+    assert bench.content == stream
+    assert bench.script.failures == []
+
+
+def test_content_is_looked_for_between_signs_of_life() -> None:
+    """One word now and then, as from a model that thinks for long."""
+    bench = Bench("anthropic-messages", limits=Limits(10.0, 20.0, None, content_s=100.0))
+    word = (
+        b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"w"}}\n\n'
+    )
+    bench.head()
+    bench.data(STREAM["anthropic-messages"][:600])
+    for _ in range(20):
+        for _ in range(11):
+            bench.now += 8.0
+            bench.data(SIGNS["anthropic-messages"])
+            bench.tick(bench.now)
+        bench.data(word)
+    assert bench.turn.state is State.FLOWING
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_the_body_of_an_error_is_not_waited_for(stream: bool) -> None:
+    """Two bytes a second: that it failed is known."""
+    bench = Bench("openai-chat", stream=stream, again=[0.0], limits=Limits(600.0, 300.0, None))
+    bench.head(503)
+    while not bench.script.failures and bench.now < 1000:
+        bench.now += 1.0
+        bench.data(b"xx")
+        bench.tick(bench.now)
+    assert bench.now == ERROR_S
+    assert bench.script.failures[0].error.status == 503
+    assert bench.script.failures[0].body == b"xx" * int(ERROR_S)
+
+
+def test_half_a_whole_answer_is_waited_for_like_half_a_stream() -> None:
+    """Before it has begun a whole answer may take long; it is then written in one go."""
+    bench = Bench("openai-chat", stream=False, again=[0.0], limits=Limits(600.0, 300.0, None))
+    assert bench.turn.deadline == 600.0
+    bench.now = 500.0
+    bench.head(200, {"content-type": "application/json"})
+    assert bench.turn.deadline == 1100.0
+    bench.now = 501.0
+    bench.data(b'{"choices": [')
+    assert bench.turn.deadline == 801.0
+    bench.tick(801.0)
+    assert bench.script.failures[0].error.status == 504
+
+
+def test_white_space_is_no_answer_either() -> None:
+    bench = Bench("openai-chat", stream=False, again=[0.0], limits=Limits(600.0, 300.0, None, content_s=600.0))
+    bench.head(200, {"content-type": "application/json"})
+    while not bench.script.failures and bench.now < 2000:
+        bench.now += 20.0
+        bench.data(b"\n")
+        bench.tick(bench.now)
+    assert 600.0 <= bench.now <= 660.0
 
 
 def test_a_round_that_waits_to_be_sent_has_no_deadline_of_its_own() -> None:

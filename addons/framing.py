@@ -1,0 +1,174 @@
+"""HTTP/1 as mitmproxy speaks it, but for what it falls over or takes for something else.
+
+1. Trailers: mitmproxy knows them in HTTP/2 only, and crashes where they stand in HTTP/1. They pass.
+2. Interim answers (100, 102, 103) come before the answer; mitmproxy takes the first of them for it. They are skipped.
+3. A head without an end is not kept for ever.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+import h11
+from h11._readers import ChunkedReader
+from mitmproxy import http
+from mitmproxy.proxy import commands, events, layer
+from mitmproxy.proxy.layers.http import (
+    RequestEndOfMessage,
+    RequestTrailers,
+    ResponseEndOfMessage,
+    ResponseHeaders,
+    ResponseTrailers,
+)
+from mitmproxy.proxy.layers.http._base import HttpEvent, ReceiveHttp
+from mitmproxy.proxy.layers.http._events import ResponseProtocolError
+from mitmproxy.proxy.layers.http._http1 import Http1Client, Http1Connection, Http1Server, make_error_response
+
+from ..routing import headers as fields
+from .codes import BAD_ANSWER
+from .layers import layers_below
+
+Commands = layer.CommandGenerator[None]
+M = TypeVar("M", http.Request, http.Response)
+HEAD_BYTES = 256 << 10
+"""Longer than any head that a tool or a provider sends."""
+_LAST_CHUNK = b"0\r\n\r\n"
+_TOO_LONG = f"The head is longer than {HEAD_BYTES >> 10} KiB."
+
+
+class Chunks:
+    """A reader of chunks whose end bears no trailers; it keeps them."""
+
+    def __init__(self, reader: ChunkedReader) -> None:
+        self.trailers: tuple[tuple[bytes, bytes], ...] = ()
+        self.read_eof = reader.read_eof
+        self._reader = reader
+
+    def __call__(self, buffer: Any) -> Any:
+        event = self._reader(buffer)
+        if isinstance(event, h11.EndOfMessage) and event.headers:
+            self.trailers = tuple((bytes(name), bytes(value)) for name, value in event.headers)
+            return h11.EndOfMessage()
+        return event
+
+
+class Connection(Http1Connection):
+    """Either side's."""
+
+    ReceiveTrailers: type[RequestTrailers | ResponseTrailers]
+    last_chunk = _LAST_CHUNK
+    """With the trailers of the message that is being sent."""
+
+    def read_body(self, event: events.Event) -> Commands:
+        reader: Any = self.body_reader
+        if isinstance(reader, ChunkedReader):
+            self.body_reader = reader = Chunks(reader)  # type: ignore[assignment]
+        for command in super().read_body(event):
+            if isinstance(reader, Chunks) and reader.trailers and _is(command, self.ReceiveEndOfMessage):
+                trailers, reader.trailers = http.Headers(reader.trailers), ()
+                assert self.stream_id is not None
+                yield ReceiveHttp(self.ReceiveTrailers(self.stream_id, trailers))
+            yield command
+
+    def send(self, event: HttpEvent) -> Commands:
+        if isinstance(event, RequestTrailers | ResponseTrailers):
+            self.last_chunk = b"0\r\n" + bytes(event.trailers) + b"\r\n"
+            return
+        for command in super().send(event):
+            if isinstance(command, commands.SendData) and command.data == _LAST_CHUNK and isinstance(event, _ENDS):
+                command, self.last_chunk = commands.SendData(command.connection, self.last_chunk), _LAST_CHUNK
+            yield command
+
+    def has_no_end(self) -> bool:
+        return self.state == self.read_headers and len(self.buf) > HEAD_BYTES
+
+
+class Server(Connection, Http1Server):
+    """Towards the client."""
+
+    ReceiveTrailers = RequestTrailers
+
+    def read_headers(self, event: events.ConnectionEvent) -> Commands:
+        yield from super().read_headers(event)
+        if self.has_no_end():
+            yield commands.SendData(self.conn, make_error_response(431, _TOO_LONG))
+            yield commands.CloseConnection(self.conn)
+            self.state = self.done
+
+
+class Client(Connection, Http1Client):
+    """Towards a provider."""
+
+    ReceiveTrailers = ResponseTrailers
+
+    def read_headers(self, event: events.ConnectionEvent) -> Commands:
+        interim = True
+        while interim:
+            interim = False
+            for command in super().read_headers(event):
+                if _is(command, ResponseHeaders) and self.response is not None and is_interim(self.request, self.response):
+                    self.response, interim = None, True
+                    break
+                yield command
+        if self.has_no_end() and self.stream_id is not None:
+            yield commands.CloseConnection(self.conn)
+            yield ReceiveHttp(ResponseProtocolError(self.stream_id, _TOO_LONG, BAD_ANSWER))
+
+
+_ENDS = (RequestEndOfMessage, ResponseEndOfMessage)
+
+
+def adopt(found: layer.Layer | None) -> None:
+    """Before anything has come over this connection to a provider."""
+    for one in layers_below(found):
+        if type(one) is Http1Client:
+            one.__class__ = Client
+            one.state = one.read_headers  # it was bound to the other class's
+
+
+def is_interim(request: http.Request | None, response: http.Response) -> bool:
+    """Another head follows. To switch protocols ends HTTP, where the request has asked for it."""
+    return 100 <= response.status_code < 200 and not is_answer(request, response)
+
+
+def is_answer(request: http.Request | None, response: http.Response) -> bool:
+    if response.status_code == 101:
+        return request is not None and "upgrade" in request.headers
+    return 200 <= response.status_code < 600
+
+
+def passing(trailers: http.Headers) -> http.Headers:
+    """What may follow a body: nothing that would frame it, no line that could begin another message."""
+    pairs = ((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in trailers.fields)
+    return http.Headers(_encoded(fields.answer(pairs, foreign=False)))
+
+
+def framed(request: http.Request) -> http.Request:
+    """HTTP/2 needs no length, but without one a body reaches an HTTP/1.1 host as a request of its own."""
+    if "content-length" in request.headers or "transfer-encoding" in request.headers:
+        return request
+    return with_headers(request, [*request.headers.fields, (b"transfer-encoding", b"chunked")])
+
+
+def unframed(response: http.Response) -> http.Response:
+    """HTTP/2 frames by itself, and calls it an error where a header says how."""
+    kept = [pair for pair in response.headers.fields if pair[0].decode("latin-1").lower() not in fields.HOP_BY_HOP]
+    return response if len(kept) == len(response.headers.fields) else with_headers(response, kept)
+
+
+def with_headers(message: M, headers: Iterable[tuple[bytes, bytes]]) -> M:
+    """The same message with other headers; mitmproxy's own copy would copy everything, deeply."""
+    made = copy.copy(message)
+    made.data = copy.copy(message.data)
+    made.data.headers = http.Headers(headers)
+    return made
+
+
+def _encoded(pairs: fields.Fields) -> tuple[tuple[bytes, bytes], ...]:
+    return tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in pairs)
+
+
+def _is(command: commands.Command, kind: type | tuple[type, ...]) -> bool:
+    return isinstance(command, ReceiveHttp) and isinstance(command.event, kind)

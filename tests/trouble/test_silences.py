@@ -1,0 +1,115 @@
+"""F12: a provider that only says that it is there, an error that takes its time, half a JSON: each comes to an end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from routecodex.routing.values import Dialect
+from tests.rig.behaviour import Behaviour
+from tests.rig.provider import FakeProvider
+from tests.rig.proxy import SCRIPT, Mitmdump
+from tests.rig.wire import Asked, Reply, events
+from tests.system.tool import CONFIG, Tool, text_of
+
+pytestmark = pytest.mark.system
+
+_TIMES = "proxy:\n  timeouts: {firstByteMs: 1500, idleMs: 1500, contentMs: 2000}\n"
+ENDLESS = 2000
+SIGNS = {
+    Dialect.MESSAGES: b'event: ping\ndata: {"type": "ping"}\n\n',
+    Dialect.CHAT: b": OPENROUTER PROCESSING\n\n",
+    Dialect.RESPONSES: b'event: keepalive\ndata: {"type":"keepalive","sequence_number":3}\n\n',
+    Dialect.GEMINI: b": here\n\n",
+}
+OTHER = {Dialect.MESSAGES: "glm", Dialect.CHAT: "claude", Dialect.RESPONSES: "claude", Dialect.GEMINI: "claude"}
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[FakeProvider]:
+    with FakeProvider() as fake:
+        yield fake
+
+
+@pytest.fixture(scope="module")
+def proxy(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mitmdump]:
+    config = CONFIG.replace("proxy:\n", _TIMES, 1)
+    with Mitmdump(script=SCRIPT, config=config, upstream=provider, folder=tmp_path_factory.mktemp("silent")) as started:
+        yield started
+        assert not started.crash
+        assert "RouteCodex failed" not in started.log
+
+
+@pytest.fixture(params=list(Dialect))
+def tool(request: pytest.FixtureRequest, provider: FakeProvider, proxy: Mitmdump) -> Tool:
+    provider.forget()
+    return Tool(provider, proxy, request.param)
+
+
+def said(dialect: Dialect, count: int) -> tuple[bytes, ...]:
+    """The first events of an answer, and then nothing but signs of life."""
+    whole = events(Reply(("one ", "two ", "three")), Asked(dialect, "generate", "m", stream=True))
+    return (*whole[:count], *([SIGNS[dialect]] * ENDLESS))
+
+
+def test_a_provider_that_only_says_that_it_is_there_is_replaced(tool: Tool) -> None:
+    opening = 0 if tool.dialect is Dialect.GEMINI else 1
+    tool.provider.enqueue(Behaviour(events=said(tool.dialect, opening), delay_s=0.05))
+    answer = tool.ask("<**six.m**> hello", stream=True)
+    assert (answer.status, answer.ended) == (200, "complete")
+    assert text_of(tool.dialect, answer.body, True) == "m was asked: hello"
+    first, second = tool.provider.calls
+    tool.provider.wait_until(lambda: first.left_early)
+    assert first.packets_sent > 20, "it was not silent"
+    assert second.finished_at is not None
+
+
+def test_one_that_stops_within_its_answer_ends_in_an_error(tool: Tool) -> None:
+    count = {Dialect.MESSAGES: 4, Dialect.CHAT: 2, Dialect.RESPONSES: 5, Dialect.GEMINI: 1}[tool.dialect]
+    tool.provider.enqueue(Behaviour(events=said(tool.dialect, count), delay_s=0.05))
+    answer = tool.ask("<**six.m**> hello", stream=True)
+    assert answer.ended == "complete"
+    assert "one " in answer.text
+    assert "nothing but that it is there" in answer.text
+    tool.provider.wait_until(lambda: tool.provider.calls[0].left_early)
+    assert tool.provider.calls[0].packets_sent > 20
+
+
+@pytest.mark.parametrize("target", ["glm.glm-4.7", "claude.claude-sonnet-4-5"])
+def test_in_translation_too(tool: Tool, target: str) -> None:
+    spoken = Dialect.MESSAGES if "claude" in target else Dialect.CHAT
+    if tool.dialect is Dialect.MESSAGES:
+        spoken = Dialect.MESSAGES  # which both speak
+    tool.provider.always(Behaviour(events=said(spoken, 1), delay_s=0.05))
+    answer = tool.ask(f"<**{target}**> hello", stream=True)
+    assert answer.ended == "complete"
+    assert answer.status in (400, 502, 504)
+    tool.provider.wait_until(lambda: all(received.left_early for received in tool.provider.calls))
+
+
+def test_an_error_that_takes_its_time(tool: Tool) -> None:
+    tool.provider.enqueue(Behaviour(status=503, error="x" * 4000, bytes_per_packet=2, delay_s=0.05))
+    answer = tool.ask("<**six.m**> hello", stream=True)
+    assert text_of(tool.dialect, answer.body, True) == "m was asked: hello"
+    tool.provider.wait_until(lambda: tool.provider.calls[0].left_early)
+
+
+@pytest.mark.parametrize(
+    "text", ["<**six.m**> hello", '<**six.m**> <**stopMessage:"go on",1**> hello'], ids=["alone", "in rounds"]
+)
+def test_half_a_json(tool: Tool, text: str) -> None:
+    """The attempt, not the client's ten minutes."""
+    tool.provider.enqueue(Behaviour(stall_at=20, stall_s=600))
+    answer = tool.ask(text)
+    assert answer.status == 200
+    assert "m was asked: " in answer.text
+    tool.provider.wait_until(lambda: tool.provider.calls[0].left_early)
+
+
+def test_a_long_good_answer_is_whole(tool: Tool) -> None:
+    reply = Reply(tuple(f"w{number} " for number in range(60)))
+    tool.provider.enqueue(Behaviour(reply=reply, delay_s=0.08))
+    answer = tool.ask("<**six.m**> hello", stream=True)
+    assert text_of(tool.dialect, answer.body, True) == "".join(reply.text)
+    assert len(tool.provider.calls) == 1
