@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from routing.sessions.clients import KNOWN_CLIENTS, workdir_of
-from routing.sessions.kinds import system_head
-from routing.sessions.typed import Typed, typed_messages
+from routing.clients.identify import NAMES, client_of, workdir_of
+from routing.clients.kinds import system_head
+from routing.clients.typed import Typed, typed_messages
 from routing.values import Call, Caller
 
 _PREFIX = "derived-"
@@ -27,10 +27,11 @@ def derive_session(call: Call, caller: Caller, credential: str, typed: Sequence[
     """
     if call.previous_id is not None:
         return None
-    first = next((message.words for message in (typed_messages(call) if typed is None else typed) if message.words), None)
+    typed = typed_messages(call, client_of(caller)) if typed is None else typed
+    first = next((message.words for message in typed if message.words), None)
     if first is None:
         return None
-    about = workdir_of(call) or "" if caller.client in KNOWN_CLIENTS else system_head(call)[:_SYSTEM_START]
+    about = workdir_of(call) or "" if caller.client in NAMES else system_head(call)[:_SYSTEM_START]
     return _PREFIX + _digest(credential, caller.client, about, first)
 
 

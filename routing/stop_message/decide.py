@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from routing.clients.kinds import COMPACTION_STARTS, system_head
 from routing.dialects.calls.replacing import view_of
 from routing.dialects.fields import is_blank
-from routing.sessions.kinds import COMPACTION_STARTS, system_head
 from routing.sessions.state import SessionState, StopMessage
 from routing.stop_message.guards import Loop
 from routing.stop_message.work_state import Work

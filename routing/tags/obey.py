@@ -11,10 +11,10 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from routing.clients.typed import Typed
 from routing.errors import RouteCodexError
 from routing.router.registry import Named, Registry
 from routing.sessions.state import SessionState, Sticky, StopMessage
-from routing.sessions.typed import Typed
 from routing.stop_message.texts import TextRefused
 from routing.tags import changes
 from routing.tags.grammar import (

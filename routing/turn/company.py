@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from routing.clients.identify import client_of
 from routing.dialects.calls import growing
 from routing.dialects.finish import AS_USUAL, Endings
 from routing.dialects.merging import Merger, merger_for
@@ -115,8 +116,10 @@ class Company:
     def _remember(self, id: str, record: Record) -> None:
         begun = () if id in self._ids else (id,)  # the client's own, where the answer began before any provider's
         ids = (*begun, *self._ids)
-        stays = self.life.turn.stays
-        entry = hidden_in(self._client_call, self._shown, record.items, results=record.results, ids=ids, before=stays)
+        stays, client = self.life.turn.stays, client_of(self.life.turn.caller)
+        entry = hidden_in(
+            self._client_call, self._shown, record.items, results=record.results, ids=ids, before=stays, client=client
+        )
         if entry is not None:
             remember(self._store, self._key, entry)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from routing import headers, upstream
+from routing.clients.unheard import Unheard, listed
 from routing.dialects import answers
 from routing.dialects.calls.following import begun_id
 from routing.dialects.estimate import Calibration, count_answer
@@ -83,6 +84,8 @@ class Plan:
     endings: Endings = AS_USUAL
     translated: Translated | None = None
     """How the running round's request differs in its dialect from the client's."""
+    unheard: tuple[Unheard, ...] = ()
+    """Tags that stand where they give no orders."""
     begun_as: str | None = None
     """The id of the answer where it began before any provider's."""
     settled: bool = False
@@ -101,7 +104,8 @@ class Plan:
     def comment(self) -> str:
         name = str(self.target) if self.target.model else f"{self.target.provider} {self.call.model}".strip()
         again = f" · after {', '.join(self.tried)}" if self.tried else ""
-        return f"{name} · {self.decision.route}: {self.decision.reason}{again}{self._spoken}"
+        unheard = f" · tags that give no orders: {told}" if (told := listed(self.unheard)) else ""
+        return f"{name} · {self.decision.route}: {self.decision.reason}{again}{self._spoken}{unheard}"
 
     @property
     def _spoken(self) -> str:

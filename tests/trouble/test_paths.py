@@ -6,7 +6,7 @@ import random
 import sys
 from pathlib import Path
 
-from routing.sessions.clients import identify
+from routing.clients.identify import identify
 from routing.sessions.state import EMPTY
 from routing.sessions.store import FileStore, SessionKey
 from tests.routing.sessions.calls import messages_call, user

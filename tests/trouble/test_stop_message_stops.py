@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from routing.clients.typed import typed_messages
 from routing.dialects.calls import read_call
 from routing.sessions.state import SessionState, StopMessage
 from routing.sessions.store import FileStore, SessionKey
-from routing.sessions.typed import typed_messages
 from routing.stop_message.decide import Continue, Info, claim, should_continue
 from routing.tags.obey import orders_for
 from routing.turn.said import Said

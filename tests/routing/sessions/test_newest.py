@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from routing.clients.typed import Typed, typed_messages
 from routing.dialects.calls import read_call
 from routing.sessions.newest import Seen, newest_of
-from routing.sessions.typed import Typed, typed_messages
 from routing.values import Dialect, Endpoint
 
 Messages = list[list[str]]

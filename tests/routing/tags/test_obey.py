@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from routing.clients.typed import typed_messages
 from routing.errors import NoTarget
 from routing.router.registry import Named, Registry
 from routing.sessions.state import EMPTY, SessionState, Sticky, StopMessage
-from routing.sessions.typed import typed_messages
 from routing.stop_message.texts import read_text
 from routing.tags.grammar import Unknown
 from routing.tags.obey import FeatureDisabled, Orders, fingerprint, is_same_message, may_obey, orders_for

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from routing.clients.typed import typed_messages
 from routing.dialects.calls import read_call
 from routing.dialects.calls.ending import with_texts
 from routing.dialects.endpoints import endpoint_of
 from routing.jsonbytes import dumps
-from routing.sessions.typed import typed_messages
 from routing.tags.cleaning import clean
 from routing.turn.hidden import Hidden, hidden_in, put_back
 from routing.values import Call, Dialect

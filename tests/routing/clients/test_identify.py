@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.sessions.clients import identify, workdir_of
+from routing.clients.identify import identify, workdir_of
 from routing.values import Call, Caller, Dialect, Endpoint, Kind
 from tests.routing.sessions.calls import chat_call, gemini_call, messages_call, responses_call, user
 

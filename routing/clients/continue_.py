@@ -1,0 +1,22 @@
+"""Continue's `cn`: context stands in wrappers or in fences behind the name of a file, in front of or behind the typed text."""
+
+from __future__ import annotations
+
+from routing.clients.client import Client
+
+CONTINUE = Client(
+    name="continue",
+    title="cn",
+    tried="1.5.47",
+    # How it is recognised
+    introductions=("you are an agent in the continue cli",),
+    # Which text a person typed
+    wrappers=("context", "context_item", "file", "rule", "system-reminder"),
+    behind=("\n\nContext files:", "\n\n<context>"),
+    # How it repeats the history
+    history="as it was",
+    # What it bears
+    waits_s=300.0,
+    # What brings it to the proxy
+    command="cn",
+)

@@ -1,0 +1,24 @@
+"""kimi-code: reminders follow the person's message in messages of their own."""
+
+from __future__ import annotations
+
+from routing.clients.client import Client
+from routing.clients.ids import cache_key
+
+KIMI = Client(
+    name="kimi-code",
+    title="kimi",
+    tried="2.1.0",
+    # How it is recognised
+    agents=("kimi",),
+    # Its ids
+    session=(cache_key(r"session_[\w-]+"),),
+    # Which text a person typed
+    wrappers=("system-reminder", "system", "notification", "task-notification"),
+    # How it repeats the history
+    history="as it was; reminders move to the end",
+    # What it bears
+    waits_s=300.0,
+    # What brings it to the proxy
+    command="kimi",
+)
