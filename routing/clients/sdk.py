@@ -18,7 +18,8 @@ SDK = read_strictly(
         waits_s=300.0,
         honours_retry_after=True,
         # What brings it to the proxy
-        trusts=("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"),
+        trusts=("SSL_CERT_FILE",),
+        trusts_also=("NODE_EXTRA_CA_CERTS",),
         settings={"NODE_USE_ENV_PROXY": "1"},
     )
 )

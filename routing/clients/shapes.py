@@ -39,6 +39,7 @@ NOTHING = Division((), ())
 
 _NAME = r"[A-Za-z][\w.:-]{0,63}"
 _OPENS = re.compile(rf"<({_NAME})(?=[\s/>])")
+_OPENS_LINE = re.compile(rf"^[ \t]{{0,64}}<({_NAME})(?=[\s/>])", re.MULTILINE)
 _CLOSES = re.compile(rf"</({_NAME})(?:\s[^<>]{{0,200}})?(?:>|(?=\s))")
 _INDENT = re.compile(r"[ \t]{0,64}\Z")
 _MOST_OPENINGS = 100_000
@@ -119,11 +120,13 @@ class Shape:
         first: dict[str, int] = {}
         last: dict[str, int] = {}
         settled = set(self.typed_in)
-        for count, found in enumerate(_OPENS.finditer(text)):
+        # what is never closed can only be a wrapper at the beginning of a line
+        opens = _OPENS if "</" in text else _OPENS_LINE
+        for count, found in enumerate(opens.finditer(text)):
             name = found[1]
             if name in settled:
                 continue
-            at = found.start()
+            at = found.start(1) - 1
             is_listed = name in self.listed
             is_on_line = at == 0 or text[at - 1] == "\n" or (text[at - 1] in " \t" and _starts_line(text, at))
             if (is_on_line or is_listed) and name not in first:

@@ -96,12 +96,16 @@ def typed_messages(call: Call, client: Client = UNKNOWN) -> list[Typed]:
 def editable_texts(call: Call, client: Client = UNKNOWN) -> list[Editable]:
     """Every text part of the user's messages, with the spans from which tags are taken out."""
     shape, dialect = shape_of(client), call.endpoint.dialect
-    return [
-        Editable(message, part, division.editable, division.escaped)
-        for message in call.messages
-        if message.role == "user"
-        for part, division, _ in shape.divided(message, dialect)
-    ]
+    found: list[Editable] = []
+    for message in call.messages:
+        if message.role != "user":
+            continue
+        if plain := _plain_text(message, shape):
+            found.append(Editable(message, *plain[0]))
+        else:
+            divided = shape.divided(message, dialect)
+            found += [Editable(message, part, division.editable, division.escaped) for part, division, _ in divided]
+    return found
 
 
 def _plain_text(message: Message, shape: Shape) -> tuple[TypedText, ...]:

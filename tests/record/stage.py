@@ -96,7 +96,7 @@ class Stage:
         for received in reversed(self.provider.calls[self._began :]):
             if holds.encode() in received.body and not (without and without.encode() in received.body):
                 own = {str(self.project): "/home/dev/project", str(self.home): "/home/dev", str(self.root): "/home/dev/stage"}
-                places = own | {program: "/home/dev/tools" for program in self.programs}
+                places = own | dict.fromkeys(self.programs, "/home/dev/tools")
                 self.kept[name] = as_recorded(received, client=self.client, version=self.version, note=name, places=places)
                 return
         self.missing.append(name)

@@ -159,6 +159,22 @@ def test_a_signature_counts_for_its_client_only() -> None:
     assert caller(call, user_agent="OpenAI/Python 3.51.0").kind is Kind.MAIN
 
 
+SUMMARIZES = "You are the component that summarizes a conversation when its context window is about to overflow."
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        chat_call({"role": "system", "content": SUMMARIZES}, user("First, reason in your <analysis> block.")),
+        chat_call(user("hi"), {"role": "assistant", "content": "ok"}, user(SUMMARIZES)),
+        chat_call(user("hi"), user("First, reason in your <analysis> block. Then, produce the <state_snapshot> XML.")),
+    ],
+)
+@pytest.mark.parametrize("agent", ["QwenCode/0.24.4 (linux; x64)", "some-fork/1.0"])
+def test_qwen_code_compacts(call: Call, agent: str) -> None:
+    assert caller(call, user_agent=agent).kind is Kind.COMPACTION
+
+
 def test_counting_is_never_the_conversation_itself() -> None:
     call = messages_call(user("hi"))
     call.endpoint = Endpoint(Dialect.MESSAGES, action="count")

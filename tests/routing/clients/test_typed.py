@@ -284,7 +284,7 @@ def test_many_names_are_read_once() -> None:
 
 
 def test_more_openings_than_anybody_writes_give_no_orders() -> None:
-    text = f"hi {TAG}" + "<a>" * 100_001 + f"<**x**>{TAG}"
+    text = f"hi {TAG}" + "<a>" * 100_001 + f"</b><**x**>{TAG}"
     assert obeyed(messages_call(user(text))).startswith(f"hi {TAG}<a>")
     assert not obeyed(messages_call(user(text))).endswith(TAG)
     assert edited(messages_call(user(text))) == text
