@@ -8,16 +8,15 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from sntp import Sntp
-
-from routing.clock.claims import FileClaims
-from routing.clock.moment import Moments, steady_seconds
-from routing.clock.plugin import ClockPlugin, ClockSwitchedOff, Note
-from routing.clock.reminders import Reservations
-from routing.clock.store import ClockStore
-from routing.clock.watch import Watch
-from routing.config import Config
-from routing.config.values import Clock
+from ..routing.clock.claims import FileClaims
+from ..routing.clock.moment import Moments, steady_seconds
+from ..routing.clock.plugin import ClockPlugin, ClockSwitchedOff, Note
+from ..routing.clock.reminders import Reservations
+from ..routing.clock.store import ClockStore
+from ..routing.clock.watch import Watch
+from ..routing.config import Config
+from ..routing.config.values import Clock
+from .sntp import Sntp
 
 
 class Clockwork:

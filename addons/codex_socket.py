@@ -18,29 +18,29 @@ from collections import deque
 from collections.abc import Coroutine, Iterable
 from typing import TYPE_CHECKING, Any
 
-import flows
-from exchange import Exchange
-from guarded import contained, report
 from mitmproxy import http
 from mitmproxy.proxy import commands, events, layer
 from mitmproxy.proxy.context import Context
 from mitmproxy.proxy.layers.http import HttpEvent, ResponseEndOfMessage, SendHttp
 from mitmproxy.proxy.layers.websocket import WebsocketEndHook, WebsocketStartHook
-from relay import Commands, Poke, Relay, TurnStream
-from rounds import new_flow
 from wsproto import ConnectionType
 from wsproto import events as frames
 from wsproto.connection import Connection
 from wsproto.frame_protocol import CloseReason
 from wsproto.utilities import LocalProtocolError, RemoteProtocolError, generate_accept_token
 
-from routing.codex.conversation import Conversation, Post, Told
-from routing.codex.frames import post_headers
-from routing.codex.telling import Telling
-from routing.errors import RouteCodexError
+from ..routing.codex.conversation import Conversation, Post, Told
+from ..routing.codex.frames import post_headers
+from ..routing.codex.telling import Telling
+from ..routing.errors import RouteCodexError
+from . import flows
+from .exchange import Exchange
+from .guarded import contained, report
+from .relay import Commands, Poke, Relay, TurnStream
+from .rounds import new_flow
 
 if TYPE_CHECKING:
-    from flows import Sealed
+    from .flows import Sealed
 
 WAITING = 16
 """So many frames may wait for the turn before them."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
-from codes import CANCEL
 from mitmproxy import ctx, http
 from mitmproxy import flow as mitmflow
 from mitmproxy.addons.clientplayback import MockServer, ReplayHandler
@@ -17,8 +16,10 @@ from mitmproxy.proxy.context import Context
 from mitmproxy.proxy.layers.http import ReceiveHttp, ResponseData, ResponseEndOfMessage, ResponseHeaders
 from mitmproxy.proxy.layers.http._events import RequestProtocolError, ResponseProtocolError
 from mitmproxy.proxy.server import ConnectionIO
-from relay import Commands, Relay
-from rounds import forbid
+
+from .codes import CANCEL
+from .relay import Commands, Relay
+from .rounds import forbid
 
 
 class Listener(Protocol):

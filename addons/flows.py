@@ -7,17 +7,17 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import codings
 from mitmproxy import http
 from mitmproxy.net.http import status_codes
-from relay import Wire
 
-from routing import headers as fields
-from routing.errors import BadCall, TooLarge
-from routing.replies import Reply
-from routing.turn.actions import Head, Refusal
-from routing.upstream import Received, Request
-from routing.values import Endpoint, Headers, Target
+from ..routing import headers as fields
+from ..routing.errors import BadCall, TooLarge
+from ..routing.replies import Reply
+from ..routing.turn.actions import Head, Refusal
+from ..routing.upstream import Received, Request
+from ..routing.values import Endpoint, Headers, Target
+from . import codings
+from .relay import Wire
 
 REQUEST_BYTES = 32 << 20
 """A request may be this large on the wire, and once more when it is decoded."""

@@ -11,11 +11,12 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import intercept
 from mitmproxy import ctx, http
 
+from . import intercept
+
 if TYPE_CHECKING:
-    from routecodex import RouteCodex
+    from .routecodex import RouteCodex
 
 NAME = "routecodex-guard"
 MESSAGE = b"RouteCodex is not loaded: its script has an error or is gone. See the proxy's log, then save the file again.\n"

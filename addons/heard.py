@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from mitmproxy import http
 
 if TYPE_CHECKING:
-    from rounds import Round
-    from turns import CarriedTurn
+    from .rounds import Round
+    from .turns import CarriedTurn
 
 
 class Heard:

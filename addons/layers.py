@@ -12,7 +12,7 @@ from mitmproxy.proxy import commands, layer
 from mitmproxy.proxy.layers.http import RequestData, ResponseData, SendHttp
 
 if TYPE_CHECKING:
-    from relay import TurnStream
+    from .relay import TurnStream
 
 CONNECTIONS_PER_HOST = 1000
 PIECE_BYTES = 64 << 10

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import guarded
 from mitmproxy import http
 from mitmproxy.proxy.server import ConnectionHandler
 
+from . import guarded
+
 if TYPE_CHECKING:
-    from heard import FirstRound
+    from .heard import FirstRound
 
 AT_ONCE_BYTES = 64 << 10
 """Of a long end about so much leaves before the client has taken it."""

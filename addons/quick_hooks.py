@@ -21,7 +21,7 @@ from mitmproxy import addonmanager, exceptions, flow, hooks
 from mitmproxy.proxy.commands import StartHook
 from mitmproxy.proxy.server import ConnectionHandler
 
-from routing.turn.stepping import Done, begin
+from ..routing.turn.stepping import Done, begin
 
 FRESH_S = 1.0
 _KNOWN = ("self", "event")

@@ -20,9 +20,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-import quick_hooks
-from codes import ABORT, CANCEL, TOO_LARGE
-from layers import PIECE_BYTES, in_pieces, layers_below, place_of, waits_for_connection
 from mitmproxy import connection, ctx, http
 from mitmproxy import flow as mitmflow
 from mitmproxy.proxy import commands, events, layer
@@ -44,14 +41,18 @@ from mitmproxy.proxy.layers.http import (
 )
 from mitmproxy.proxy.layers.http._events import RequestProtocolError, ResponseProtocolError
 from mitmproxy.proxy.server import ConnectionHandler
-from open_answer import OpenAnswer, drain_client
-from resets import was_reset
+
+from . import quick_hooks
+from .codes import ABORT, CANCEL, TOO_LARGE
+from .layers import PIECE_BYTES, in_pieces, layers_below, place_of, waits_for_connection
+from .open_answer import OpenAnswer, drain_client
+from .resets import was_reset
 
 if TYPE_CHECKING:
-    from flows import Sealed
-    from heard import FirstRound
-    from rounds import Round
-    from turns import CarriedTurn
+    from .flows import Sealed
+    from .heard import FirstRound
+    from .rounds import Round
+    from .turns import CarriedTurn
 
 Commands = layer.CommandGenerator[None]
 Wire = Callable[[http.Request], http.Request]

@@ -15,7 +15,8 @@ from mitmproxy.addons import clientplayback
 from mitmproxy.addons.clientplayback import ReplayHandler
 from mitmproxy.options import Options
 from mitmproxy.proxy import commands
-from relay import SHOWN_BYTES, Relay, Wire
+
+from .relay import SHOWN_BYTES, Relay, Wire
 
 
 class Listener(Protocol):

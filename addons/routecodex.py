@@ -11,40 +11,45 @@ import time
 import uuid
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [folder for folder in (str(ROOT / "addons"), str(ROOT)) if folder not in sys.path]
+house = sys.modules.setdefault("routecodex", ModuleType("routecodex"))
+house.__path__ = [str(ROOT)]  # a module is called `routecodex.` and its path: nobody else's `settings` is ours
 
-import allocator  # noqa: E402
-import codex_socket  # noqa: E402
-import collector  # noqa: E402
-import flows  # noqa: E402
-import guard  # noqa: E402
-import intercept  # noqa: E402
-import quick_checks  # noqa: E402
-import quick_hooks  # noqa: E402
-import relay  # noqa: E402
-import rounds  # noqa: E402
-import settings  # noqa: E402
-from flows import Sealed  # noqa: E402
-from guarded import guarded  # noqa: E402
-from journal import Journal  # noqa: E402
-from layers import lift_connection_limit  # noqa: E402
-from mitmproxy import connection, ctx, exceptions, http, tls  # noqa: E402
-from mitmproxy.addonmanager import Loader  # noqa: E402
-from mitmproxy.proxy import layer  # noqa: E402
-from turns import CarriedTurn  # noqa: E402
+from mitmproxy import connection, ctx, exceptions, http, tls
+from mitmproxy.addonmanager import Loader
+from mitmproxy.proxy import layer
 
-from routing.desk import Desk, Plan, Reading  # noqa: E402
-from routing.dialects.endpoints import endpoint_of  # noqa: E402
-from routing.errors import ConfigError, RouteCodexError  # noqa: E402
-from routing.replies import Reply  # noqa: E402
-from routing.tags.obey import Orders  # noqa: E402
-from routing.turn.company import Company, merger_of  # noqa: E402
-from routing.turn.echoing import converse  # noqa: E402
-from routing.turn.request import Hints  # noqa: E402
-from routing.turn.turn import Turn  # noqa: E402
+from routecodex.addons import (
+    allocator,
+    codex_socket,
+    collector,
+    flows,
+    guard,
+    intercept,
+    quick_checks,
+    quick_hooks,
+    relay,
+    rounds,
+    settings,
+)
+from routecodex.addons.flows import Sealed
+from routecodex.addons.guarded import guarded
+from routecodex.addons.journal import Journal
+from routecodex.addons.layers import lift_connection_limit
+from routecodex.addons.turns import CarriedTurn
+from routecodex.routing.desk import Desk, Plan, Reading, Rest
+from routecodex.routing.dialects.endpoints import endpoint_of
+from routecodex.routing.errors import ConfigError, RouteCodexError
+from routecodex.routing.replies import Reply
+from routecodex.routing.tags.obey import Orders
+from routecodex.routing.turn.company import Company, merger_of
+from routecodex.routing.turn.echoing import converse
+from routecodex.routing.turn.request import Hints
+from routecodex.routing.turn.turn import Turn
+from routecodex.routing.values import Call
 
 logger = logging.getLogger("routecodex")
 
@@ -185,7 +190,7 @@ class RouteCodex:
             if company is not None:
                 self.relay.when_gone(flow, company.life.abort)
                 sent, hints = await company.begin(), company.life.hints
-            outcome = desk.route(reading, orders, hints, sent=sent)
+            outcome = await self.decide(desk, reading, orders, hints, sent)
             if isinstance(outcome, Plan):
                 if outcome.decision.clear_sticky:
                     await asyncio.to_thread(desk.forget_sticky, reading, orders.state.sticky)
@@ -202,6 +207,16 @@ class RouteCodex:
                 await company.leave(aborted=False, error=type(error).__name__)
             raise
         await self.reply(flow, outcome)
+
+    async def decide(
+        self, desk: Desk, reading: Reading, orders: Orders, hints: Hints | None, sent: Call, since: float | None = None
+    ) -> Reply | Plan:
+        """Where it goes. While all its keys rest for a moment the call waits: nothing has left for its client yet."""
+        outcome = desk.route(reading, orders, hints, sent=sent, waits_since=since)
+        if not isinstance(outcome, Rest):
+            return outcome
+        await asyncio.sleep(outcome.seconds)
+        return await self.decide(desk, reading, orders, hints, sent, outcome.since)
 
     async def reply(self, flow: http.HTTPFlow, reply: Reply) -> None:
         if reply.delay_s:

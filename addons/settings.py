@@ -9,27 +9,26 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-import clockwork
-import guard
-import intercept
-from clockwork import Clockwork
-from journal import DebugFile, Journal
 from mitmproxy import ctx
-from work_state import WorkStateProbe
 
-from routing import config as configuration
-from routing.clock.plugin import ClockPlugin
-from routing.config import Config
-from routing.desk import Desk
-from routing.dialects.finish import AS_USUAL, Endings
-from routing.errors import ConfigError
-from routing.learned import Learned
-from routing.sessions.store import FileStore
-from routing.stop_message.plugin import StopMessagePlugin
-from routing.turn.hidden_store import HiddenStore
-from routing.turn.loading import load_plugins
-from routing.turn.plan import Clocks
-from routing.turn.plugins import Plugin, TurnInfo
+from ..routing import config as configuration
+from ..routing.clock.plugin import ClockPlugin
+from ..routing.config import Config
+from ..routing.desk import Desk
+from ..routing.dialects.finish import AS_USUAL, Endings
+from ..routing.errors import ConfigError
+from ..routing.learned import Learned
+from ..routing.sessions.store import FileStore
+from ..routing.stop_message.plugin import StopMessagePlugin
+from ..routing.turn.empty_reply import EmptyReply
+from ..routing.turn.hidden_store import HiddenStore
+from ..routing.turn.loading import load_plugins
+from ..routing.turn.plan import Clocks
+from ..routing.turn.plugins import Plugin, TurnInfo
+from . import clockwork, guard, intercept
+from .clockwork import Clockwork
+from .journal import DebugFile, Journal
+from .work_state import WorkStateProbe
 
 logger = logging.getLogger("routecodex")
 
@@ -171,7 +170,7 @@ class Settings:
             user_folder(),
             note=note,
             hidden=hidden,
-            plugins=(stop, clock, *self._plugins),
+            plugins=(*([EmptyReply()] if self.config.empty_reply else []), stop, clock, *self._plugins),
             reminders=clock if isinstance(clock, ClockPlugin) else None,
         )
         self.endings = self._new_endings(desk)

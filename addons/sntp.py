@@ -16,14 +16,13 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from typing import Protocol, TypeAlias
 
-from time_server import ask_server
-
-from routing.clock import offset
-from routing.clock.moment import Moments, steady_seconds
-from routing.clock.offset import Agreed, NtpState, Refusal, Verdict
-from routing.config import Ntp
-from routing.errors import StoreError
-from routing.values import JsonObject
+from ..routing.clock import offset
+from ..routing.clock.moment import Moments, steady_seconds
+from ..routing.clock.offset import Agreed, NtpState, Refusal, Verdict
+from ..routing.config import Ntp
+from ..routing.errors import StoreError
+from ..routing.values import JsonObject
+from .time_server import ask_server
 
 logger = logging.getLogger("routecodex")
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import ntplib
 
-from routing.clock.offset import VERSION, Answer, Asked, Peer, Refusal, Sample, Verdict, judge
+from ..routing.clock.offset import VERSION, Answer, Asked, Peer, Refusal, Sample, Verdict, judge
 
 _PORT = 123
 _STAMPS = struct.Struct("!4Q")

@@ -8,27 +8,25 @@ import time
 from collections.abc import Coroutine
 from typing import Any
 
-import codings
-import flows
-import guarded
-from alarm import Alarm
-from flows import Sealed
-from guarded import contained
-from heard import FirstRound, Heard, LaterRound
 from mitmproxy import http
-from open_answer import OpenAnswer, in_bites
-from relay import Relay
-from rounds import Round, new_flow
 
-from routing.dialects.translation.coming_down import Translation
-from routing.errors import RouteCodexError
-from routing.turn import actions as turns
-from routing.turn.company import Company
-from routing.turn.plan import Plan, describe
-from routing.turn.said import Said
-from routing.turn.state import State
-from routing.turn.stepping import Done, begin
-from routing.turn.turn import Turn
+from ..routing.dialects.translation.coming_down import Translation
+from ..routing.errors import RouteCodexError
+from ..routing.turn import actions as turns
+from ..routing.turn.company import Company
+from ..routing.turn.plan import Plan, describe
+from ..routing.turn.said import Said
+from ..routing.turn.state import State
+from ..routing.turn.stepping import Done, begin
+from ..routing.turn.turn import Turn
+from . import codings, flows, guarded
+from .alarm import Alarm
+from .flows import Sealed
+from .guarded import contained
+from .heard import FirstRound, Heard, LaterRound
+from .open_answer import OpenAnswer, in_bites
+from .relay import Relay
+from .rounds import Round, new_flow
 
 _ERROR = re.compile(rb'"error"\s{0,4}:\s{0,4}[{"]|"type"\s{0,4}:\s{0,4}"error"')
 
@@ -270,9 +268,9 @@ class CarriedTurn:
 
     async def _fail(self, error: Exception) -> None:
         """A plugin failed: its own turn ends in an error, no other is touched."""
-        message = error.message if isinstance(error, RouteCodexError) else f"RouteCodex failed: {type(error).__name__}"
-        self.plan.note(f"{self.plan.received.id[:8]}: {message}")
-        self.turn.refuse(message)
+        told = error if isinstance(error, RouteCodexError) else RouteCodexError(f"RouteCodex failed: {type(error).__name__}")
+        self.plan.note(f"{self.plan.received.id[:8]}: {told.message}")
+        self.turn.refuse(told.message, told.code)
         self._carry_out()
         await self._flush()
 
@@ -286,6 +284,14 @@ class CarriedTurn:
         if after_s > 0:
             await asyncio.sleep(after_s)
         if self.turn.state is not State.WAITING:
+            return
+        if place_s := self.plan.place(time.monotonic()):
+            self._later(self._run_round(place_s))
+            return
+        if place_s is None:
+            self.turn.crowded()
+            self._carry_out()
+            await self.relay.poke(self.flow)
             return
         try:
             request, wire = flows.new_request(self.plan.request(), self.sealed)

@@ -18,9 +18,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from routing.clients.identify import workdir_of
-from routing.stop_message.work_state import IN_PROGRESS, READY, Mode, Work, count_listed, from_conversation, from_lists
-from routing.values import Call
+from ..routing.clients.identify import workdir_of
+from ..routing.stop_message.work_state import IN_PROGRESS, READY, Mode, Work, count_listed, from_conversation, from_lists
+from ..routing.values import Call
 
 PREFIX = "ROUTECODEX_STOPMESSAGE_BD_"
 _LAST_WORDS_S = 1.0

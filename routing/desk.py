@@ -8,60 +8,75 @@ Where plugins take part (`company`), `decide` is done in its two halves, `prepar
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from routing import upstream
-from routing.clients.client import Client
-from routing.clients.identify import ALL, client_of, identify
-from routing.clients.typed import Typed, typed_messages
-from routing.clients.unheard import Unheard, unheard_tags
-from routing.clock.time_tag import without_tag
-from routing.config import Config
-from routing.dialects import calls
-from routing.dialects.calls.following import own_id, pass_over_ours
-from routing.dialects.echo import EchoFailure, delay_of, echo_answer
-from routing.dialects.estimate import count_answer, estimate_tokens
-from routing.errors import RouteCodexError
-from routing.learned import Learned, Recent
-from routing.redact import Redactor
-from routing.replies import JSON, Replies, Reply
-from routing.router.attempts import Attempts
-from routing.router.balance import Rotation
-from routing.router.choose import Decision, Wish, choose
-from routing.router.classify import classify
-from routing.router.features import read_features
-from routing.router.registry import ECHO, ORIGIN, Provider
-from routing.sessions.derive import derive_session
-from routing.sessions.newest import newest_of
-from routing.sessions.state import EMPTY, SessionState, Sticky
-from routing.sessions.store import FileStore, SessionKey
-from routing.stop_message.texts import read_text
-from routing.tags.cleaning import clean, is_for_us
-from routing.tags.obey import CLOCK_CLEARED, Orders, fingerprint, is_same_message, may_obey, orders_for
-from routing.tags.scan import strip
-from routing.tags.status import answer_text
-from routing.tags.typed_tags import tags_of
-from routing.turn.actions import Limits
-from routing.turn.cast import takers
-from routing.turn.company import Company, InThread
-from routing.turn.hidden import put_back
-from routing.turn.hidden_store import HiddenStore
-from routing.turn.lifecycle import Lifecycle
-from routing.turn.plan import Clocks, Plan
-from routing.turn.plugins import Plugin, TurnInfo
-from routing.turn.request import Hints
-from routing.upstream import Received
-from routing.values import Answer, Call, Caller, Dialect, Endpoint, Target
+from . import upstream
+from .clients.client import Client
+from .clients.identify import ALL, client_of, identify
+from .clients.typed import Typed, typed_messages
+from .clients.unheard import Unheard, unheard_tags
+from .clock.time_tag import without_tag
+from .config import Config
+from .dialects import calls
+from .dialects.calls.following import own_id, pass_over_ours
+from .dialects.echo import EchoFailure, delay_of, echo_answer
+from .dialects.estimate import count_answer, estimate_tokens
+from .errors import Resting, RouteCodexError
+from .learned import Learned, Recent
+from .redact import Redactor
+from .replies import JSON, Replies, Reply
+from .router.attempts import Attempts
+from .router.balance import Rotation
+from .router.choose import Decision, Wish, choose
+from .router.classify import classify
+from .router.features import read_features
+from .router.registry import ECHO, ORIGIN, Provider
+from .sessions.derive import derive_session
+from .sessions.newest import newest_of
+from .sessions.state import EMPTY, SessionState, Sticky
+from .sessions.store import FileStore, SessionKey
+from .stop_message.texts import read_text
+from .tags.cleaning import clean, is_for_us
+from .tags.obey import CLOCK_CLEARED, Orders, fingerprint, is_same_message, may_obey, orders_for
+from .tags.scan import strip
+from .tags.status import answer_text
+from .tags.typed_tags import tags_of
+from .turn.actions import Limits
+from .turn.cast import takers
+from .turn.company import Company, InThread
+from .turn.hidden import put_back
+from .turn.hidden_store import HiddenStore
+from .turn.lifecycle import Lifecycle
+from .turn.plan import Clocks, Plan
+from .turn.plugins import Plugin, TurnInfo
+from .turn.request import Hints
+from .upstream import Received
+from .values import Answer, Call, Caller, Dialect, Endpoint, Target
 
 DISABLE_STICKY = "x-routecodex-disable-sticky"
 ROUTE_HINT = "x-routecodex-route"
 _EARLY_HEAD_S = min(client.waits_s for client in ALL) / 2
 _WHOLE_ANSWER_S = 600.0
 """A whole JSON answer is silent until it is complete; clients themselves wait this long."""
+REST_WAITED_S = 15.0
+"""A rest of all keys that is over so soon is waited for, before anything of an answer has left."""
+REST_TOLD_S = 60.0
+"""A client that comes again by itself is told to, for a rest of this length at most."""
+_REST_LOOK_S = 0.1
 _COUNTING_HOSTS = frozenset({"api.anthropic.com", "generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com"})
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Every key that could serve the call rests for a moment: decide again in so many seconds."""
+
+    seconds: float
+    since: float
+    """When the call was first told so."""
 
 
 @dataclass(frozen=True)
@@ -227,7 +242,7 @@ class Desk:
 
     # What happens to it
 
-    def decide(self, reading: Reading, orders: Orders) -> Reply | Plan:
+    def decide(self, reading: Reading, orders: Orders) -> Reply | Plan | Rest:
         """Both steps at once, where nobody else takes part."""
         return self.prepare(reading, orders) or self.route(reading, orders)
 
@@ -262,38 +277,63 @@ class Desk:
             return None
         return Company(Lifecycle(turn, found, warn=self.note), reading.call, self.hidden, reading.key, in_thread, self.note)
 
-    def route(self, reading: Reading, orders: Orders, hints: Hints | None = None, *, sent: Call | None = None) -> Reply | Plan:
+    def route(
+        self,
+        reading: Reading,
+        orders: Orders,
+        hints: Hints | None = None,
+        *,
+        sent: Call | None = None,
+        waits_since: float | None = None,
+    ) -> Reply | Plan | Rest:
         """`sent`: the call as plugins edited it. It is what goes up; where it goes is decided by the client's own, but for the
-        model that is asked for."""
+        model that is asked for. `waits_since`: when it was first told to wait."""
         estimate = estimate_tokens(reading.call) if self._size_matters(reading) else len(reading.received.body) // 4
         sent = sent or reading.call
         wish = self._wish(reading, orders, estimate, hints or Hints(), sent.model)
         if reading.received.endpoint.action == "count":
             return self._count(reading, wish, estimate)
-        decision = self._choose(reading, wish)
+        try:
+            decision = self._choose(reading, wish)
+        except Resting as resting:
+            return self._rest(reading, resting, waits_since)
         if decision.target.provider == ECHO:
             return self.echo(reading, decision)
         return self._plan(reading, wish, decision, sent)
+
+    def _rest(self, reading: Reading, resting: Resting, since: float | None) -> Reply | Rest:
+        """A short rest is waited out, and the client notices nothing. Of a longer one it is told; and asked to come again, where
+        it does that well."""
+        now = self.clocks.monotonic()
+        since = now if since is None else since
+        if now + resting.seconds <= since + REST_WAITED_S:
+            return Rest(min(max(resting.seconds, _REST_LOOK_S), 1.0), since)
+        seconds = math.ceil(resting.seconds)
+        back = time_of_day(self.clocks.wall() + resting.seconds, self.clocks.utc_offset_s())
+        message = f"{resting.message}: it rests until {back}, for {seconds} s more"
+        again = seconds <= REST_TOLD_S and retries_well(reading.caller.client)
+        return self.replies.resting(reading.received.endpoint, message, resting, again_in_s=seconds if again else None)
 
     def _size_matters(self, reading: Reading) -> bool:
         """Whether a closer look at the call's size could change anything: even its bytes alone may be too few for that."""
         return reading.received.endpoint.action == "count" or len(reading.received.body) >= self.close_look_bytes
 
     def _wish(self, reading: Reading, orders: Orders, estimate: int, hints: Hints, model: str) -> Wish:
-        call, received = reading.call, reading.received
+        call, received, registry = reading.call, reading.received, self.config.registry
         typed_text = strip(reading.newest.words) if reading.newest else None
-        features = read_features(call, estimate, typed_text)
+        features = read_features(call, reading.caller, estimate, typed_text, model=model)
         hint = hints.route or received.headers.get(ROUTE_HINT) or None
         asked = received.headers.get(DISABLE_STICKY, "").strip().lower() in ("1", "true", "yes", "on")
-        pinned = self._chained(call) or self.learned.pins.get((reading.key, reading.mark))
+        chained = self._chained(call)
         return Wish(
             features=features,
-            classified=classify(features, self.config.registry.classifier, model, route_hint=hint),
+            classified=classify(features, registry.classifier, route_hint=hint, configured=registry.routes),
             state=orders.state,
             force=orders.force,
             client_model=model,
             disable_sticky=asked or hints.disable_sticky,
-            pinned=pinned,
+            pinned=chained or self.learned.pins.get((reading.key, reading.mark)),
+            chained=chained,
             tokens=estimate,
         )
 
@@ -368,11 +408,12 @@ class Desk:
         if decision is None:
             decision = Decision(Target(ECHO, "local", ""), "echo", "a later round")
         comment = f"echo · {decision.route}: {decision.reason}"
-        echoed = echo_answer(without_tag(reading.call))
+        call = without_tag(reading.call)
+        echoed = echo_answer(call)
         self._remember(reading, decision.target, None)
         if isinstance(echoed, EchoFailure):
             return self.replies.error(reading.received.endpoint, echoed.status, echoed.message, echoed.code, {}, comment)
-        return replace(self._answer(reading, echoed, comment), delay_s=delay_of(reading.call))
+        return replace(self._answer(reading, echoed, comment), delay_s=delay_of(call))
 
     def _count(self, reading: Reading, wish: Wish, estimate: int) -> Reply | Plan:
         """The target's own count where it has one, else our estimate."""
@@ -404,6 +445,17 @@ def _counts(provider: Provider, received: Received) -> bool:
     if url is None:
         return False
     return provider.count_tokens if provider.count_tokens is not None else url.host in _COUNTING_HOSTS
+
+
+def time_of_day(epoch_s: float, utc_offset_s: float) -> str:
+    """As a person's clock shows it."""
+    seconds = int(epoch_s + utc_offset_s) % 86_400
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def retries_well(client: str) -> bool:
+    """Whether it waits as long as a 429 says, and shows what is wrong in the end."""
+    return client in ("claude-code", "opencode") or client.startswith(("anthropic/", "openai/"))
 
 
 def _opens(call: Call, typed: tuple[Typed, ...]) -> bool:

@@ -48,6 +48,21 @@ class NoTarget(RouteCodexError):
     code = "PROVIDER_NOT_AVAILABLE"
 
 
+class Resting(NoTarget):
+    """Every key that could serve the call rests: it is worth asking again when the first of them is back."""
+
+    def __init__(self, name: str, seconds: float, *, requested: bool) -> None:
+        """`requested`: somebody named it; else it is what the routes lead to."""
+        super().__init__(
+            f"Requested provider {name} is not available (health check failed)"
+            if requested
+            else f"No key that could answer is ready: {name} is not available (health check failed)",
+            details={"provider": name, "reason": "unhealthy", "retryAfterMs": int(seconds * 1000)},
+        )
+        self.seconds = seconds
+        """Until then."""
+
+
 class ConfigError(RouteCodexError):
     """The configuration is wrong, or asks for something it does not hold."""
 

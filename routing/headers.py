@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from routing.errors import ConfigError
-from routing.values import Dialect, Headers
+from .errors import ConfigError
+from .values import Dialect, Headers
 
 Fields = tuple[tuple[str, str], ...]
 

@@ -13,7 +13,7 @@ from typing import NoReturn, TypeAlias
 
 import orjson
 
-from routing.errors import BadCall
+from .errors import BadCall
 
 ANY_DEPTH = 1 << 20
 _DIGITS = bytes(ord("0") if 48 <= byte <= 57 else 0 for byte in range(256))

@@ -6,11 +6,11 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from routing.sessions.newest import Seen
-from routing.sessions.state import Sticky
-from routing.sessions.store import SessionKey
-from routing.turn.plan import Memory
-from routing.values import Target
+from .sessions.newest import Seen
+from .sessions.state import Sticky
+from .sessions.store import SessionKey
+from .turn.plan import Memory
+from .values import Target
 
 _REMEMBERED = 10_000
 

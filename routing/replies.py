@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from routing.dialects import answers
-from routing.errors import RouteCodexError
-from routing.redact import Redactor
-from routing.values import Answer, Call, Dialect, Endpoint
+from .dialects import answers
+from .errors import RouteCodexError
+from .redact import Redactor
+from .values import Answer, Call, Dialect, Endpoint
 
 JSON = ("content-type", "application/json")
 FINAL = ("x-should-retry", "false")
@@ -57,6 +57,12 @@ class Replies:
         told = self.hide.text(message)
         body = answers.write_error(endpoint.dialect, status, told, code, details, json_array=endpoint.json_array)
         return Reply(status, (JSON, FINAL), body, self.hide.text(comment))
+
+    def resting(self, endpoint: Endpoint, message: str, error: RouteCodexError, *, again_in_s: int | None) -> Reply:
+        """`again_in_s`: the client is asked to come again by itself then."""
+        status = 400 if again_in_s is None else 429
+        reply = self.error(endpoint, status, message, error.code, error.details, f"refused: {message}")
+        return reply if again_in_s is None else replace(reply, headers=(JSON, ("retry-after", str(again_in_s))))
 
     def refuse(self, endpoint: Endpoint | None, error: RouteCodexError) -> Reply:
         """Our own no."""

@@ -6,17 +6,17 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
-from routing import headers, jsonbytes
-from routing.dialects import calls
-from routing.dialects.calls.editing import inner_body
-from routing.dialects.endpoints import upstream_path
-from routing.dialects.fields import object_of
-from routing.dialects.translation import going_up, wrapped
-from routing.dialects.translation.neutral import ToolName
-from routing.errors import ConfigError, RouteCodexError
-from routing.headers import Fields, Outgoing
-from routing.router.registry import ORIGIN, Provider, Url
-from routing.values import Call, Dialect, Endpoint, Headers, Target
+from . import headers, jsonbytes
+from .dialects import calls
+from .dialects.calls.editing import inner_body
+from .dialects.endpoints import upstream_path
+from .dialects.fields import object_of
+from .dialects.translation import going_up, wrapped
+from .dialects.translation.neutral import ToolName
+from .errors import ConfigError, RouteCodexError
+from .headers import Fields, Outgoing
+from .router.registry import ORIGIN, Provider, Url
+from .values import Call, Dialect, Endpoint, Headers, Target
 
 
 class NoCommonDialect(RouteCodexError):

@@ -142,6 +142,8 @@ class Call:
     """Names of namespaces that hold tools (Responses)."""
     structured: bool = False
     """The caller demands structured output (a JSON schema or JSON mode)."""
+    schema: JsonObject | None = None
+    """The schema of what it demands, where it gives one."""
     forced_tools: bool = False
     """`tool_choice` forces a tool or forbids them all."""
     previous_id: str | None = None
@@ -162,6 +164,10 @@ class Caller:
     """The client's own id of the prompt that this call belongs to (the same on every tool hop)."""
     derived: bool = False
     """`session` was derived by us, not named by the client."""
+    agent: str = ""
+    """The type of the subagent that asks, where the client tells it."""
+    plan: bool = False
+    """The client only plans, and changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)

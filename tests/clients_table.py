@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from routing.clients.client import Client
-from routing.clients.identify import ALL
-from routing.clients.unknown import UNKNOWN
+from routecodex.routing.clients.client import Client
+from routecodex.routing.clients.identify import ALL
+from routecodex.routing.clients.unknown import UNKNOWN
 
 README = Path(__file__).parents[1] / "README.md"
 BEGIN, END = "<!-- clients -->", "<!-- /clients -->"

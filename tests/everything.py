@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from routing.values import Dialect, Endpoint
+from routecodex.routing.values import Dialect, Endpoint
 
 Body = dict[str, Any]
 

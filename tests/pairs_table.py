@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from routing.dialects.translation import going_up
-from routing.dialects.translation.neutral import (
+from routecodex.routing.dialects.translation import going_up
+from routecodex.routing.dialects.translation.neutral import (
     Block,
     Conversation,
     Feature,
@@ -31,7 +31,7 @@ from routing.dialects.translation.neutral import (
     Turn,
     Written,
 )
-from routing.values import Dialect, Endpoint
+from routecodex.routing.values import Dialect, Endpoint
 from tests.everything import ENDPOINTS, EVERYTHING
 
 README = Path(__file__).parents[1] / "README.md"

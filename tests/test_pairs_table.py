@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from routing.dialects.translation.neutral import Feature, LeftOut
-from routing.values import Dialect
+from routecodex.routing.dialects.translation.neutral import Feature, LeftOut
+from routecodex.routing.values import Dialect
 from tests import pairs_table
 from tests.pairs_table import LEFT_OUT_AS, PAIRS, README, TOLD_OTHERWISE, alone, sayings, tried, tried_alone, with_table
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from routing import config
-from routing.turn.loading import load_plugins
+from routecodex.routing import config
+from routecodex.routing.turn.loading import load_plugins
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

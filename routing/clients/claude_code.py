@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from routing.clients.client import Client, Signature
-from routing.clients.ids import header, user_id
-from routing.values import Call, Headers, Kind
+from ..values import Call, Headers, Kind
+from .client import Client, Signature
+from .ids import header, user_id
 
 _CLASSES = {
     "main": Kind.MAIN,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from routing.values import Call, Headers, Kind
+from ..values import Call, Headers, Kind
 
 Place: TypeAlias = Callable[[Call, Headers], object]
 """Where an id may stand; what is no text is no id."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from routing.clients.client import Client, Signature
-from routing.clients.ids import at, cache_key, header, object_in
-from routing.dialects.fields import object_of, text_of
-from routing.values import Call, Headers, JsonObject, Kind
+from ..dialects.fields import object_of, text_of
+from ..values import Call, Headers, JsonObject, Kind
+from .client import Client, Signature
+from .ids import at, cache_key, header, object_in
 
 _TURN = "x-codex-turn-metadata"
 _REQUESTS = {"compaction": Kind.COMPACTION, "memory": Kind.MEMORY}

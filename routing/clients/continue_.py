@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from routing.clients.client import Client
+from .client import Client
 
 CONTINUE = Client(
     name="continue",

@@ -10,12 +10,12 @@ import functools
 import re
 from collections.abc import Iterator
 
-from routing.clients.client import Client
-from routing.clients.ids import conversation_of, prompt_of, session_of
-from routing.clients.kinds import kind_of, system_head
-from routing.clients.sdk import SDK
-from routing.clients.unknown import KNOWN, UNKNOWN
-from routing.values import Call, Caller, Headers, Text
+from ..values import Call, Caller, Headers, Text
+from .client import Client
+from .ids import conversation_of, prompt_of, session_of
+from .kinds import kind_of, system_head
+from .sdk import SDK
+from .unknown import KNOWN, UNKNOWN
 
 ALL = (*KNOWN, SDK, UNKNOWN)
 _BY_NAME = {client.name: client for client in KNOWN}

@@ -7,9 +7,9 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 
-from routing.clients.client import Client, Place
-from routing.dialects.fields import object_of, read_object, text_of
-from routing.values import Call, Headers, JsonObject
+from ..dialects.fields import object_of, read_object, text_of
+from ..values import Call, Headers, JsonObject
+from .client import Client, Place
 
 _OURS = "x-routecodex-session"
 _LONGEST_ID = 512

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from routing.clients.client import Client
-from routing.clients.ids import cache_key
+from .client import Client
+from .ids import cache_key
 
 KIMI = Client(
     name="kimi-code",

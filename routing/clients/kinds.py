@@ -7,9 +7,9 @@
 
 from __future__ import annotations
 
-from routing.clients.client import Client, Signature, Where
-from routing.dialects.fields import list_of, object_of
-from routing.values import Call, Headers, Kind, Message, Text
+from ..dialects.fields import list_of, object_of
+from ..values import Call, Headers, Kind, Message, Text
+from .client import Client, Signature, Where
 
 _HEAD = 1000
 """A signature sits within so many characters of a text."""

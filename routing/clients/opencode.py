@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from routing.clients.client import Client, Signature
-from routing.clients.ids import header
-from routing.values import Kind
+from ..values import Kind
+from .client import Client, Signature
+from .ids import header
 
 OPENCODE = Client(
     name="opencode",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from routing.clients.client import Client, Signature
-from routing.clients.gemini_cli import COMPACTIONS, FRAME
-from routing.clients.ids import at, cache_key
-from routing.dialects.fields import object_of, text_of
-from routing.values import Call, Headers, Kind
+from ..dialects.fields import object_of, text_of
+from ..values import Call, Headers, Kind
+from .client import Client, Signature
+from .gemini_cli import COMPACTIONS, FRAME
+from .ids import at, cache_key
 
 _AGENT_PROMPT = re.compile(r"[^#]+#+(?P<agent>[A-Za-z][\w-]*)#")
 """`<session>########<n>` is a prompt, `<session>#<agent>#<n>` what an agent of the client sends by itself."""

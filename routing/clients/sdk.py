@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from routing.clients.client import Client
-from routing.clients.unknown import read_strictly
+from .client import Client
+from .unknown import read_strictly
 
 SDK = read_strictly(
     Client(

@@ -17,8 +17,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from routing.clients.client import Client
-from routing.values import Dialect, Message, Text, ToolResult
+from ..values import Dialect, Message, Text, ToolResult
+from .client import Client
 
 Span: TypeAlias = tuple[int, int]
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from routing.clients.client import Client
-from routing.clients.shapes import ESCAPED, Shape, Span, shape_of
-from routing.clients.unknown import UNKNOWN
-from routing.values import Call, Dialect, Message, Text
+from ..values import Call, Dialect, Message, Text
+from .client import Client
+from .shapes import ESCAPED, Shape, Span, shape_of
+from .unknown import UNKNOWN
 
 NONE: frozenset[Span] = frozenset()
 

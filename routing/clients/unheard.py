@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from routing.clients.client import Client
-from routing.clients.shapes import NOTHING, Shape, shape_of
-from routing.clients.unknown import UNKNOWN
-from routing.tags.scan import find_tags
-from routing.values import Call, Dialect, Message, Text, ToolResult
+from ..tags.scan import find_tags
+from ..values import Call, Dialect, Message, Text, ToolResult
+from .client import Client
+from .shapes import NOTHING, Shape, shape_of
+from .unknown import UNKNOWN
 
 _MOST = 8
 _LONGEST = 60

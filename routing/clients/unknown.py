@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from routing.clients.aider import AIDER
-from routing.clients.claude_code import CLAUDE_CODE
-from routing.clients.client import Client
-from routing.clients.cline import CLINE
-from routing.clients.codex import CODEX
-from routing.clients.continue_ import CONTINUE
-from routing.clients.gemini_cli import FRAME, GEMINI_CLI
-from routing.clients.kimi import KIMI
-from routing.clients.llm import LLM
-from routing.clients.opencode import OPENCODE
-from routing.clients.pi import PI
-from routing.clients.qwen_code import QWEN_CODE
-from routing.values import Call, Headers, Kind
+from ..values import Call, Headers, Kind
+from .aider import AIDER
+from .claude_code import CLAUDE_CODE
+from .client import Client
+from .cline import CLINE
+from .codex import CODEX
+from .continue_ import CONTINUE
+from .gemini_cli import FRAME, GEMINI_CLI
+from .kimi import KIMI
+from .llm import LLM
+from .opencode import OPENCODE
+from .pi import PI
+from .qwen_code import QWEN_CODE
 
 KNOWN = (CLAUDE_CODE, CODEX, GEMINI_CLI, QWEN_CODE, OPENCODE, AIDER, CLINE, CONTINUE, PI, KIMI, LLM)
 

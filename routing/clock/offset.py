@@ -16,9 +16,9 @@ from enum import StrEnum
 from statistics import median
 from typing import Literal, TypeAlias
 
-from routing.dialects.fields import count_of, read_object
-from routing.jsonbytes import dumps
-from routing.values import JsonObject
+from ..dialects.fields import count_of, read_object
+from ..jsonbytes import dumps
+from ..values import JsonObject
 
 Peer: TypeAlias = tuple[str, int]
 """Address and port."""

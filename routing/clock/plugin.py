@@ -13,20 +13,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from routing.clock.hold import HOLD_TOTAL_S, Deliver, No, Wait, may_hold, next_step
-from routing.clock.reminders import Reservation, reminder_text
-from routing.clock.tasks import Tasks
-from routing.clock.time_tag import tag_text, takes_tag, takes_texts
-from routing.clock.tool import ACTIONS, DESCRIPTION, NAME, SCHEMA, answer
-from routing.clock.watch import Watch, counted
-from routing.config.values import Clock
-from routing.dialects.calls.ending import with_texts
-from routing.errors import StoreError
-from routing.jsonbytes import dumps
-from routing.stop_message.decide import starts_as_compaction, waits_for_client
-from routing.turn.plugins import AfterRequest, CleanUp, Plugin, Request, ServerTool, TurnInfo, UserText
-from routing.turn.tools import takes_any
-from routing.values import Caller, JsonObject, Kind, ToolCall
+from ..config.values import Clock
+from ..dialects.calls.ending import with_texts
+from ..errors import StoreError
+from ..jsonbytes import dumps
+from ..stop_message.decide import starts_as_compaction
+from ..turn.plugins import STOP_FOLLOWUP, AfterRequest, CleanUp, Plugin, Request, ServerTool, TurnInfo, UserText
+from ..turn.said import waits_for_client
+from ..turn.tools import takes_any
+from ..values import Caller, JsonObject, Kind, ToolCall
+from .hold import HOLD_TOTAL_S, Deliver, No, Wait, may_hold, next_step
+from .reminders import Reservation, reminder_text
+from .tasks import Tasks
+from .time_tag import tag_text, takes_tag, takes_texts
+from .tool import ACTIONS, DESCRIPTION, NAME, SCHEMA, answer
+from .watch import Watch, counted
 
 HOLD_SUFFIX = ":clock_hold_followup"
 
@@ -114,7 +115,7 @@ class ClockPlugin(Plugin):
                 lot.writing = asyncio.get_running_loop().run_in_executor(None, self._watch.commit, lot.reservation)
 
     async def on_after_request(self, turn: TurnInfo, after: AfterRequest) -> None:
-        """Hold the answer open for a task that is nearly due, if nobody else goes on."""
+        """Hold the answer open for a task that is nearly due, if nobody else goes on, and no stopMessage has in this turn."""
         mine, began, settings = self._turns[turn.id], turn.monotonic(), self._settings
         mine.answered_at = began if mine.answered_at is None else mine.answered_at
         is_held = may_hold(
@@ -123,7 +124,9 @@ class ClockPlugin(Plugin):
             hold_non_streaming=settings.hold_non_streaming,
             waits_for_client=waits_for_client(after.said.native),
         )
-        if mine.session is None or not mine.reminds or not is_held or await after.earlier_plugins():
+        if mine.session is None or not mine.reminds or not is_held or STOP_FOLLOWUP in turn.followed:
+            return
+        if await after.earlier_plugins():
             return
         left_s = min(settings.hold_max_ms / 1000, mine.answered_at + HOLD_TOTAL_S - began)
         if await self._wait(turn, mine.session, began + left_s) and (found := await self._reserve(turn, mine)) is not None:

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from routing.clock.tasks import Task, Tasks, from_json, in_order, to_json
-from routing.dialects.fields import object_of, read_object, text_of
-from routing.jsonbytes import dumps
-from routing.values import JsonObject
+from ..dialects.fields import object_of, read_object, text_of
+from ..jsonbytes import dumps
+from ..values import JsonObject
+from .tasks import Task, Tasks, from_json, in_order, to_json
 
 VERSION = 1
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Protocol
 
-from routing.clock.moment import utc_text
-from routing.clock.tasks import Task, Tasks, due_ones, is_expired
-from routing.jsonbytes import dumps
-from routing.tags.scan import strip
+from ..jsonbytes import dumps
+from ..tags.scan import strip
+from .moment import utc_text
+from .tasks import Task, Tasks, due_ones, is_expired
 
 MOST_AT_ONCE = 100
 """So many in one call; the rest comes with the next."""

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from routing.clock.record import Record, named_session, read_record, write_record
-from routing.clock.tasks import Task, Tasks, in_order, is_expired, undelivered
-from routing.errors import StoreError
-from routing.sessions.disk import CORRUPT, TEMPORARY, Disk, Folder, NotRegular, Stamp
-from routing.sessions.names import file_name
+from ..errors import StoreError
+from ..sessions.disk import CORRUPT, TEMPORARY, Disk, Folder, NotRegular, Stamp
+from ..sessions.names import file_name
+from .record import Record, named_session, read_record, write_record
+from .tasks import Task, Tasks, in_order, is_expired, undelivered
 
 Change: TypeAlias = Callable[[Tasks], Iterable[Task]]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TypeAlias
 
-from routing.dialects.fields import count_of, object_of, text_of
-from routing.values import JsonObject
+from ..dialects.fields import count_of, object_of, text_of
+from ..values import JsonObject
 
 EARLIEST_MS = 0
 LATEST_MS = 253_402_300_799_999

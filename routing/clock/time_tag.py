@@ -12,11 +12,11 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from routing.clock.moment import Moment
-from routing.dialects.calls import inner_body
-from routing.dialects.calls.editing import object_in, objects_in
-from routing.dialects.calls.replacing import raw_items
-from routing.values import Call, Dialect, JsonObject, Message, Text, Thinking, ToolResult
+from ..dialects.calls import inner_body
+from ..dialects.calls.editing import object_in, objects_in
+from ..dialects.calls.replacing import raw_items
+from ..values import Call, Dialect, JsonObject, Message, Text, Thinking, ToolResult
+from .moment import Moment
 
 _TAG = re.compile(r"\s*\[Time/Date\]: utc=`[^`]*` local=`[^`]*` tz=`[^`]*` nowMs=`[^`]*` ntpOffsetMs=`[^`]*`\s*\Z")
 _OFF = (None, False, "none", "disabled")

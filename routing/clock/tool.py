@@ -14,13 +14,13 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from routing.clock.moment import Moment, utc_text
-from routing.clock.store import ClockStore
-from routing.clock.tasks import Task, Tasks, is_due, is_expired
-from routing.clock.wishes import Refused, Wish, read_wishes
-from routing.dialects.fields import text_of
-from routing.errors import StoreError
-from routing.values import JsonObject
+from ..dialects.fields import text_of
+from ..errors import StoreError
+from ..values import JsonObject
+from .moment import Moment, utc_text
+from .store import ClockStore
+from .tasks import Task, Tasks, is_due, is_expired
+from .wishes import Refused, Wish, read_wishes
 
 NAME = "clock"
 DESCRIPTION = (

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from routing.clock.moment import Moments, local_text, utc_text
-from routing.clock.reminders import Reservation, Reservations, deliverable, delivered, waits_for
-from routing.clock.store import ClockStore
-from routing.clock.tasks import Task, Tasks, is_expired
-from routing.clock.tool import ToolDesk
-from routing.config.values import Clock
-from routing.errors import StoreError
-from routing.values import JsonObject
+from ..config.values import Clock
+from ..errors import StoreError
+from ..values import JsonObject
+from .moment import Moments, local_text, utc_text
+from .reminders import Reservation, Reservations, deliverable, delivered, waits_for
+from .store import ClockStore
+from .tasks import Task, Tasks, is_expired
+from .tool import ToolDesk
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from routing.clock.tasks import EARLIEST_MS, LATEST_MS
-from routing.dialects.fields import text_of
-from routing.errors import BadCall, RouteCodexError
-from routing.jsonbytes import dumps, loads
-from routing.values import JsonObject
+from ..dialects.fields import text_of
+from ..errors import BadCall, RouteCodexError
+from ..jsonbytes import dumps, loads
+from ..values import JsonObject
+from .tasks import EARLIEST_MS, LATEST_MS
 
 MOST_TASK_BYTES = 4 << 10
 MOST_TOOL_BYTES = 256

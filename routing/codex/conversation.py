@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from routing.codex import frames
-from routing.dialects.fields import object_of, text_of
-from routing.errors import BadCall, RouteCodexError, TooLarge
-from routing.headers import Fields
-from routing.jsonbytes import dumps, loads
-from routing.values import JsonObject
+from ..dialects.fields import object_of, text_of
+from ..errors import BadCall, RouteCodexError, TooLarge
+from ..headers import Fields
+from ..jsonbytes import dumps, loads
+from ..values import JsonObject
+from . import frames
 
 KEPT = 4
 """So many responses of a connection can be gone on from; Codex only ever takes the newest."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from routing.dialects.fields import object_of, read_object, text_of
-from routing.errors import RouteCodexError
-from routing.headers import HOP_BY_HOP, Fields, check, is_secret
-from routing.jsonbytes import dumps
-from routing.values import Headers, JsonObject
+from ..dialects.fields import object_of, read_object, text_of
+from ..errors import RouteCodexError
+from ..headers import HOP_BY_HOP, Fields, check, is_secret
+from ..jsonbytes import dumps
+from ..values import Headers, JsonObject
 
 _TURN = "x-codex-turn-metadata"
 _IN_METADATA = frozenset({_TURN, "x-codex-window-id", "x-codex-turn-state", "x-codex-parent-thread-id", "x-openai-subagent"})

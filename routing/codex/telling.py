@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from routing.codex import frames
-from routing.codex.conversation import Past, Post
-from routing.dialects.fields import object_of, read_object, text_of
-from routing.dialects.sse import Event, Events
-from routing.jsonbytes import dumps
-from routing.values import Headers, JsonObject
+from ..dialects.fields import object_of, read_object, text_of
+from ..dialects.sse import Event, Events
+from ..jsonbytes import dumps
+from ..values import Headers, JsonObject
+from . import frames
+from .conversation import Past, Post
 
 _ERROR_BYTES = 1 << 20
 _REMEMBERED = frozenset({"response.completed", "response.incomplete"})

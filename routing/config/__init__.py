@@ -1,8 +1,8 @@
 """The configuration file: `load` it, `read` its text, `find` it."""
 
-from routing.config.hosts import OFFICIAL_HOSTS
-from routing.config.load import FILE_NAME, find, load, read
-from routing.config.values import Clock, Config, FinishReasons, Ntp, StopSettings
+from .hosts import OFFICIAL_HOSTS
+from .load import FILE_NAME, find, load, read
+from .values import Clock, Config, FinishReasons, Ntp, StopSettings
 
 __all__ = [
     "FILE_NAME",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from routing.config import schema
-from routing.config.environment import expand, unset
-from routing.config.hosts import OFFICIAL_HOSTS, read_host
-from routing.config.notes import Notes
-from routing.config.providers import build_providers
-from routing.config.routes import build_routes
-from routing.config.values import Clock, Config, FinishReasons, Ntp, StopSettings
-from routing.router.registry import Classifier, HealthSettings, Provider, Registry
+from ..router.registry import Classifier, HealthSettings, Provider, Registry
+from . import schema
+from .environment import expand, unset
+from .hosts import OFFICIAL_HOSTS, read_host
+from .notes import Notes
+from .providers import build_providers
+from .routes import build_routes
+from .values import Clock, Config, FinishReasons, Ntp, StopSettings
 
 THINKING = ("think step", "analysis", "reasoning", "仔细思考", "深入思考", "逐步思考", "分析", "推理")
 BACKGROUND = ("background", "context dump", "上下文", "后台")

@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from routing.config import schema
-from routing.config.notes import Notes, nearest
-from routing.config.source import Table
+from . import schema
+from .notes import Notes, nearest
+from .source import Table
 
 _SAID: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "missing": lambda limits: "missing",

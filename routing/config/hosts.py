@@ -6,7 +6,7 @@ import ipaddress
 import re
 from urllib.parse import urlsplit
 
-from routing.router.registry import Url
+from ..router.registry import Url
 
 OFFICIAL_HOSTS = (
     "api.anthropic.com",

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from routing.config.notes import Notes, Path
-from routing.config.schema import ROUTER_KEYS
-from routing.config.source import Items, Table
+from .notes import Notes, Path
+from .schema import ROUTER_KEYS
+from .source import Items, Table
 
 NOT_USED = "not used here"
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
-from routing.config import schema
-from routing.config.environment import expand, unset
-from routing.config.notes import Notes, Path
-from routing.router.registry import Key
+from ..router.registry import Key
+from . import schema
+from .environment import expand, unset
+from .notes import Notes, Path
 
 AuthKind: TypeAlias = Literal["apikey", "client", "none"]
 

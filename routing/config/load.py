@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from routing.config.build import build
-from routing.config.check import validate
-from routing.config.environment import override
-from routing.config.imports import normalise
-from routing.config.notes import Notes
-from routing.config.source import MAX_CHARS, Items, Table, parse
-from routing.config.values import Config
-from routing.errors import ConfigError
+from ..errors import ConfigError
+from .build import build
+from .check import validate
+from .environment import override
+from .imports import normalise
+from .notes import Notes
+from .source import MAX_CHARS, Items, Table, parse
+from .values import Config
 
 FILE_NAME = "mitm-config.yaml"
 

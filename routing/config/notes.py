@@ -9,8 +9,8 @@ import difflib
 import re
 from collections.abc import Iterable
 
-from routing.config.source import Table, locate
-from routing.errors import ConfigError
+from ..errors import ConfigError
+from .source import Table, locate
 
 Path = tuple[str | int, ...]
 

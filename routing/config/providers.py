@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from routing.config import schema
-from routing.config.environment import expand, unset
-from routing.config.hosts import read_url, stays_near
-from routing.config.keys import LONE_KEYS, build_keys, fits_header
-from routing.config.notes import Notes, Path
-from routing.router.registry import ECHO, ORIGIN, Model, Provider, Url
-from routing.values import Dialect
+from ..router.registry import ECHO, ORIGIN, Model, Provider, Url
+from ..values import Dialect
+from . import schema
+from .environment import expand, unset
+from .hosts import read_url, stays_near
+from .keys import LONE_KEYS, build_keys, fits_header
+from .notes import Notes, Path
 
 BUILT_IN: Mapping[str, Provider] = {
     ORIGIN: Provider(ORIGIN, None, {}, LONE_KEYS["client"], {}, auth="client"),

@@ -11,27 +11,13 @@ import re
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from routing.config import schema
-from routing.config.notes import Notes, Path, nearest
-from routing.config.providers import BUILT_IN
-from routing.router.registry import Key, Pool, Provider
-from routing.values import Target
+from ..router.classify import DEFAULT, ROUTES
+from ..router.registry import Key, Pool, Provider
+from ..values import Target
+from . import schema
+from .notes import Notes, Path, nearest
+from .providers import BUILT_IN
 
-KNOWN_ROUTES = frozenset(
-    {
-        "default",
-        "coding",
-        "thinking",
-        "tools",
-        "search",
-        "web_search",
-        "vision",
-        "multimodal",
-        "longcontext",
-        "background",
-    }
-)
-DEFAULT = "default"
 _USUAL_PRIORITY = 100
 _BRACKETS = re.compile(r"([^.\[\]]+)\[([^\[\]]+)\](?:\.(.+))?", re.S)
 _PRIORITY = re.compile(r"(.+):(\d{1,6})", re.S)
@@ -47,8 +33,8 @@ def build_routes(router: schema.VirtualRouter, providers: Mapping[str, Provider]
     for name, documents in router.routing.items():
         if not documents:
             continue
-        close = nearest(name, KNOWN_ROUTES)
-        if name not in KNOWN_ROUTES and close and _fold(name) == _fold(close[0]):
+        close = nearest(name, ROUTES)
+        if name not in ROUTES and close and _fold(name) == _fold(close[0]):
             notes.warn((*_TOP, name), f"no call is sorted into the route {notes.quote(name)}: did you mean {close[0]}?")
         routes[name] = _build_pools(name, documents, router.load_balancing, reader)
     _check_default(routes, notes)

@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from routing.errors import ConfigError
+from ..errors import ConfigError
 
 MAX_CHARS = 1_000_000
 MAX_DEPTH = 32

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from routing.router.registry import Registry
+from ..router.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)

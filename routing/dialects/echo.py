@@ -1,6 +1,7 @@
 """The built-in provider `echo`: answers without a network, from the call alone, the same call always with the same answer.
 
-It repeats the newest text that a person typed, or reports the tool results behind it. A line of that text may tell it more:
+It repeats the newest text that a person typed, or reports the tool results behind it; a call that demands structured output gets
+the smallest value that its schema allows. A line of that text may tell it more:
 
     echo: say TEXT            answer TEXT (several lines add up)
     echo: call NAME {json}    call a tool (several lines: several calls)
@@ -13,12 +14,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from routing.dialects.fields import read_object
-from routing.dialects.finish import read_finish
-from routing.values import Answer, Call, FinishReason, Message, Text, ToolCall, ToolResult, Usage
+from ..jsonbytes import dumps
+from ..values import Answer, Call, FinishReason, Message, Text, ToolCall, ToolResult, Usage
+from .fields import read_object
+from .finish import read_finish
+from .instance import smallest
 
 LONGEST_DELAY_S = 60.0
 
@@ -43,6 +46,8 @@ class _Newest:
 
 
 def echo_answer(call: Call) -> Answer | EchoFailure:
+    if call.structured:
+        return _said(call, dumps(smallest(call.schema)).decode())
     newest = _newest(call)
     orders = list(_orders(newest.text))
     said: list[str] = []
@@ -70,6 +75,10 @@ def echo_answer(call: Call) -> Answer | EchoFailure:
     elif not text and not calls:
         text = "ok"
     reason: FinishReason = "tool_calls" if calls else "stop" if finish == "tool_calls" else finish
+    return _said(call, text, calls, reason)
+
+
+def _said(call: Call, text: str, calls: Sequence[ToolCall] = (), reason: FinishReason = "stop") -> Answer:
     return Answer(text, tuple(calls), reason, Usage(_tokens(len(call.raw)), _tokens(_length(text, calls))))
 
 
@@ -128,7 +137,7 @@ def _failure(rest: str) -> EchoFailure:
     return EchoFailure(status, message.strip() or f"echo was told to fail with {status}")
 
 
-def _length(text: str, calls: list[ToolCall]) -> int:
+def _length(text: str, calls: Sequence[ToolCall]) -> int:
     return len(text) + sum(len(call.name) + len(call.arguments) for call in calls)
 
 

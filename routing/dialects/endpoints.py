@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qsl, quote, unquote
 
-from routing.values import Dialect, Endpoint
+from ..values import Dialect, Endpoint
 
 _LONGEST_PATH = 8192
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from routing import jsonbytes
-from routing.dialects.calls import inner_body
-from routing.values import Call, Dialect, JsonObject, Message, Target, Text, Usage
+from .. import jsonbytes
+from ..values import Call, Dialect, JsonObject, Message, Target, Text, Usage
+from .calls import inner_body
 
 _PER_ASCII = 1 / 3.8
 """Tokens for a character: between English prose (1/4.4) and code (1/3.3)."""

@@ -3,6 +3,7 @@
 1. Nothing here raises, and no more than `_BODY_LIMIT` bytes are looked at.
 2. A spent quota is told from a per-minute limit: the first switches keys, the second waits for the same key.
 3. A wait is between 0 and a day, or not said at all: infinite, negative and odd numbers say nothing.
+4. Whether there is an error at all is decided by `says_error` alone: some hosts put an empty one beside every good answer.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from routing.dialects.fields import list_of, object_of, read_json, text_of
-from routing.values import JsonObject, ProviderError
+from ..jsonbytes import dumps
+from ..values import JsonObject, ProviderError
+from .fields import list_of, object_of, read_json, read_object, text_of
+from .sse import Event, write_event
 
 _BODY_LIMIT = 256 * 1024
 _MESSAGE_LIMIT = 2000
@@ -76,8 +79,12 @@ _WAIT_TEXT = re.compile(
     r"((?:\d{1,9}(?:\.\d{1,9})?\s?(?:ms|milliseconds?|days?|hours?|minutes?|mins?|seconds?|secs?|[dhms])[ ,]{0,2}){1,4})",
     re.IGNORECASE,
 )
-_FINE = (None, "", 0, "0", 200, "200", "OK", "ok", "success")
-"""What vendors write into `code` when nothing is wrong."""
+_FINE = frozenset(("", "0", "200", "ok", "success", "succeeded", "successful", "none", "null", "no error", "成功"))
+"""What vendors write into an error's fields when nothing is wrong."""
+_ABOUT_THE_CALL = frozenset(("id", "request_id", "requestId", "trace_id", "log_id", "logid", "timestamp", "param"))
+"""Fields that an error has, and that do not say that there is one."""
+_DEEPEST = 8
+_ERROR_KEY = b'"error"'
 _NO_CODE = re.compile(r"\d{3}|error|response\.failed|")
 _MARKUP = re.compile(r"<(script|style)\b.{0,20000}?</\1>|<[^<>]{0,2000}>", re.IGNORECASE | re.DOTALL)
 _TITLE = re.compile(r"<title[^<>]{0,200}>([^<]{1,300})", re.IGNORECASE)
@@ -100,6 +107,66 @@ def failure_inside(document: JsonObject, *, now: float | None = None) -> Provide
         return None
     message, code, error = _told(document)
     return _provider_error(_status_inside(error, document, code), {}, message, code, error, now)
+
+
+def says_error(value: object, _depth: int = 0) -> bool:
+    """Whether what stands under `error`, or under one of its fields, says that something failed."""
+    if isinstance(value, dict):
+        parts: list[object] = [part for name, part in value.items() if name not in _ABOUT_THE_CALL]
+    elif isinstance(value, list):
+        parts = value
+    elif isinstance(value, str):
+        return value.strip().lower() not in _FINE
+    else:
+        return value is True or value not in (None, False, 0, 200)
+    return bool(parts) and (_depth > _DEEPEST or any(says_error(part, _depth + 1) for part in parts))
+
+
+def has_error(document: JsonObject) -> bool:
+    """Whether an error stands in a document that may be a good answer all the same."""
+    return "error" in document and says_error(document["error"])
+
+
+def may_hold_error(raw: bytes) -> bool:
+    """Whether these bytes of JSON have an `error` that is more than null, good or empty. Quotes inside texts are escaped."""
+    place = raw.find(_ERROR_KEY)
+    while place >= 0:
+        place += len(_ERROR_KEY)
+        behind = raw[place : place + 16].lstrip()
+        if behind[:1] == b":" and behind[1:].lstrip()[:1] not in (b"n", b"f"):
+            return True
+        place = raw.find(_ERROR_KEY, place)
+    return False
+
+
+def without_empty_error(event: Event) -> Event:
+    """A good event as official SDKs take it: they raise at any truthy `error`, be there nothing in it."""
+    data = event.data if event.name == "error" else document_without_empty_error(event.data)
+    if data is event.data:
+        return event
+    raw = event.raw.replace(event.data, data, 1) if event.data in event.raw else write_event(data, event.name)
+    return event._replace(data=data, raw=raw)
+
+
+def document_without_empty_error(raw: bytes) -> bytes:
+    """The same of a whole document. What needs no change stays the very bytes."""
+    document = read_object(raw) if may_hold_error(raw) else None
+    if document is None or document.get("type") == "error":
+        return raw
+    settled = _without_empty(document)
+    inner = document.get("response")
+    if isinstance(inner, dict) and (new := _without_empty(inner)) is not inner:
+        settled = {**settled, "response": new}
+    return raw if settled is document else dumps(settled)
+
+
+def _without_empty(holder: JsonObject) -> JsonObject:
+    error = holder.get("error")
+    if not (error or isinstance(error, dict | list)) or says_error(error):
+        return holder
+    if holder.get("object") == "response" or "output" in holder:  # there the field is never missing
+        return {**holder, "error": None}
+    return {name: value for name, value in holder.items() if name != "error"}
 
 
 def failure_of_page(body: bytes) -> ProviderError | None:
@@ -143,21 +210,22 @@ def _document(body: bytes) -> JsonObject | None:
 def _error_part(document: JsonObject) -> JsonObject | None:
     """The object that holds the error's fields; None where the document is no error."""
     error = document.get("error")
-    if isinstance(error, dict) and error:
-        return error
-    if isinstance(error, str) and error:
-        return {**document, "message": error}
+    if has_error(document):
+        if isinstance(error, dict):
+            return error
+        if isinstance(error, str):
+            return {**document, "message": error}
     response = object_of(document.get("response"))
-    if isinstance(inner := response.get("error"), dict) and inner:
+    if isinstance(inner := response.get("error"), dict) and says_error(inner):
         return inner
     base = object_of(document.get("base_resp"))
-    if base.get("status_code") not in (None, 0, "0"):
+    if says_error(base.get("status_code")):
         return {"code": base.get("status_code"), "message": base.get("status_msg")}
-    if document.get("type") == "error" or document.get("error_code") or document.get("error_msg"):
+    if document.get("type") == "error" or says_error(document.get("error_code")) or says_error(document.get("error_msg")):
         return document
     if document.get("success") is False or document.get("status") == "error":
         return document
-    coded = document.get("code") not in _FINE and ("message" in document or "msg" in document)
+    coded = says_error(document.get("code")) and ("message" in document or "msg" in document)
     return document if coded else None
 
 

@@ -9,9 +9,9 @@ import json
 import re
 from collections.abc import Iterator
 
-from routing.errors import RouteCodexError
-from routing.jsonbytes import loads
-from routing.values import JsonObject
+from ..errors import RouteCodexError
+from ..jsonbytes import loads
+from ..values import JsonObject
 
 _WINDOW = 16 * 1024
 """No object that `found_objects` looks for is longer."""

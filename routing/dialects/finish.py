@@ -1,17 +1,22 @@
 """Why an answer ended: the one table of finish reasons, in both directions, for all four dialects.
 
-1. What the answer holds decides: with a tool call the reason is the tool reason, whatever the provider wrote.
+1. What the answer holds decides between a stop and the tool reason: complete tool calls win over a plain stop, and over words
+   that nobody knows. They win over no cut (length, a filter, an error): half an answer is never told as a whole one.
 2. A word that the target's dialect itself knows passes as it is (`stop_sequence`, `pause_turn`, `function_call`, …).
 3. Only a missing reason is inferred: tool call, then error, then a plain stop.
+4. What is not known corrects nothing: an answer that nobody read, calls that broke off, calls that the provider runs itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from routing.values import Dialect, FinishReason
+from ..values import Dialect, FinishReason, JsonObject
+from .fields import object_of, read_json, text_of
+
+CUT_OFF = "The provider's stream ended without its last event."
 
 ContentFilter = Literal["stop_sequence", "refusal"]
 MessageStop = Literal["always", "never"]
@@ -26,12 +31,17 @@ _WRITTEN: dict[FinishReason, tuple[str, str, str, str]] = {
 }
 _CALLS_UNSAID = frozenset(("STOP", "completed"))
 """Words that end an answer with tool calls as well: nothing is overruled."""
+_INTERRUPTED = frozenset(("pause_turn", "compaction"))
+"""Anthropic's words for an answer that its provider goes on with: calls beside them are not the reason."""
+_CALL_FAILED = frozenset(("malformed_function_call", "unexpected_tool_call", "too_many_tool_calls", "malformed_tool_use"))
+"""The model's own call failed, and nothing else did. Other dialects have no word for that: their answer just ends."""
 
 _OWN: dict[Dialect, dict[str, FinishReason]] = {
     Dialect.MESSAGES: {
         "end_turn": "stop",
         "stop_sequence": "stop",
         "pause_turn": "stop",
+        "compaction": "stop",
         "max_tokens": "length",
         "model_context_window_exceeded": "length",
         "tool_use": "tool_calls",
@@ -89,6 +99,10 @@ _VENDORS: dict[str, FinishReason] = {
     "tool_call": "tool_calls",
     "sensitive": "content_filter",
     "safety_filter": "content_filter",
+    "content_filtered": "content_filter",
+    "guardrail_intervened": "content_filter",
+    "malformed_tool_use": "error",
+    "malformed_model_output": "error",
     "network_error": "error",
     "insufficient_system_resource": "error",
     "abort": "error",
@@ -110,7 +124,40 @@ class Finish:
 
 def read_finish(word: object) -> FinishReason | None:
     """Any dialect's word as ours; None where it is missing or unknown."""
-    return _NEUTRAL.get(word.strip().lower()) if isinstance(word, str) else None
+    return _NEUTRAL.get(_bare(word)) if isinstance(word, str) else None
+
+
+def is_cut(word: object) -> bool:
+    """Whether an answer that ended with this word may have broken off in the middle of a call."""
+    return read_finish(word) in ("length", "content_filter", "error")
+
+
+def holds_calls(written: Iterable[str], *, served: bool = False) -> bool | None:
+    """What a reason can be corrected by: whether the answer holds calls that its client may run.
+
+    `written`: the arguments of each, as the model wrote them. None where nothing can be said: one of them broke off, or
+    (`served`) there are no others than the provider's own.
+    """
+    whole = [is_whole_call(arguments) for arguments in written]
+    return all(whole) or None if whole else None if served else False
+
+
+def is_whole_call(arguments: str) -> bool:
+    """Arguments that did not break off; nothing at all stands for a tool without parameters."""
+    return (
+        not arguments
+        or arguments.isspace()
+        or read_json(arguments.encode("utf-8", "surrogatepass")) is not None
+        or (arguments.strip() == "null")
+    )
+
+
+def is_served(block: JsonObject) -> bool:
+    """A Messages block that is a call which the provider runs itself: `server_tool_use`, or what such a tool calls in turn."""
+    kind = text_of(block.get("type"))
+    if kind == "tool_use":
+        return text_of(object_of(block.get("caller")).get("type")) not in ("", "direct")
+    return kind in ("server_tool_use", "mcp_tool_use")
 
 
 def infer_finish(*, calls: bool, error: bool = False) -> FinishReason:
@@ -134,7 +181,8 @@ def decide_finish(
 ) -> Finish:
     """The finish reason of an answer in the target's dialect.
 
-    `calls` says whether the answer holds tool calls (None: not known, believe the word); `error` that it broke.
+    `calls` says whether the answer holds tool calls that the client may run (None: not known, believe the word; see
+    `holds_calls`); `error` that it broke.
     """
     given = word.strip() if isinstance(word, str) else ""
     note = ""
@@ -145,12 +193,14 @@ def decide_finish(
         reason, note = "stop", f"unknown finish reason {given[:80]!r} taken as a plain stop"
     else:
         reason = known
-    if calls and reason != "tool_calls":
+    if calls and reason == "stop" and given not in _INTERRUPTED:
         reason, note = "tool_calls", note or _overruled(given, "tool calls are there")
     elif calls is False and reason == "tool_calls":
         reason, note = "stop", _overruled(given, "no tool call is there")
     if _OWN[target].get(given) == reason:
         return Finish(reason, given, note)
+    if reason == "error" and target in (Dialect.MESSAGES, Dialect.CHAT) and _bare(given) in _CALL_FAILED:
+        return Finish(reason, write_finish("stop", target), note)
     return Finish(reason, write_finish(reason, target, content_filter=content_filter), note)
 
 
@@ -194,13 +244,13 @@ class Endings:
         log = self.log
         return self if log is None else replace(self, log=lambda line: log(f"{name}: {line}"))
 
-    def read(self, word: object, dialect: Dialect, *, calls: bool, error: bool = False) -> FinishReason:
+    def read(self, word: object, dialect: Dialect, *, calls: bool | None, error: bool = False) -> FinishReason:
         """Why a provider's answer ended."""
         finish = decide_finish(word, dialect, calls=calls, error=error)
         self._tell(word, f"taken as {finish.reason}", dialect, finish)
         return finish.reason
 
-    def write(self, word: object, target: Dialect, *, calls: bool) -> str:
+    def write(self, word: object, target: Dialect, *, calls: bool | None) -> str:
         """The client's word for why the whole answer ended; `word`: the provider's."""
         finish = decide_finish(word, target, calls=calls, content_filter=self.content_filter)
         self._tell(word, f"written as {finish.word}", target, finish)
@@ -213,6 +263,11 @@ class Endings:
 
 
 AS_USUAL = Endings()
+
+
+def _bare(word: str) -> str:
+    """The word to look up. Google's OpenAI-compatible address puts the kind before it: `content_filter: RECITATION`."""
+    return word.strip().rpartition(": ")[2].lower()
 
 
 def _overruled(word: str, why: str) -> str:

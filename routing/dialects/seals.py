@@ -10,8 +10,8 @@ import re
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 
-from routing.dialects.translation.seals import MARK, unwrap
-from routing.values import JsonObject
+from ..values import JsonObject
+from .translation.seals import MARK, unwrap
 
 _FIELDS = ("signature", "encrypted_content", "thoughtSignature", "thought_signature", "data")
 _SHORTEST = 8

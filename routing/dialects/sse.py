@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from routing.errors import BadAnswer
+from ..errors import BadAnswer
 
 LIMIT = 16 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"

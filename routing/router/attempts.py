@@ -1,7 +1,8 @@
 """What to do when a provider failed: ask another, wait and ask the same, or give up.
 
 1. An attempt is repeated only before the first byte of the answer went to the client, and never once the client has gone.
-2. A call makes at most `max_attempts` attempts; all calls together keep at most a fifth of those in flight in repetition.
+2. A call makes at most `max_attempts` attempts; all calls together keep at most a fifth of those in flight in repetition. Who
+   comes when that many are at it waits a moment for a place: keys die for many calls at once.
 3. Giving up before the first byte hands back the first provider's own error.
 """
 
@@ -11,11 +12,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from routing.router.health import Fault, fault_of
-from routing.values import ProviderError, Target
+from ..values import ProviderError, Target
+from .health import Fault, fault_of
 
 SOLE_PAUSES_S = (0.5, 2.0)
 """A target without a stand-in is asked again after these, when the connection broke or its server stumbled."""
+PLACE_PATIENCE_S = 5.0
+"""So long a call waits until it may repeat its attempt beside all others that do."""
+_PLACE_LOOK_S = 0.1
 RETRYABLE = frozenset({401, 402, 403, 408, 425, 429, 500, 502, 503, 504, 529})
 
 
@@ -59,7 +63,6 @@ class Why(StrEnum):
     CLIENT_GONE = "the client has gone"
     FINAL = "the error is not one to repeat"
     ENOUGH = "as many attempts as allowed"
-    BUDGET = "too many calls are being repeated at once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,9 @@ class Attempts:
     first_error: ProviderError | None = None
     _waited: dict[Target, int] = field(default_factory=dict)
     _retrying: bool = False
+    """It holds a place in the budget."""
+    _waits_since: float | None = None
+    """When it first looked for one."""
     _over: bool = False
 
     def __post_init__(self) -> None:
@@ -106,9 +112,6 @@ class Attempts:
         if why is not None:
             self.settled()
             return GiveUp(error if why is Why.BEGUN else self.first_error, why)
-        if not self._retrying:
-            self._retrying = True
-            self.budget.retrying += 1
         lone = sole and not self.excluded
         wait = self._wait(target, error, ready_in_s if lone else None, lone=lone)
         if wait is not None:
@@ -116,6 +119,17 @@ class Attempts:
             return WaitThenSame(wait)
         self.excluded |= {target}
         return TryNext(self.excluded)
+
+    def place(self, now: float) -> float | None:
+        """Before an attempt is repeated: 0 where it may be, now; else after how many seconds to ask again; None: no longer."""
+        if not self.made or self._retrying:
+            return 0.0
+        if self.budget.may_retry():
+            self._retrying, self._waits_since = True, None
+            self.budget.retrying += 1
+            return 0.0
+        self._waits_since = now if self._waits_since is None else self._waits_since
+        return _PLACE_LOOK_S if now - self._waits_since < PLACE_PATIENCE_S else None
 
     def again(self) -> Attempts:
         """For the next round of the same turn."""
@@ -140,9 +154,7 @@ class Attempts:
             return Why.BEGUN
         if not retryable(error):
             return Why.FINAL
-        if self.made >= self.max_attempts:
-            return Why.ENOUGH
-        return None if self._retrying or self.budget.may_retry() else Why.BUDGET
+        return Why.ENOUGH if self.made >= self.max_attempts else None
 
     def _wait(self, target: Target, error: ProviderError, ready_in_s: float | None, *, lone: bool) -> float | None:
         """Seconds after which the same target is worth asking again, if it is."""

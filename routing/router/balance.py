@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from routing.values import Target
+from ..values import Target
 
 Mode: TypeAlias = Literal["priority", "round-robin", "weighted", "sticky"]
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from routing.errors import disabled, nearest, not_found
-from routing.router.balance import Mode
-from routing.router.classify import Classified
-from routing.router.features import Features
-from routing.router.registry import Named, Pool, Provider, Registry
-from routing.sessions.state import EMPTY, SessionState
-from routing.values import Target
+from ..errors import disabled, nearest, not_found
+from ..sessions.state import EMPTY, SessionState
+from ..values import Target
+from .balance import Mode
+from .classify import Classified
+from .features import Features
+from .registry import Named, Pool, Provider, Registry
 
 ALLOW = "allow"
 """The route of targets that are only used because their provider is on the session's list."""
@@ -36,6 +36,8 @@ class Wish:
     disable_sticky: bool = False
     pinned: Target | None = None
     """Where the earlier hops of this user message went."""
+    chained: Target | None = None
+    """Where the answer lives that the call goes on from."""
     tokens: int = 0
 
 
@@ -89,6 +91,13 @@ class Candidates:
             model = provider.declared(sticky.model) if sticky.model else provider.model_for(self.wish.client_model)
             members = self._named(provider, sticky.key, model) if model is not None else ()
         return Tier("sticky", str(sticky), members)
+
+    def only(self, route: str, target: Target) -> Tier:
+        """This target, if the configuration still holds it, and it is allowed and enabled."""
+        provider = self.registry.providers.get(target.provider)
+        known = provider is not None and target in provider.targets(target.model, target.key)
+        members = (target,) if known and self.allows(target.provider) and not self._off(target) else ()
+        return Tier(route, str(target), members)
 
     def named(self, route: str, name: str, key: str | None, model: str | None) -> Tier:
         """What somebody insists on; refuses with the seed's sentences where it is unknown or disabled."""

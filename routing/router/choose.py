@@ -1,9 +1,10 @@
 """Which target a round goes to, and why.
 
 1. What the session disabled, or the configuration switched off, is never chosen, whoever asks for it.
-2. force > sticky > a model named `provider.model` in the call > the routes, filtered by allow; but a call that asks for vision,
-   web_search or longcontext by what it is goes there before it goes to the sticky target.
-3. A key that is tripped or resting is passed over; where nothing else is left, a pool's only target is tried all the same.
+2. force > sticky > a model named `provider.model` in the call > the routes, filtered by allow; but a call that asks for
+   a route by what it is (vision, web_search, longcontext; side, subagent) goes there before it goes to the sticky target.
+3. A key that is tripped or resting is passed over; where nothing else is left, a pool's only target is tried all the same,
+   unless its provider has said until when it must not be.
 4. The same wish, registry, health and rotation give the same decision.
 """
 
@@ -12,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from routing.errors import ConfigError, NoTarget, disabled, nearest, not_found, unhealthy
-from routing.router.balance import Rotation, balance
-from routing.router.candidates import ALLOW, Candidates, Tier, Wish
-from routing.router.classify import DEFAULT, EXPLICIT
-from routing.router.health import Cooling, Health, Healthy, Tripped
-from routing.router.registry import Registry
-from routing.values import Target
+from ..errors import ConfigError, NoTarget, Resting, disabled, nearest, not_found, unhealthy
+from ..values import Target
+from .balance import Rotation, balance
+from .candidates import ALLOW, Candidates, Tier, Wish
+from .classify import DEFAULT
+from .health import Cooling, Health, Healthy, Tripped
+from .registry import Registry
 
 __all__ = ["Decision", "Wish", "choose"]
 
@@ -55,8 +56,8 @@ class _Choice:
     def decide(self) -> Decision:
         sticky = self.candidates.sticky()
         clear = sticky is not None and self.registry.on_exhausted == "clear" and self._used_up(sticky)
-        decision = self._forced() or self._stuck(sticky) or self._direct() or self._routed()
-        if sticky is not None and decision.route not in ("force", "sticky", *EXPLICIT):
+        decision = self._forced() or self._stuck(sticky) or self._direct() or self._followed() or self._routed()
+        if sticky is not None and decision.route not in ("force", "sticky", *self.wish.classified.explicit):
             after = "is used up and forgotten" if clear else "cannot be used now and is kept"
             decision = replace(decision, reason=f"{decision.reason}; the sticky target {sticky.name} {after}")
         return replace(decision, clear_sticky=clear)
@@ -74,7 +75,7 @@ class _Choice:
         if sticky is None:
             return None
         routed = list(self.candidates.routed())
-        found = self._first([tier for tier in routed if tier.route in EXPLICIT], self.wish.classified.reason)
+        found = self._first([tier for tier in routed if tier.route in self.wish.classified.explicit], self.wish.classified.reason)
         if found is not None:
             return replace(found, sole=False)
         usable = [t for t in self._usable(sticky) if not self.registry.hard_limit or self._ratio(t) < 1]
@@ -94,6 +95,15 @@ class _Choice:
             raise ConfigError(f"Provider {name} declares no model {rest}", details={"provider": name, "model": rest})
         tier = self.candidates.named("direct", name, key, model)
         return self._insisted(tier, f"the call's model is {self.wish.client_model}", key)
+
+    def _followed(self) -> Decision | None:
+        """Where the answer lives that the call goes on from, also if no route of the call's leads there."""
+        chained = self.wish.chained
+        if chained is None or any(chained in tier.members for tier in self.candidates.routed()):
+            return None
+        tier = self.candidates.only("chain", chained)
+        usable = self._usable(tier)
+        return self._taken(tier, usable, "the answer that the call goes on from lives there", [tier]) if usable else None
 
     def _routed(self) -> Decision:
         tiers = list(self.candidates.routed())
@@ -156,6 +166,8 @@ class _Choice:
             if only is None or only in self.wish.excluded or (hard and self._ratio(only) >= 1):
                 continue
             state = self.health.state(only, self.now)
+            if not isinstance(state, Healthy) and state.told:
+                continue
             # Who allows only some providers is told when these are down.
             if isinstance(state, Cooling) or (isinstance(state, Tripped) and not self.wish.state.allowed):
                 resting.append((isinstance(state, Tripped), tier))
@@ -169,11 +181,12 @@ class _Choice:
         usable = self._usable(tier)
         if not usable and len(tier.members) == 1:
             only = tier.members[0]
-            tripped = isinstance(self.health.state(only, self.now), Tripped)
-            usable = [] if tripped or only in self.wish.excluded else [only]
+            state = self.health.state(only, self.now)
+            at_need = isinstance(state, Cooling) and not state.told and only not in self.wish.excluded
+            usable = [only] if at_need else []
         if not usable:
             provider = tier.members[0].provider
-            raise unhealthy(f"{provider}.{key}" if key else provider)
+            raise self._unwell(f"{provider}.{key}" if key else provider, tier.members, requested=True)
         return self._taken(tier, usable, reason, [tier])
 
     def _taken(self, tier: Tier, candidates: Sequence[Target], reason: str, rivals: Iterable[Tier]) -> Decision:
@@ -189,19 +202,21 @@ class _Choice:
         members = [target for tier in tiers for target in tier.members]
         if not members:
             return self._all_off()
-        waits = [s.until - self.now for t in members if isinstance(s := self.health.state(t, self.now), Cooling)]
         usable = [target for tier in tiers for target in self._usable(tier)]
         if usable:
-            error = NoTarget(
+            return NoTarget(
                 f"No model of the routes is large enough for about {self.wish.tokens} tokens",
                 details={"provider": usable[0].provider, "reason": "context", "tokens": self.wish.tokens},
             )
-        else:
-            error = unhealthy(members[0].provider)
-            error.details["attempted"] = list(dict.fromkeys(str(target) for target in members))[:20]
-        if waits:
-            error.details["retryAfterMs"] = int(min(waits) * 1000)
+        error = self._unwell(members[0].provider, members, requested=bool(self.wish.state.allowed))
+        error.details["attempted"] = list(dict.fromkeys(str(target) for target in members))[:20]
         return error
+
+    def _unwell(self, name: str, members: Sequence[Target], *, requested: bool) -> NoTarget:
+        """Waiting helps where a key only rests, and this call has not tried it yet."""
+        untried = (target for target in members if target not in self.wish.excluded)
+        rests = [s.until - self.now for t in untried if isinstance(s := self.health.state(t, self.now), Cooling)]
+        return Resting(name, max(min(rests), 0.0), requested=requested) if rests else unhealthy(name)
 
     def _all_off(self) -> NoTarget:
         for name in self.wish.state.allowed:

@@ -2,24 +2,23 @@
 
 1. The first rule that fits decides; the candidates are what it names, and always end with `default`.
 2. Only what the newest message says counts, and a tool's work counts only in the hop that brings its result.
+3. `CLASSES` is the one table of routes: how each is recognised, in which order, and what it is stronger than.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeAlias
 
-from routing.router.features import Features
-from routing.router.registry import Classifier
-from routing.router.tools import ToolCategory
+from ..values import Kind
+from .features import Features
+from .registry import Classifier
+from .tools import ToolCategory
 
 DEFAULT = "default"
-
-EXPLICIT = frozenset({"vision", "multimodal", "web_search", "longcontext"})
-"""Routes that a call asks for by what it is: they come before a session's sticky target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,25 +26,40 @@ class Classified:
     routes: tuple[str, ...]
     """Candidates, best first, `default` last."""
     reason: str
+    explicit: frozenset[str] = frozenset()
+    """Those of them that the call asks for by what it is: they come before a session's sticky target."""
 
 
-def classify(features: Features, classifier: Classifier, client_model: str, *, route_hint: str | None = None) -> Classified:
-    """`route_hint` is the host's own wish (`x-routecodex-route`); it goes before everything."""
-    routes, reason = _first_rule(features, classifier, client_model)
+def classify(
+    features: Features, classifier: Classifier, *, route_hint: str | None = None, configured: Collection[str] = ()
+) -> Classified:
+    """`route_hint` is the host's own wish (`x-routecodex-route`); it goes before everything, where there is such a route.
+
+    `configured`: the routes that the configuration holds.
+    """
+    if route_hint == DEFAULT:
+        return Classified((DEFAULT,), f"route hint {DEFAULT}")
+    routes, reason, explicit = _first_that_fits(features, classifier, configured)
     if route_hint:
-        routes, reason = (route_hint, *routes), f"route hint {route_hint}; {reason}"
+        known = route_hint in configured
+        routes = (route_hint, *routes) if known else routes
+        reason = f"route hint {route_hint}{'' if known else ', which is not configured'}; {reason}"
     ordered = dict.fromkeys((*(route for route in routes if route != DEFAULT), DEFAULT))
-    return Classified(tuple(ordered), reason)
+    return Classified(tuple(ordered), reason, frozenset(ordered) & (EXPLICIT | explicit))
 
 
-def _first_rule(features: Features, classifier: Classifier, client_model: str) -> tuple[tuple[str, ...], str]:
-    pattern = _matching(client_model, classifier.background_models)
-    if pattern is not None:
-        return ("background",), f"the client's model fits {pattern}"
-    for routes, rule in _RULES:
-        if reason := rule(features, classifier):
-            return routes, reason
-    return (), "nothing special"
+def _first_that_fits(
+    features: Features, classifier: Classifier, configured: Collection[str]
+) -> tuple[tuple[str, ...], str, frozenset[str]]:
+    for one in CLASSES:
+        if not (reason := one.rule(features, classifier)):
+            continue
+        routes = one.routes(features)
+        if one.if_configured:
+            routes = tuple(route for route in routes if route in configured)
+        if routes:
+            return routes, reason, frozenset(routes) if one.explicit else frozenset()
+    return (), "nothing special", frozenset()
 
 
 def _matching(model: str, patterns: Iterable[str]) -> str | None:
@@ -56,6 +70,30 @@ def _matching(model: str, patterns: Iterable[str]) -> str | None:
 def _keyword(text: str, keywords: tuple[str, ...]) -> str | None:
     lowered = text.casefold()
     return next((word for word in keywords if word and word.casefold() in lowered), None)
+
+
+def _side(features: Features, _: Classifier) -> str | None:
+    """What a tool asks for itself; its subagents are no such thing."""
+    if features.kind is Kind.SUBAGENT:
+        return None
+    if features.kind is not Kind.MAIN:
+        return f"a {features.kind} call"
+    return "the call demands structured output" if features.structured else None
+
+
+def _subagent(features: Features, _: Classifier) -> str | None:
+    if features.kind is not Kind.SUBAGENT:
+        return None
+    return f"a subagent, {features.agent}" if features.agent else "a subagent"
+
+
+def _plan(features: Features, _: Classifier) -> str | None:
+    return "the tool is in its plan mode" if features.plan else None
+
+
+def _background_model(features: Features, classifier: Classifier) -> str | None:
+    pattern = _matching(features.model, classifier.background_models)
+    return None if pattern is None else f"the client's model fits {pattern}"
 
 
 def _image(features: Features, classifier: Classifier) -> str | None:
@@ -116,17 +154,47 @@ def _background(features: Features, classifier: Classifier) -> str | None:
 
 Rule: TypeAlias = Callable[[Features, Classifier], str | None]
 
-_RULES: tuple[tuple[tuple[str, ...], Rule], ...] = (
-    (("multimodal", "vision"), _sound_or_video),
-    (("vision", "multimodal"), _image),
-    (("longcontext",), _long),
-    (("web_search",), _web),
-    (("thinking",), _thinking),
-    (("coding",), _coding),
-    (("search",), _search),
-    (("tools",), _tools),
-    (("background",), _background),
+
+@dataclass(frozen=True, slots=True)
+class RouteClass:
+    """Calls of one kind, and where they go."""
+
+    names: tuple[str, ...]
+    """Routes, the best first."""
+    rule: Rule
+    """Why a call is of this class; None where it is not."""
+    explicit: bool = False
+    """Goes before a session's sticky target."""
+    if_configured: bool = False
+    """Where no such route is configured the next class decides; of the others `default` takes the place."""
+
+    def routes(self, features: Features) -> tuple[str, ...]:
+        """A subagent's own route, by its type, goes before that of all subagents."""
+        own = (f"{SUBAGENT}.{features.agent}",) if self.names == (SUBAGENT,) and features.agent else ()
+        return (*own, *self.names)
+
+
+SUBAGENT = "subagent"
+CLASSES = (
+    RouteClass(("side",), _side, explicit=True, if_configured=True),
+    RouteClass((SUBAGENT,), _subagent, explicit=True, if_configured=True),
+    RouteClass(("plan",), _plan, if_configured=True),
+    RouteClass(("background",), _background_model),
+    RouteClass(("multimodal", "vision"), _sound_or_video, explicit=True),
+    RouteClass(("vision", "multimodal"), _image, explicit=True),
+    RouteClass(("longcontext",), _long, explicit=True),
+    RouteClass(("web_search",), _web, explicit=True),
+    RouteClass(("thinking",), _thinking),
+    RouteClass(("coding",), _coding),
+    RouteClass(("search",), _search),
+    RouteClass(("tools",), _tools),
+    RouteClass(("background",), _background),
 )
+"""In order: the first that fits decides."""
+
+ROUTES = frozenset({DEFAULT, *(name for one in CLASSES for name in one.names)})
+"""Every route that a call may be sorted into; `subagent.explore` and the like are further ones."""
+EXPLICIT = frozenset(name for one in CLASSES if one.explicit for name in one.names)
 
 
 _PROGRAM_PARTS = (

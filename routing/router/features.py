@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from routing.router.tools import ALWAYS_DECLARED, ToolCategory, strongest
-from routing.values import Call, Media, Message, Role, Text, ToolCall, ToolResult
+from ..values import Call, Caller, Kind, Media, Message, Role, Text, ToolCall, ToolResult
+from .tools import ALWAYS_DECLARED, ToolCategory, strongest
 
 TEXT_SAMPLE = 2000
 """Characters of the user's text that the classifier reads."""
@@ -32,10 +32,15 @@ class Features:
     """Declared tools that say something about the call."""
     last_tool: ToolCategory | None = None
     """What the last assistant message with tool calls did."""
-    used_tools: bool = False
     tokens: int = 0
     structured: bool = False
     model: str = ""
+    """The model that is asked for."""
+    kind: Kind = Kind.MAIN
+    agent: str = ""
+    """A subagent's type, where its tool tells it."""
+    plan: bool = False
+    """The tool only plans, and changes nothing."""
 
     @property
     def from_user(self) -> bool:
@@ -46,8 +51,11 @@ class Features:
         return "image" in self.media
 
 
-def read_features(call: Call, tokens: int, typed_text: str | None = None) -> Features:
-    """`typed_text` is what a person typed in the newest message that has any, where the caller knows it better than we can."""
+def read_features(call: Call, caller: Caller, tokens: int, typed_text: str | None = None, *, model: str = "") -> Features:
+    """`typed_text` is what a person typed in the newest message that has any, where the caller knows it better than we can.
+
+    `model`: the one that is asked for, where that is not the client's own.
+    """
     newest = _newest(call.messages)
     hop = newest is not None and _is_tool_hop(newest, typed_text)
     last_calls = next((calls for message in reversed(call.messages) if (calls := _calls(message))), [])
@@ -59,10 +67,12 @@ def read_features(call: Call, tokens: int, typed_text: str | None = None) -> Fea
         media=media if newest and newest.role == "user" and not hop else frozenset(),
         tools=tuple(name for name in call.tools if name not in ALWAYS_DECLARED),
         last_tool=strongest(last_calls),
-        used_tools=bool(last_calls),
         tokens=tokens,
         structured=call.structured,
-        model=call.model,
+        model=model or call.model,
+        kind=caller.kind if call.endpoint.action == "generate" else Kind.MAIN,
+        agent=caller.agent,
+        plan=caller.plan,
     )
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from routing.router.registry import ECHO, ORIGIN, HealthSettings, Registry
-from routing.values import JsonObject, ProviderError, Target
+from ..values import JsonObject, ProviderError, Target
+from .registry import ECHO, ORIGIN, HealthSettings, Registry
 
 DAY_S = 86_400.0
 PROBE_S = 60.0
@@ -65,12 +65,15 @@ class Healthy:
 @dataclass(frozen=True, slots=True)
 class Cooling:
     until: float
+    told: bool = False
+    """Its provider said until when: nobody asks it sooner. Else a ladder of ours says so, and it may be tried at need."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tripped:
     until: float
     reason: str
+    told: bool = False
 
 
 Condition: TypeAlias = Healthy | Cooling | Tripped
@@ -88,6 +91,8 @@ class _Record:
     shut: bool = False
     """Resting or half-open; otherwise only the counters below mean something."""
     tripped: bool = False
+    told: bool = False
+    """Its provider said how long."""
     reason: str = ""
     rate_steps: int = 0
     rated_at: float = 0.0
@@ -113,14 +118,14 @@ class _Record:
             return Healthy()
         left = self.left(now)
         if left > 0:
-            return Tripped(now + left, self.reason) if self.tripped else Cooling(now + left)
+            return Tripped(now + left, self.reason, self.told) if self.tripped else Cooling(now + left, self.told)
         until = self.probing(now)
         return Healthy() if until is None else Cooling(until)
 
-    def rest(self, now: float, length: float, reason: str, *, trip: bool) -> None:
+    def rest(self, now: float, length: float, reason: str, *, trip: bool, told: bool = False) -> None:
         """A shorter rest never cuts a longer one."""
         if self.left(now) <= length:
-            self.since, self.length, self.tripped, self.reason = now, min(length, DAY_S), trip, reason
+            self.since, self.length, self.tripped, self.told, self.reason = now, min(length, DAY_S), trip, told, reason
         elif trip:
             self.tripped, self.reason = True, reason
         self.shut = True
@@ -188,17 +193,18 @@ class Health:
                     aged = not 0 <= now - record.rated_at < DAY_S
                     record.rate_steps = 1 if aged else record.rate_steps + 1
                     record.rated_at = now
-                record.rest(now, hint or _step(settings.rate_ladder_s, record.rate_steps), fault, trip=False)
+                record.rest(now, hint or _step(settings.rate_ladder_s, record.rate_steps), fault, trip=False, told=hint > 0)
             case Fault.SERVER:
                 record.server_row += not storm
                 trip = record.server_row >= 3
                 pause = _step(settings.server_ladder_s, record.server_row)
-                record.rest(now, max(hint, pause, settings.server_trip_s if trip else 0), fault, trip=trip)
+                length = max(hint, pause, settings.server_trip_s if trip else 0)
+                record.rest(now, length, fault, trip=trip, told=hint == length)
             case Fault.AUTH:
                 record.rest(now, settings.auth_trip_s, fault, trip=True)
             case _:
                 reset = seconds_to_reset(settings.quota_reset, wall, utc_offset_s)
-                record.rest(now, hint or reset, fault, trip=True)
+                record.rest(now, hint or reset, fault, trip=True, told=hint > 0)
 
     def snapshot(self, now: float, wall: float) -> list[JsonObject]:
         """Everything as JSON; times become wall time, for a monotonic clock starts anew with the machine."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from routing.values import Dialect, Target
+from ..values import Dialect, Target
 
 ORIGIN = "origin"
 ECHO = "echo"

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable
 from enum import StrEnum
 
-from routing.errors import BadCall
-from routing.jsonbytes import loads
-from routing.values import ToolCall
+from ..errors import BadCall
+from ..jsonbytes import loads
+from ..values import ToolCall
 
 
 class ToolCategory(StrEnum):

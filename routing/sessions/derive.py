@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from routing.clients.identify import NAMES, client_of, workdir_of
-from routing.clients.kinds import system_head
-from routing.clients.typed import Typed, typed_messages
-from routing.values import Call, Caller
+from ..clients.identify import NAMES, client_of, workdir_of
+from ..clients.kinds import system_head
+from ..clients.typed import Typed, typed_messages
+from ..values import Call, Caller
 
 _PREFIX = "derived-"
 _DIGITS = 40

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from routing.errors import StoreError
+from ..errors import StoreError
 
 TEMPORARY = ".tmp"
 CORRUPT = ".corrupt"

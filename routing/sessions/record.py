@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from routing.dialects.fields import list_of, object_of
-from routing.sessions.state import SessionState, Sticky, StopMessage
+from ..dialects.fields import list_of, object_of
+from .state import SessionState, Sticky, StopMessage
 
 VERSION = 1
 

@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from routing.errors import BadCall, StoreError
-from routing.jsonbytes import dumps, loads
-from routing.sessions.disk import CORRUPT, TEMPORARY, Disk, Folder, NotRegular, Stamp
-from routing.sessions.names import file_name
-from routing.sessions.record import from_json, to_json
-from routing.sessions.salvage import salvage
-from routing.sessions.state import EMPTY, SessionState
+from ..errors import BadCall, StoreError
+from ..jsonbytes import dumps, loads
+from .disk import CORRUPT, TEMPORARY, Disk, Folder, NotRegular, Stamp
+from .names import file_name
+from .record import from_json, to_json
+from .salvage import salvage
+from .state import EMPTY, SessionState
 
 Prefix: TypeAlias = Literal["session", "conversation", "chain"]
 Change: TypeAlias = Callable[[SessionState], SessionState]

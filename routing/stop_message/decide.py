@@ -11,15 +11,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from routing.clients.kinds import COMPACTION_STARTS, system_head
-from routing.dialects.calls.replacing import view_of
-from routing.dialects.fields import is_blank
-from routing.sessions.state import SessionState, StopMessage
-from routing.stop_message.guards import Loop
-from routing.stop_message.work_state import Work
-from routing.tags.scan import strip
-from routing.turn.said import Said
-from routing.values import Call, Dialect, JsonObject, Kind, Media, Message, Other, Text
+from ..clients.kinds import COMPACTION_STARTS, system_head
+from ..sessions.state import SessionState, StopMessage
+from ..tags.scan import strip
+from ..turn.said import Said, waits_for_client
+from ..values import Call, Kind, Message, Text
+from .guards import Loop
+from .work_state import Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,42 +89,8 @@ def is_armed(stop: StopMessage | None) -> bool:
     return stop is not None and stop.used < stop.max_repeats
 
 
-def is_empty(said: Said, dialect: Dialect) -> bool:
-    """The model ended its turn without a word, a call, or anything else but thinking."""
-    if not said.complete or said.error is not None or said.finish != "stop" or said.calls or said.own or not is_blank(said.text):
-        return False
-    views = (view_of(dialect, place, item) for place, item in enumerate(said.native))
-    return not any(isinstance(part, Media | Other) for view in views for part in view.parts)
-
-
 def text_to_send(stop: StopMessage) -> str:
     return strip(stop.text).strip()
-
-
-_ASKS_CLIENT = frozenset(
-    {
-        "function_call",
-        "custom_tool_call",
-        "local_shell_call",
-        "shell_call",
-        "apply_patch_call",
-        "computer_call",
-        "mcp_approval_request",
-    }
-)
-"""Items of a Responses answer that are the client's to answer."""
-_UNFINISHED = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
-"""Blocks of a Messages answer after which the provider or the client goes on, not the person (`pause_turn`)."""
-
-
-def waits_for_client(native: tuple[JsonObject, ...]) -> bool:
-    """What the model said asks for something before anybody speaks again, though it may be no call of a declared tool."""
-    for item in native:
-        content = item.get("content")
-        last = content[-1] if isinstance(content, list) and content else None
-        if item.get("type") in _ASKS_CLIENT or (isinstance(last, dict) and last.get("type") in _UNFINISHED):
-            return True
-    return False
 
 
 _LONGEST_START = max(map(len, COMPACTION_STARTS))

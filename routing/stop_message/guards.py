@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from routing.dialects.calls.same import canonical
-from routing.turn.said import Said
+from ..dialects.calls.same import canonical
+from ..turn.said import Said
 
 _PIECE = 1 << 16
 WARN_AT = 5

@@ -11,26 +11,26 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from routing.config.values import StopSettings
-from routing.errors import StoreError
-from routing.sessions.state import SessionState, StopMessage
-from routing.sessions.store import FileStore
-from routing.stop_message.decide import (
+from ..config.values import StopSettings
+from ..errors import StoreError
+from ..sessions.state import SessionState, StopMessage
+from ..sessions.store import FileStore
+from ..turn.plugins import STOP_FOLLOWUP, AfterRequest, CleanUp, Plugin, TurnInfo, UserText
+from ..turn.said import is_empty
+from ..values import Call, Kind
+from .decide import (
     Continue,
     Info,
     No,
     claim,
     is_armed,
-    is_empty,
     should_continue,
     spent,
     starts_as_compaction,
     text_to_send,
 )
-from routing.stop_message.guards import Loop
-from routing.stop_message.work_state import Work
-from routing.turn.plugins import AfterRequest, CleanUp, Plugin, TurnInfo, UserText
-from routing.values import Call, Kind
+from .guards import Loop
+from .work_state import Work
 
 Probe = Callable[[Call], Awaitable[Work]]
 Note = Callable[[TurnInfo, str], None]
@@ -54,7 +54,7 @@ class _Turn:
 
 class StopMessagePlugin(Plugin):
     name = "stop_message"
-    suffix = ":stop_followup"
+    suffix = STOP_FOLLOWUP
 
     def __init__(self, store: FileStore, settings: StopSettings, probe: Probe, note: Note) -> None:
         self._store = store

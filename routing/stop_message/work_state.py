@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 
-from routing.dialects.fields import arguments_of, read_json
-from routing.values import Call, ToolCall, ToolResult
+from ..dialects.fields import arguments_of, read_json
+from ..values import Call, ToolCall, ToolResult
 
 IN_PROGRESS = ("bd", "--no-db", "list", "--status", "in_progress", "--json")
 READY = ("bd", "--no-db", "ready", "--json")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-from routing.router.registry import Named, Provider
-from routing.sessions.state import SessionState
+from ..router.registry import Named, Provider
+from ..sessions.state import SessionState
 
 _T = TypeVar("_T")
 

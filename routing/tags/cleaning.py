@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from routing.clients.client import Client
-from routing.clients.typed import Typed, TypedText, editable_texts
-from routing.clients.unknown import UNKNOWN
-from routing.dialects.calls import drop_exchange, edit_texts
-from routing.tags.scan import strip
-from routing.tags.status import LOCAL_ANSWER_MARK
-from routing.tags.typed_tags import is_bare, only_tags, tags_at_end
-from routing.values import Call, Message, Text, ToolCall
+from ..clients.client import Client
+from ..clients.typed import Typed, TypedText, editable_texts
+from ..clients.unknown import UNKNOWN
+from ..dialects.calls import drop_exchange, edit_texts
+from ..values import Call, Message, Text, ToolCall
+from .scan import strip
+from .status import LOCAL_ANSWER_MARK
+from .typed_tags import is_bare, only_tags, tags_at_end
 
 __all__ = ["clean", "is_for_us", "only_tags"]
 

@@ -11,13 +11,14 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from routing.clients.typed import Typed
-from routing.errors import RouteCodexError
-from routing.router.registry import Named, Registry
-from routing.sessions.state import SessionState, Sticky, StopMessage
-from routing.stop_message.texts import TextRefused
-from routing.tags import changes
-from routing.tags.grammar import (
+from ..clients.typed import Typed
+from ..errors import RouteCodexError
+from ..router.registry import Named, Registry
+from ..sessions.state import SessionState, Sticky, StopMessage
+from ..stop_message.texts import TextRefused
+from ..values import Call, Caller, Kind
+from . import changes
+from .grammar import (
     Allow,
     Clear,
     ClockClear,
@@ -31,10 +32,9 @@ from routing.tags.grammar import (
     Tag,
     Unknown,
 )
-from routing.tags.resolve import resolve
-from routing.tags.typed_tags import tags_of
-from routing.tags.wording import shortened, times
-from routing.values import Call, Caller, Kind
+from .resolve import resolve
+from .typed_tags import tags_of
+from .wording import shortened, times
 
 CLOCK_CLEARED = "The clock's tasks are cleared."
 

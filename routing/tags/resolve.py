@@ -9,9 +9,9 @@
 
 from __future__ import annotations
 
-from routing.errors import nearest, not_found
-from routing.router.registry import Key, Named, Provider, Registry
-from routing.tags.grammar import Name
+from ..errors import nearest, not_found
+from ..router.registry import Key, Named, Provider, Registry
+from .grammar import Name
 
 
 def resolve(name: Name, registry: Registry) -> Named:

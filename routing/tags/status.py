@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from routing.sessions.state import SessionState, Sticky, StopMessage
-from routing.tags.changes import disabled_in
-from routing.tags.obey import Orders
-from routing.tags.wording import shortened, times
+from ..sessions.state import SessionState, Sticky, StopMessage
+from .changes import disabled_in
+from .obey import Orders
+from .wording import shortened, times
 
 LOCAL_ANSWER_MARK = "[RouteCodex] "
 """How every answer of ours begins. Our answers are taken out of later calls by it."""

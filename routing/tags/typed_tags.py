@@ -10,10 +10,10 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import islice, takewhile
 
-from routing.clients.typed import Typed, TypedText
-from routing.tags.grammar import Tag, Unknown, parse
-from routing.tags.scan import code_spans, find_tags, strip
-from routing.values import Text
+from ..clients.typed import Typed, TypedText
+from ..values import Text
+from .grammar import Tag, Unknown, parse
+from .scan import code_spans, find_tags, strip
 
 MOST_TAGS = 16
 """Nobody types more."""

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from routing.turn.opening import Opening
-from routing.turn.said import Said
-from routing.values import Headers, JsonObject, ProviderError
+from ..values import Headers, JsonObject, ProviderError
+from .opening import Opening
+from .said import Said
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from routing.dialects.calls import growing
-from routing.turn.said import Said
-from routing.turn.tools import ToolOutcome
-from routing.values import Dialect, JsonObject
+from ..dialects.calls import growing
+from ..values import Dialect, JsonObject
+from .said import Said
+from .tools import ToolOutcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import PurePath
 from typing import TypeVar
 
-from routing.turn.plugins import Plugin, PluginFailed
+from .plugins import Plugin, PluginFailed
 
 T = TypeVar("T")
 

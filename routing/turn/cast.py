@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from routing.turn.blame import blame
-from routing.turn.plugins import HOOKS, Plugin, TurnInfo, overrides
-from routing.turn.tools import ServerTool
+from .blame import blame
+from .plugins import HOOKS, Plugin, TurnInfo, overrides
+from .tools import ServerTool
 
 Warn = Callable[[str], None]
 """Hears one line about what went wrong in a plugin."""

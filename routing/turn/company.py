@@ -11,18 +11,18 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from routing.clients.identify import client_of
-from routing.dialects.calls import growing
-from routing.dialects.finish import AS_USUAL, Endings
-from routing.dialects.merging import Merger, merger_for
-from routing.errors import RouteCodexError, StoreError
-from routing.sessions.store import SessionKey
-from routing.turn.hidden import Store, hidden_in, remember
-from routing.turn.left_out import without_tools
-from routing.turn.lifecycle import Lifecycle
-from routing.turn.record import Record, hides
-from routing.turn.said import Said
-from routing.values import Call, JsonObject
+from ..clients.identify import client_of
+from ..dialects.calls import growing
+from ..dialects.finish import AS_USUAL, Endings
+from ..dialects.merging import Merger, merger_for
+from ..errors import RouteCodexError, StoreError
+from ..sessions.store import SessionKey
+from ..values import Call, JsonObject
+from .hidden import Store, hidden_in, remember
+from .left_out import without_tools
+from .lifecycle import Lifecycle
+from .record import Record, hides
+from .said import Said
 
 InThread = Callable[[Callable[[], None]], Awaitable[None]]
 """Runs what waits for a disk."""
@@ -118,7 +118,14 @@ class Company:
         ids = (*begun, *self._ids)
         stays, client = self.life.turn.stays, client_of(self.life.turn.caller)
         entry = hidden_in(
-            self._client_call, self._shown, record.items, results=record.results, ids=ids, before=stays, client=client
+            self._client_call,
+            self._shown,
+            record.items,
+            results=record.results,
+            ids=ids,
+            before=stays,
+            behind=record.behind,
+            client=client,
         )
         if entry is not None:
             remember(self._store, self._key, entry)

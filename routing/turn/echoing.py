@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from routing.dialects.finish import AS_USUAL, Endings
-from routing.replies import Reply
-from routing.turn.company import Company
-from routing.values import Call
+from ..dialects.finish import AS_USUAL, Endings
+from ..replies import Reply
+from ..values import Call
+from .company import Company
 
 
 async def converse(company: Company, call: Call, answer: Callable[[Call], Reply], endings: Endings = AS_USUAL) -> Reply:
     """The answer to `call`, merged from as many rounds as those who take part ask for."""
     merger = company.merger(call, endings)
     first = reply = answer(call)
-    body = b""
+    body, delay_s = b"", 0.0
     while reply.status == 200:
+        delay_s += reply.delay_s
         merger.begin_round()
         body += merger.feed(reply.body)
         following = await company.next(merger.end_round(), able=True)
@@ -27,4 +28,4 @@ async def converse(company: Company, call: Call, answer: Callable[[Call], Reply]
         return first
     body += b"".join(merger.finish())
     await company.settle(merger.id)
-    return replace(first, body=body)
+    return replace(first, body=body, delay_s=delay_s)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from routing.dialects import answers
-from routing.values import Dialect, Usage
+from ..dialects import answers
+from ..values import Dialect, Usage
 
 BYTES = 8 << 10
 """So much of either."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from routing.dialects import answers
-from routing.dialects.fields import count_of, read_object, text_of
-from routing.dialects.merging import merger_for
-from routing.turn.said import Said
-from routing.values import Answer, Endpoint
+from ..dialects import answers
+from ..dialects.fields import count_of, read_object, text_of
+from ..dialects.merging import merger_for
+from ..values import Answer, Endpoint
+from .said import Said
 
 _SSE_STARTS = (b"event:", b"data:", b":", b"id:", b"retry:")
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from routing.turn.appended import Appendable, Appended, ToolResults, UserText, write
-from routing.turn.plugins import Appending, Plugin, TurnInfo
-from routing.turn.said import Said
-from routing.turn.tools import ToolOutcome, filled
-from routing.values import JsonObject
+from ..values import JsonObject
+from .appended import Appendable, Appended, ToolResults, UserText, write
+from .plugins import Appending, Plugin, TurnInfo
+from .said import Said
+from .tools import ToolOutcome, filled
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +26,15 @@ class NextRound:
     """Who asked first."""
 
 
-@dataclass(slots=True)
-class _Group:
-    """What one plugin wants appended when all are done."""
+@dataclass(frozen=True, slots=True)
+class _Later:
+    """What a plugin wants appended when all are done."""
 
     plugin: Plugin
     place: int
-    priority: int = 0
-    messages: list[Appendable] = field(default_factory=list)
-    wish: str | None = None
+    priority: int
+    messages: Sequence[Appendable]
+    wish: str | None
 
 
 class Gathering:
@@ -54,13 +54,13 @@ class Gathering:
         self._listeners = listeners
         self._blame = blame
         self._messages: list[Appended] = []
-        self._groups: dict[int, _Group] = {}
+        self._later: list[_Later] = []
         self._wishes: list[tuple[str, str]] = []
         """Who asked for another round, and the suffix, in the order of asking."""
         turn.history.append(self._messages)
 
-    def append(self, message: Appended) -> None:
-        """Now, unless a plugin prevents it."""
+    def append(self, message: Appended, *, asks: bool = False) -> None:
+        """Now, unless a plugin prevents it. `asks`: for the model to answer at once."""
         appending = Appending(message, self._messages)
         for plugin in self._listeners:
             try:
@@ -71,6 +71,8 @@ class Gathering:
                 raise self._blame(plugin, "on_message_append", error) from None
         message = appending.message
         self._turn.current_turn.append(message)
+        if asks:
+            self._turn.asked.append(message)
         if not appending.prevented:
             self._messages.append(message)
 
@@ -92,29 +94,26 @@ class Gathering:
             raise TypeError(f"append_message takes UserText, ToolResults or a JSON object, not {type(wrong).__name__}")
         wish = suffix or plugin.suffix or f":{plugin.name}_followup" if request else None
         if is_async:
-            group = self._groups.setdefault(place, _Group(plugin, place))
-            group.priority = priority
-            group.messages += messages
-            group.wish = group.wish or wish
+            self._later.append(_Later(plugin, place, priority, tuple(messages), wish))
             return
         if wish is not None:
             self._wishes.append((plugin.name, wish))
         for message in messages:
-            self.append(message)
+            self.append(message, asks=request)
 
     def merge(self) -> None:
-        """All plugins are done."""
+        """All plugins are done. The highest priority first; of equal ones in the order of the plugins, then of appending."""
         self.open = False
-        for group in sorted(self._groups.values(), key=lambda group: (-group.priority, group.place)):
-            if group.wish is not None:
-                self._wishes.append((group.plugin.name, group.wish))
-            for message in group.messages:
-                self.append(message)
+        for later in sorted(self._later, key=lambda later: (-later.priority, later.place)):
+            if later.wish is not None:
+                self._wishes.append((later.plugin.name, later.wish))
+            for message in later.messages:
+                self.append(message, asks=later.wish is not None)
 
     @property
     def asks(self) -> bool:
         """Whether another round has been asked for so far."""
-        return bool(self._wishes) or any(group.wish and group.messages for group in self._groups.values())
+        return bool(self._wishes) or any(later.wish and later.messages for later in self._later)
 
     @property
     def waits_for_client(self) -> bool:

@@ -16,19 +16,19 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple, Protocol
 
-from routing.clients.client import Client
-from routing.clients.typed import Typed, typed_messages
-from routing.clients.unknown import UNKNOWN
-from routing.dialects.calls import read_call
-from routing.dialects.calls.ending import texts_behind
-from routing.dialects.calls.growing import with_messages
-from routing.dialects.calls.replacing import Swap, raw_items, replace_items, view_of
-from routing.dialects.calls.restoring import as_client_sends, join_results
-from routing.dialects.calls.same import canonical
-from routing.sessions.store import SessionKey
-from routing.tags.scan import strip
-from routing.tags.typed_tags import is_bare
-from routing.values import Call, Dialect, JsonObject, Message, Text, ToolCall, ToolResult
+from ..clients.client import Client
+from ..clients.typed import Typed, typed_messages
+from ..clients.unknown import UNKNOWN
+from ..dialects.calls import read_call
+from ..dialects.calls.ending import texts_behind
+from ..dialects.calls.growing import with_messages
+from ..dialects.calls.replacing import Swap, raw_items, replace_items, view_of
+from ..dialects.calls.restoring import as_client_sends, join_results
+from ..dialects.calls.same import canonical
+from ..sessions.store import SessionKey
+from ..tags.scan import strip
+from ..tags.typed_tags import is_bare
+from ..values import Call, Dialect, JsonObject, Message, Text, ToolCall, ToolResult
 
 _PIECE = 1 << 12
 
@@ -56,6 +56,8 @@ class Hidden:
     """Responses: the ids of the rounds' answers; the client knows the first."""
     before: tuple[str, ...] = ()
     """What stood behind the message that the model answered."""
+    behind: tuple[JsonObject, ...] = ()
+    """What was appended to the answer, for the next call to bring."""
 
 
 class Store(Protocol):
@@ -75,14 +77,16 @@ def hidden_in(
     results: Sequence[JsonObject] = (),
     ids: Sequence[str] = (),
     before: Sequence[str] = (),
+    behind: Sequence[JsonObject] = (),
     client: Client = UNKNOWN,
 ) -> Hidden | None:
     """What is to be remembered of a turn that answered `call`; None where nothing is hidden, or nothing is shown.
 
     `shown`: for each round what the client holds of it; an answer is known by what all of them say, so nobody need join them.
     `items`: what was sent behind the call's own history in the turn's last round, and then that round's own answer.
-    What comes behind the model's last word (a message that it did not answer) is left out.
-    `before`: texts that were put at the end of the call's own history. `client`: who reads and repeats it.
+    What comes behind the model's last word in `items` (a message that it did not answer) is left out.
+    `before`: texts that were put at the end of the call's own history. `behind`: messages for the next call to bring.
+    `client`: who reads and repeats it.
     """
     dialect = call.endpoint.dialect
     sent = read_call(call.raw, call.endpoint)
@@ -95,10 +99,11 @@ def hidden_in(
         rounds.pop()
     if len(shown) == 1 and rounds == _as_sent(sent, shown[0]) and not results:
         rounds = []
-    if not answer or not (rounds or before):
+    if not answer or not (rounds or before or behind):
         return None
     given = tuple(results) if rounds else ()
-    return Hidden(dialect, key, ordinal, tuple(rounds), given, tuple(id for id in ids if id), tuple(before))
+    known = tuple(id for id in ids if id)
+    return Hidden(dialect, key, ordinal, tuple(rounds), given, known, tuple(before), tuple(behind))
 
 
 def _as_sent(call: Call, items: Sequence[JsonObject]) -> list[JsonObject]:
@@ -201,17 +206,16 @@ def _put_before(entry: Hidden, raw: Sequence[JsonObject], start: int, swaps: lis
 
 
 def _swaps(call: Call, entry: Hidden, raw: Sequence[JsonObject], place: _Place) -> list[Swap]:
-    if not entry.items:
-        return []
-    items = as_client_sends(entry.dialect, raw[place.start : place.end], entry.items)
+    held = raw[place.start : place.end]
+    items = as_client_sends(entry.dialect, held, entry.items) if entry.items else held
     if not entry.results:
-        return [Swap(place.start, place.end, items)]
+        return [Swap(place.start, place.end, [*items, *entry.behind])] if entry.items or entry.behind else []
     after = next((view.index for view in call.messages[place.end :] if view.role != "system"), None)
     following = raw[after] if after is not None and call.messages[after].role == "user" else None
     joined = join_results(entry.dialect, entry.results, following)
     if joined is None or after is None:
-        return [Swap(place.start, place.end, [*items, *entry.results])]
-    return [Swap(place.start, place.end, items), Swap(after, after + 1, [joined])]
+        return [Swap(place.start, place.end, [*items, *entry.results, *entry.behind])]
+    return [Swap(place.start, place.end, items), Swap(after, after + 1, [joined, *entry.behind])]
 
 
 def _follow_last_round(call: Call, entries: Sequence[Hidden], swaps: list[Swap]) -> int:
@@ -225,10 +229,10 @@ def _follow_last_round(call: Call, entries: Sequence[Hidden], swaps: list[Swap])
         call.previous_id = entry.ids[-1]
         call.body["previous_response_id"] = call.previous_id
         call.changed = True
-    elif not entry.results:
+    elif not (entry.results or entry.behind):
         return 0
-    if entry.results:
-        swaps.append(Swap(0, 0, entry.results))
+    if entry.results or entry.behind:
+        swaps.append(Swap(0, 0, [*entry.results, *entry.behind]))
     return 1
 
 

@@ -18,14 +18,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from routing.dialects.fields import count_of, list_of, object_of, read_object, text_of
-from routing.errors import StoreError
-from routing.jsonbytes import WRITERS, Writer, dump_pieces, dumps
-from routing.sessions.disk import CORRUPT, TEMPORARY, Disk, Folder, NotRegular, Stamp
-from routing.sessions.names import file_name
-from routing.sessions.store import SessionKey
-from routing.turn.hidden import Hidden, Key
-from routing.values import Dialect, JsonObject
+from ..dialects.fields import count_of, list_of, object_of, read_object, text_of
+from ..errors import StoreError
+from ..jsonbytes import WRITERS, Writer, dump_pieces, dumps
+from ..sessions.disk import CORRUPT, TEMPORARY, Disk, Folder, NotRegular, Stamp
+from ..sessions.names import file_name
+from ..sessions.store import SessionKey
+from ..values import Dialect, JsonObject
+from .hidden import Hidden, Key
 
 FOLDER = "history"
 MOST_ENTRIES = 200
@@ -239,7 +239,7 @@ def _newest(entries: Sequence[Hidden]) -> tuple[list[tuple[Hidden, _Written]], i
 
 
 def _to_json(entry: Hidden) -> _Written:
-    said = _said(entry.items, entry.results, entry.before)
+    said = _said(entry.items, entry.results, entry.before, entry.behind)
     sum, size, write = _sum(said)
     head = {
         "dialect": entry.dialect.value,
@@ -262,16 +262,20 @@ def _from_json(value: object) -> Hidden | None:
         return None
     items, results = _objects(fields.get("items")), _objects(fields.get("results"))
     before = tuple(text for text in list_of(fields.get("before")) if isinstance(text, str))
-    said = _said(items, results, before)
-    if not (items or before) or _sum(said)[0] != fields.get("sum"):
+    behind = _objects(fields.get("behind", []))
+    said = _said(items, results, before, behind)
+    if not (items or before or behind) or _sum(said)[0] != fields.get("sum"):
         return None
     key = Key(text_of(fields.get("answer")), text_of(fields.get("typed")))
     ids = tuple(id for id in list_of(fields.get("ids")) if isinstance(id, str))
-    return Hidden(dialect, key, count_of(fields.get("ordinal")), items, results, ids, before)
+    return Hidden(dialect, key, count_of(fields.get("ordinal")), items, results, ids, before, behind)
 
 
-def _said(items: Sequence[JsonObject], results: Sequence[JsonObject], before: Sequence[str]) -> JsonObject:
-    return {"items": items, "results": results, **({"before": before} if before else {})}
+def _said(
+    items: Sequence[JsonObject], results: Sequence[JsonObject], before: Sequence[str], behind: Sequence[JsonObject]
+) -> JsonObject:
+    more = {name: value for name, value in (("before", before), ("behind", behind)) if value}
+    return {"items": items, "results": results, **more}
 
 
 def _objects(value: object) -> tuple[JsonObject, ...]:

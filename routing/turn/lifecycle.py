@@ -18,19 +18,19 @@ from inspect import isawaitable
 from types import TracebackType
 from typing import Any, TypeVar
 
-from routing.errors import RouteCodexError
-from routing.turn.appended import Appendable, ToolResults
-from routing.turn.blame import blame, contained
-from routing.turn.cast import Warn, cast_of
-from routing.turn.gathering import Gathering, NextRound
-from routing.turn.listening import Listening
-from routing.turn.plugins import AfterRequest, CleanUp, Plugin, PluginFailed, TurnInfo
-from routing.turn.record import Record, record
-from routing.turn.request import Hints, Request
-from routing.turn.said import Said
-from routing.turn.stepping import Done, begin
-from routing.turn.tools import Offer, ToolOutcome, cancelled, failed, offer, run_tool
-from routing.values import Call, ToolCall
+from ..errors import RouteCodexError
+from ..values import Call, ToolCall
+from .appended import Appendable, ToolResults
+from .blame import blame, contained
+from .cast import Warn, cast_of
+from .gathering import Gathering, NextRound
+from .listening import Listening
+from .plugins import AfterRequest, CleanUp, Plugin, PluginFailed, TurnInfo
+from .record import Record, record
+from .request import Hints, Request
+from .said import Said
+from .stepping import Done, begin
+from .tools import Offer, ToolOutcome, cancelled, failed, offer, run_tool
 
 LIMIT_S = 30.0
 GRACE_S = 1.0
@@ -119,7 +119,10 @@ class Lifecycle:
             gathering.append(said)
             await self._gather(gathering)
             gathering.merge()
-            return gathering.next_round()
+            following = gathering.next_round()
+            if following is not None:
+                self.turn.followed.append(following.suffix)
+            return following
         gathering.open = False
         return None
 
@@ -169,8 +172,11 @@ class Lifecycle:
     def record(self, *, shown: bool = False) -> Record:
         """What the turn said, without what tools want left out. `shown`: as a person may look at it, so that only what is to
         be removed is missing."""
-        missing = ("remove",) if shown else ("exclude", "remove")
-        return record(self.turn, frozenset(name for name, (_, tool) in self._tools.items() if tool.next_turn in missing))
+
+        def named(*wishes: str) -> frozenset[str]:
+            return frozenset(name for name, (_, tool) in self._tools.items() if tool.next_turn in wishes)
+
+        return record(self.turn, named("remove")) if shown else record(self.turn, named("exclude", "remove"), named("results"))
 
     # All plugins at the same time
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from routing.dialects.answers import events_for
-from routing.dialects.fields import list_of, read_object
-from routing.dialects.sse import Event
-from routing.errors import BadAnswer
-from routing.turn.plugins import Plugin, StreamData, TurnInfo
-from routing.turn.so_far import SoFar
-from routing.values import Dialect, JsonObject
+from ..dialects.answers import events_for
+from ..dialects.fields import list_of, read_object
+from ..dialects.sse import Event
+from ..errors import BadAnswer
+from ..values import Dialect, JsonObject
+from .plugins import Plugin, StreamData, TurnInfo
+from .so_far import SoFar
 
 _RECENT = 8
 """So many of the last events are kept: usage and `[DONE]` stand behind the last choice."""

@@ -19,9 +19,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 
-from routing.errors import ConfigError, RouteCodexError
-from routing.turn.plugins import HOOKS, Plugin
-from routing.turn.tools import ServerTool
+from ..errors import ConfigError, RouteCodexError
+from .plugins import HOOKS, Plugin
+from .tools import ServerTool
 
 LARGEST = 1 << 20
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")

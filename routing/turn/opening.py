@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from routing.dialects.merging import Merger, opener_for
-from routing.values import Endpoint
+from ..dialects.merging import Merger, opener_for
+from ..values import Endpoint
 
 
 @dataclass(frozen=True, slots=True)

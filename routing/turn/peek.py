@@ -9,11 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from routing.dialects import answers
-from routing.dialects.sse import ArrayItems, Event, Events
-from routing.errors import RouteCodexError
-from routing.turn import forms
-from routing.values import Endpoint, ProviderError
+from ..dialects import answers
+from ..dialects.failures import document_without_empty_error
+from ..dialects.sse import ArrayItems, Event, Events
+from ..errors import RouteCodexError
+from ..values import Endpoint, ProviderError
+from . import forms
 
 HELD_BYTES = 1 << 20
 """A stream that has said this much without content is content all the same."""
@@ -60,6 +61,8 @@ class Peek:
     def end(self) -> Begun | ProviderError:
         """The round is over, and nothing of it has left."""
         held, dialect = bytes(self._held), self._endpoint.dialect
+        if not self._stream:
+            held = document_without_empty_error(held)
         if self._reader is not None and (verdict := self._judge(self._reader.close)) is not None:
             return verdict if isinstance(verdict, ProviderError) else Begun(held, ended=True)
         if (error := answers.error_in(dialect, held)) is not None:

@@ -6,28 +6,28 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from routing import headers, upstream
-from routing.clients.unheard import Unheard, listed
-from routing.dialects import answers
-from routing.dialects.calls.following import begun_id
-from routing.dialects.estimate import Calibration, count_answer
-from routing.dialects.failures import read_failure
-from routing.dialects.finish import AS_USUAL, Endings
-from routing.dialects.seals import Seals
-from routing.dialects.translation import going_up
-from routing.dialects.translation.coming_down import Translation
-from routing.dialects.translation.neutral import Asked
-from routing.errors import RouteCodexError
-from routing.redact import Redactor
-from routing.router.attempts import Attempts, GiveUp, RetryBudget, WaitThenSame, Why
-from routing.router.balance import Rotation
-from routing.router.choose import Decision, Wish, choose
-from routing.router.health import Cooling, Health
-from routing.router.registry import ORIGIN, Provider, Registry
-from routing.turn.actions import Failed, Head, Refusal
-from routing.turn.opening import Opening
-from routing.upstream import Received, Request, Translated
-from routing.values import Call, Headers, JsonObject, ProviderError, Target, Usage
+from .. import headers, upstream
+from ..clients.unheard import Unheard, listed
+from ..dialects import answers
+from ..dialects.calls.following import begun_id
+from ..dialects.estimate import Calibration, count_answer
+from ..dialects.failures import read_failure
+from ..dialects.finish import AS_USUAL, Endings
+from ..dialects.seals import Seals
+from ..dialects.translation import going_up
+from ..dialects.translation.coming_down import Translation
+from ..dialects.translation.neutral import Asked
+from ..errors import RouteCodexError
+from ..redact import Redactor
+from ..router.attempts import Attempts, GiveUp, RetryBudget, WaitThenSame
+from ..router.balance import Rotation
+from ..router.choose import Decision, Wish, choose
+from ..router.health import Cooling, Health
+from ..router.registry import ORIGIN, Provider, Registry
+from ..upstream import Received, Request, Translated
+from ..values import Call, Headers, JsonObject, ProviderError, Target, Usage
+from .actions import Failed, Head, Refusal
+from .opening import Opening
 
 _ID = re.compile(rb'"id"\s{0,4}:\s{0,4}"([^"\\]{1,200})"')
 _KEY_REFUSED = frozenset({401, 402, 403})
@@ -199,8 +199,7 @@ class Plan:
         step = self.attempts.after(target, error, sent_to_client=False, client_gone=False, sole=sole, ready_in_s=ready)
         self.note(f"{target} failed: {describe(error)}")
         match step:
-            case GiveUp(why=why):
-                self.crowded = why is Why.BUDGET
+            case GiveUp():
                 return None
             case WaitThenSame(seconds):
                 return seconds
@@ -208,6 +207,12 @@ class Plan:
             return None  # nobody else knows what came before
         self.tried.append(f"{target} {error.status}")
         return 0.0 if self._move_on(now) else None
+
+    def place(self, now: float) -> float | None:
+        """Whether the round that was decided on may begin (`Attempts.place`)."""
+        seconds = self.attempts.place(now)
+        self.crowded = seconds is None
+        return seconds
 
     @property
     def at_home(self) -> bool:

@@ -1,6 +1,6 @@
 """The contract of plugins: what a plugin may do, when it is called, and what it is handed. Write one like this:
 
-    from routing.turn.plugins import AfterRequest, Plugin, TurnInfo, UserText
+    from routecodex.routing.turn.plugins import AfterRequest, Plugin, TurnInfo, UserText
 
     class Shout(Plugin):
         async def on_after_request(self, turn: TurnInfo, after: AfterRequest) -> None:
@@ -25,19 +25,22 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from routing.dialects.fields import read_object
-from routing.errors import RouteCodexError
-from routing.sessions.state import SessionState
-from routing.sessions.store import SessionKey
-from routing.turn.appended import Appendable, Appended, ToolResults, UserText
-from routing.turn.request import Request
-from routing.turn.said import Said
-from routing.turn.so_far import CurrentMessage
-from routing.turn.tools import ServerTool, ToolFailed, ToolOutcome
-from routing.values import Call, Caller, Dialect, JsonObject, Kind, Target
+from ..dialects.fields import read_object
+from ..errors import RouteCodexError
+from ..sessions.state import SessionState
+from ..sessions.store import SessionKey
+from ..values import Call, Caller, Dialect, JsonObject, Kind, Target
+from .appended import Appendable, Appended, ToolResults, UserText
+from .request import Request
+from .said import Said
+from .so_far import CurrentMessage
+from .tools import ServerTool, ToolFailed, ToolOutcome
 
 CleanUp: TypeAlias = Callable[[], Awaitable[object] | None]
 """Called once when the turn is over, however it ended. Synchronous or `async`."""
+
+STOP_FOLLOWUP = ":stop_followup"
+"""Behind the id of a round that was asked for in the person's name, because the model had stopped."""
 
 Status: TypeAlias = Literal["processing", "completed", "aborted", "error"]
 
@@ -85,12 +88,16 @@ class TurnInfo:
     """How many rounds have been answered: 1 in the first `on_after_request`."""
     begun: int = 0
     """How many rounds' answers have begun to reach the client."""
+    followed: list[str] = field(default_factory=list)
+    """The suffixes of the rounds that were asked for behind the first."""
     stays: tuple[str, ...] = ()
     """What plugins have put behind the client's history, and later calls find there (`Request.stays`)."""
     current_turn: list[Appended] = field(default_factory=list)
     """Everything the turn brought forth, `prevent_default` or not."""
     history: list[list[Appended]] = field(default_factory=list)
     """For each round: its answer, and what goes along behind it."""
+    asked: list[Appended] = field(default_factory=list)
+    """What was appended to be answered at once."""
     notes: list[str] = field(default_factory=list)
     """What plugins want people to read: the newest stands in the comment of the turn's flows."""
     began: float = field(init=False)
@@ -102,6 +109,9 @@ class TurnInfo:
     def messages(self) -> tuple[Appended, ...]:
         """What this turn has added to the conversation so far."""
         return tuple(message for behind in self.history for message in behind)
+
+    def wanted_answer(self, message: Appended) -> bool:
+        return any(message is one for one in self.asked)
 
     @property
     def aborted(self) -> bool:
@@ -150,8 +160,10 @@ class AfterRequest:
     """A round's answer is complete; append what shall follow it.
 
     Appended at once: `append_message(message)` — it stands before everything that is appended later.
-    Appended together: `is_async=True` — when all plugins are done, by priority (the highest first), then in the order of the
-    plugins. A plugin has one priority: the one it gave last.
+    Appended together: `is_async=True` — when all plugins are done, by the priority of each message (the highest first), then in
+    the order of the plugins.
+
+    What is appended without the wish for another round stands in the history behind the answer, when the client calls again.
     """
 
     def __init__(
@@ -309,6 +321,7 @@ def overrides(plugin: Plugin, hook: str) -> bool:
 
 __all__ = [
     "HOOKS",
+    "STOP_FOLLOWUP",
     "AfterRequest",
     "Appendable",
     "Appended",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from routing.dialects.calls import growing, read_call
-from routing.dialects.calls.editing import unwrapped
-from routing.errors import RouteCodexError
-from routing.jsonbytes import dumps, loads
-from routing.turn.appended import Appendable, write
-from routing.values import Call, Dialect, JsonObject
+from ..dialects.calls import growing, read_call
+from ..dialects.calls.editing import unwrapped
+from ..errors import RouteCodexError
+from ..jsonbytes import dumps, loads
+from ..values import Call, Dialect, JsonObject
+from .appended import Appendable, write
 
 _HISTORY = {
     Dialect.MESSAGES: "messages",

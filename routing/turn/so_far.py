@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from routing.dialects.fields import list_of, object_of, read_object, text_of
-from routing.jsonbytes import dumps
-from routing.values import Dialect, JsonObject, ToolCall
+from ..dialects.fields import list_of, object_of, read_object, text_of
+from ..jsonbytes import dumps
+from ..values import Dialect, JsonObject, ToolCall
 
 
 @dataclass(frozen=True, slots=True)

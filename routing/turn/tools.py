@@ -11,16 +11,16 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from routing.dialects.calls import growing
-from routing.dialects.calls.editing import inner_body, objects_in
-from routing.dialects.fields import read_object
-from routing.errors import ConfigError
-from routing.values import Call, Dialect, JsonObject, Kind, ToolCall
+from ..dialects.calls import growing
+from ..dialects.calls.editing import inner_body, objects_in
+from ..dialects.fields import read_object
+from ..errors import ConfigError
+from ..values import Call, Dialect, JsonObject, Kind, ToolCall
 
 if TYPE_CHECKING:
-    from routing.turn.plugins import TurnInfo
+    from .plugins import TurnInfo
 
-NextTurn: TypeAlias = Literal["keep", "exclude", "remove"]
+NextTurn: TypeAlias = Literal["keep", "results", "exclude", "remove"]
 
 CANCELLED = "Tool call cancelled."
 FAILED = "Tool call failed: "
@@ -44,7 +44,8 @@ class ServerTool:
     """The schema keeps to what providers' strict mode takes; offered so where the dialect knows it."""
     limit_s: float = 30.0
     next_turn: NextTurn = "keep"
-    """Whether later calls find call and result in their history: `exclude` them, or also `remove` them from what is shown."""
+    """Whether later calls find call and result in their history: the `results` alone, as a sentence; or neither (`exclude`), and
+    what is shown does not hold them either (`remove`)."""
     offered: bool = True
     """False: the model is not told of it; a call of it is answered here all the same."""
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from routing.dialects import answers
-from routing.dialects.merging import Merger
-from routing.errors import RouteCodexError
-from routing.turn.actions import (
+from ..dialects import answers
+from ..dialects.merging import Merger
+from ..errors import RouteCodexError
+from ..values import Endpoint, Headers, ProviderError, Usage
+from .actions import (
     Abandon,
     Abort,
     Action,
@@ -34,12 +35,11 @@ from routing.turn.actions import (
     Refusal,
     Refuse,
 )
-from routing.turn.edges import Edges
-from routing.turn.opening import begin_early
-from routing.turn.peek import Begun, Peek, Verdict
-from routing.turn.state import State
-from routing.turn.terminal import Passage, says_nothing
-from routing.values import Endpoint, Headers, ProviderError, Usage
+from .edges import Edges
+from .opening import begin_early
+from .peek import Begun, Peek, Verdict
+from .state import State
+from .terminal import Passage, says_nothing
 
 ERROR_BYTES = 256 << 10
 """How much of a provider's error is read."""
@@ -170,11 +170,16 @@ class Turn:
             self._open()
             self._over(Finish(self._end))
 
-    def refuse(self, message: str) -> None:
+    def refuse(self, message: str, code: str) -> None:
         """Whoever decides on the next round has failed: the client is told, whatever it has received so far."""
         if self.state in (State.DECIDING, State.WAITING):
             self._release()
-            self._end_in_error(message, 500)
+            self._end_in_error(message, 500, code)
+
+    def crowded(self) -> None:
+        """The next round found no place beside all the others that are asked for again."""
+        if self.state is State.WAITING:
+            self._give_up(ProviderError(503, "Too many calls are being repeated at once."))
 
     def gone(self) -> None:
         """The client has left: nothing more is done for it."""
@@ -308,9 +313,13 @@ class Turn:
         if after is not None:
             self.state = State.WAITING
             self.actions.append(Again(after))
-        elif self.rounds:
+        else:
+            self._give_up(failed.error)
+
+    def _give_up(self, error: ProviderError) -> None:
+        if self.rounds:
             self.state = State.DECIDING
-            self.actions.append(GaveUp(failed.error))
+            self.actions.append(GaveUp(error))
         else:
             self._refuse(self.planner.refusal())
 
@@ -360,8 +369,8 @@ class Turn:
         else:
             self.actions.append(Forward(answers.KEEP_ALIVE[self.endpoint.dialect]))
 
-    def _end_in_error(self, message: str, status: int = 502) -> None:
-        endpoint, code = self.endpoint, "UPSTREAM_ERROR"
+    def _end_in_error(self, message: str, status: int = 502, code: str = "UPSTREAM_ERROR") -> None:
+        endpoint = self.endpoint
         if not self.stream:
             if self.opened:
                 self._over(Abort())

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from alarm import LATE_S, Alarm
+from routecodex.addons.alarm import LATE_S, Alarm
 
 
 def rung(work: Callable[[Alarm, Callable[[], None]], None], within: float = 1.0) -> list[float]:

@@ -8,14 +8,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-import allocator
 import pytest
 
-ADDONS = Path(allocator.__file__).parent
+from routecodex.addons import allocator
+
+ROOT = Path(allocator.__file__).parents[1]
 COUNTED = """
 import ctypes, sys
 sys.path.insert(0, sys.argv[1])
-import allocator
+import tests
+from routecodex.addons import allocator
 
 class Info(ctypes.Structure):
     names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keep"
@@ -38,7 +40,7 @@ glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allo
 def own_pieces(how: str) -> int:
     """How many pieces of memory of its own a long text is given after longer ones have gone."""
     environment = {name: value for name, value in os.environ.items() if name not in allocator.SET_BY_HAND}
-    command = [sys.executable, "-c", COUNTED, str(ADDONS), how]
+    command = [sys.executable, "-c", COUNTED, str(ROOT), how]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30, check=False)
     if "mallinfo2" in done.stderr:
         pytest.skip("an older glibc, which does not tell")

@@ -7,11 +7,12 @@ import zlib
 from collections.abc import Callable
 
 import brotli
-import codings
 import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
+
+from routecodex.addons import codings
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,

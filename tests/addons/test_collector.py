@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 
-import collector
 import pytest
+
+from routecodex.addons import collector
 
 
 @pytest.fixture(autouse=True)

@@ -7,17 +7,16 @@ import time
 from typing import Any
 from urllib.parse import parse_qsl
 
-import codings
-import flows
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mitmproxy import http
 
-from routing import headers as fields
-from routing.errors import BadCall, TooLarge
-from routing.headers import Outgoing
-from routing.upstream import Request
+from routecodex.addons import codings, flows
+from routecodex.routing import headers as fields
+from routecodex.routing.errors import BadCall, TooLarge
+from routecodex.routing.headers import Outgoing
+from routecodex.routing.upstream import Request
 
 SECRET_NAMES = sorted(fields.SECRET)
 names = st.sampled_from([*SECRET_NAMES, *map(str.title, SECRET_NAMES), "X-Api-Key", "accept", "X-Other", "user-agent"])

@@ -7,13 +7,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import guard
-import intercept
 import pytest
-import routecodex
 from mitmproxy import http
 from mitmproxy.connection import Client
 from mitmproxy.test import taddons, tflow
+
+from routecodex.addons import guard, intercept, routecodex
 
 REMOTE, LOCAL = ("203.0.113.7", 5), ("127.0.0.1", 5)
 

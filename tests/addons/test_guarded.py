@@ -6,10 +6,11 @@ import asyncio
 import json
 import logging
 
-import guarded
 import pytest
 from mitmproxy import http
 from mitmproxy.test import tflow
+
+from routecodex.addons import guarded
 
 SECRET = "Bearer sk-very-secret"
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import intercept
 import pytest
 from mitmproxy import http
 from mitmproxy.connection import Client
 from mitmproxy.proxy.mode_specs import ProxyMode
 from mitmproxy.test import tflow
+
+from routecodex.addons import intercept
 
 HOSTS = intercept.Hosts(["api.anthropic.com", "*.example.com", "127.0.0.1", "::1"])
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 
 import pytest
-import relay
-import rounds
 from mitmproxy.addons import clientplayback, next_layer, proxyserver
 from mitmproxy.net.http import status_codes
 from mitmproxy.options import Options
@@ -14,6 +12,8 @@ from mitmproxy.proxy import layer, server
 from mitmproxy.proxy.context import Context
 from mitmproxy.proxy.layers import http as layers
 from mitmproxy.test import tflow
+
+from routecodex.addons import relay, rounds
 
 STREAM_STATES = [
     "state_wait_for_request_headers",

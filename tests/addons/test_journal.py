@@ -8,8 +8,9 @@ import os
 from datetime import datetime
 from pathlib import Path
 
-import journal
 import pytest
+
+from routecodex.addons import journal
 
 
 def test_lines_leave_together(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:

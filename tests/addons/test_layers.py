@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import layers
 import pytest
-from layers import in_pieces
 from mitmproxy.proxy import commands
 from mitmproxy.proxy.layers.http import RequestData, RequestEndOfMessage, ResponseData, SendHttp
 from mitmproxy.test import tflow
+
+from routecodex.addons import layers
+from routecodex.addons.layers import in_pieces
 
 
 @pytest.mark.parametrize("kind", [RequestData, ResponseData])

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from open_answer import AT_ONCE_BYTES, OpenAnswer, in_bites
+
+from routecodex.addons.open_answer import AT_ONCE_BYTES, OpenAnswer, in_bites
 
 
 def answer() -> OpenAnswer:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import quick_checks
 from mitmproxy import http
 from mitmproxy.utils import typecheck
+
+from routecodex.addons import quick_checks
 
 GOOD: dict[str, Any] = {
     "host": "a",

@@ -6,12 +6,13 @@ import asyncio
 from typing import Any
 
 import pytest
-import quick_hooks
 from mitmproxy import addonmanager, exceptions, hooks
 from mitmproxy.http import HTTPFlow
 from mitmproxy.proxy.layers.http import HttpRequestHook
 from mitmproxy.proxy.server_hooks import ClientConnectedHook
 from mitmproxy.test import taddons, tflow
+
+from routecodex.addons import quick_hooks
 
 
 class Hearing:

@@ -6,7 +6,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import settings
+
+from routecodex.addons import settings
 
 
 @pytest.mark.parametrize(

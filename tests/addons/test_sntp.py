@@ -18,19 +18,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sntp import Sntp
-from time_server import ask_server
 
-from routing.clock.moment import Moments
-from routing.clock.offset import LARGEST_MS, SOONEST_S, Refusal, Sample, Verdict
-from routing.clock.store import NTP_STATE, ClockStore
-from routing.clock.tasks import Task
-from routing.clock.tool import ToolDesk, answer
-from routing.config import Ntp
-from routing.errors import StoreError
-from routing.sessions.disk import Disk
-from routing.sessions.store import FileStore
-from routing.values import JsonObject
+from routecodex.addons.sntp import Sntp
+from routecodex.addons.time_server import ask_server
+from routecodex.routing.clock.moment import Moments
+from routecodex.routing.clock.offset import LARGEST_MS, SOONEST_S, Refusal, Sample, Verdict
+from routecodex.routing.clock.store import NTP_STATE, ClockStore
+from routecodex.routing.clock.tasks import Task
+from routecodex.routing.clock.tool import ToolDesk, answer
+from routecodex.routing.config import Ntp
+from routecodex.routing.errors import StoreError
+from routecodex.routing.sessions.disk import Disk
+from routecodex.routing.sessions.store import FileStore
+from routecodex.routing.values import JsonObject
 from tests.rig.provider import FakeProvider
 from tests.rig.proxy import SCRIPT, Mitmdump
 from tests.rig.time_server import HOST, MARK, FakeTimeServer, closed_port, honest
@@ -677,7 +677,7 @@ def test_a_name_that_takes_for_ever_delays_nobody() -> None:
 
     machine = Machine()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sntp._LOOKUP_S", 0.05)
+        patch.setattr("routecodex.addons.sntp._LOOKUP_S", 0.05)
         began = time.monotonic()
         slowest = asyncio.run(run())
     took = time.monotonic() - began

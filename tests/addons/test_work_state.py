@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from work_state import PREFIX, WorkStateProbe
 
-from routing.dialects.calls import read_call
-from routing.stop_message.work_state import Work
-from routing.values import Call, Dialect, Endpoint
+from routecodex.addons.work_state import PREFIX, WorkStateProbe
+from routecodex.routing.dialects.calls import read_call
+from routecodex.routing.stop_message.work_state import Work
+from routecodex.routing.values import Call, Dialect, Endpoint
 
 ISSUE = '[{"id": "bd-1"}]'
 EMPTY = "[]"
@@ -287,7 +287,7 @@ def test_odd_figures_do_no_harm(bench: Bench, value: str) -> None:
 
 
 def test_memory_is_bounded(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("work_state._MOST_REMEMBERED", 4)
+    monkeypatch.setattr("routecodex.addons.work_state._MOST_REMEMBERED", 4)
     bench.bd("echo '[1]'")
     for number in range(12):
         bench.asks(call_in(bench.project(f"p{number}")))

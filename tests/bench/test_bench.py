@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from routing import config
+from routecodex.routing import config
 from tests.bench.__main__ import SHIPPED, without_clock
 from tests.bench.load import (
     COSTS,

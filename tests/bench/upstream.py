@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.rig import wire
 from tests.rig.behaviour import Behaviour
 from tests.rig.provider import FakeProvider, Received

@@ -3,8 +3,8 @@
 import asyncio
 import time
 
-from routing.turn.plugins import Plugin, ServerTool, ToolFailed, TurnInfo
-from routing.values import JsonObject
+from routecodex.routing.turn.plugins import Plugin, ServerTool, ToolFailed, TurnInfo
+from routecodex.routing.values import JsonObject
 
 _SCHEMA: JsonObject = {"type": "object", "properties": {"sides": {"type": "integer"}}, "required": ["sides"]}
 
@@ -42,6 +42,7 @@ class Dice(Plugin):
         ServerTool("roll_broken", "Roll a broken die.", _SCHEMA, broken),
         ServerTool("roll_refused", "Roll a die that is not there.", _SCHEMA, refused),
         ServerTool("roll_exits", "Roll off the table.", _SCHEMA, exits),
+        ServerTool("roll_told", "Roll, and only tell.", _SCHEMA, roll, next_turn="results"),
         ServerTool("roll_hangs", "Roll for ever.", _SCHEMA, hangs, limit_s=0.3),
     )
 

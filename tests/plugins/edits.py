@@ -1,6 +1,6 @@
 """Edits what is sent, and asks again: each plugin takes part where the person's newest message names it."""
 
-from routing.turn.plugins import AfterRequest, Appending, Plugin, Request, TurnInfo, UserText
+from routecodex.routing.turn.plugins import AfterRequest, Appending, Plugin, Request, TurnInfo, UserText
 
 
 def newest(turn: TurnInfo) -> str:
@@ -29,6 +29,13 @@ class Insists(Named):
             after.append_and_request(UserText("Are you sure?"), suffix=":insists")
 
 
+class Remembers(Named):
+    """For the next call, whoever makes it."""
+
+    async def on_after_request(self, turn: TurnInfo, after: AfterRequest) -> None:
+        after.append_message(UserText("By the way, it rains."))
+
+
 class Softens(Named):
     """Says it in other words than the plugin that asked."""
 
@@ -37,4 +44,4 @@ class Softens(Named):
             appending.message = UserText(f"Please: {appending.message.text}")
 
 
-plugins = [Colder(), Insists(), Softens()]
+plugins = [Colder(), Insists(), Remembers(), Softens()]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlencode
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 
 Place = Literal["header", "query", "body", "config"]
 _ALL = tuple(Dialect)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 
 Stop = Literal["stop", "length", "tool_calls", "content_filter"]
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.rig.reply import Asked, Reply, cut, data, sse
 
 # ---- Messages ----

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.rig import wire
 from tests.rig.behaviour import Behaviour, encode
 from tests.rig.client import Answer, Http1, Route, call

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.rig import canaries, wire
 from tests.rig.behaviour import Behaviour
 from tests.rig.client import Answer, Http1, Http2, Leave, Route, call

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.rig.reply import Asked, Reply, ToolUse, data, dump, read_request, sse
 from tests.rig.spoken import EVENTS, WHOLE, gemini_frame, responses_head
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from routing.config import read
-from routing.desk import Desk, Learned, Plan, Reading, Reply
-from routing.dialects import answers
-from routing.dialects.endpoints import endpoint_of
-from routing.errors import RouteCodexError
-from routing.sessions.store import FileStore, SessionKey
-from routing.tags.obey import Orders
-from routing.turn.actions import Failed, Head
-from routing.turn.plan import Clocks
-from routing.upstream import Received
-from routing.values import Answer, Dialect, ProviderError, Usage
+from routecodex.routing.config import read
+from routecodex.routing.desk import Desk, Learned, Plan, Reading, Reply, Rest
+from routecodex.routing.dialects import answers
+from routecodex.routing.dialects.endpoints import endpoint_of
+from routecodex.routing.errors import RouteCodexError
+from routecodex.routing.sessions.store import FileStore, SessionKey
+from routecodex.routing.tags.obey import Orders
+from routecodex.routing.turn.actions import Failed, Head
+from routecodex.routing.turn.plan import Clocks
+from routecodex.routing.upstream import Received
+from routecodex.routing.values import Answer, Dialect, ProviderError, Usage
 from tests.system.tool import text_of
 
 _PROVIDER = """
@@ -138,7 +138,7 @@ class House:
     def handle(self, received: Received) -> Handled:
         """As the addon does it."""
         reading = orders = None
-        outcome: Reply | Plan
+        outcome: Reply | Plan | Rest
         try:
             reading = self.desk.read(received)
             orders = self.desk.obey(reading)
@@ -156,7 +156,7 @@ class Handled:
 
     house: House
     received: Received
-    outcome: Reply | Plan
+    outcome: Reply | Plan | Rest
     reading: Reading | None
     orders: Orders | None
 
@@ -167,7 +167,7 @@ class Handled:
 
     @property
     def reply(self) -> Reply:
-        assert isinstance(self.outcome, Reply), self.plan.comment
+        assert isinstance(self.outcome, Reply), self.outcome
         return self.outcome
 
     @property
@@ -226,6 +226,11 @@ class Tool:
     def say(self, text: str, *, image: bool = False) -> Handled:
         self.history.append(_user(self.dialect, text, image=image))
         return self.ask()
+
+    def handed(self, text: str) -> Received:
+        """The call alone."""
+        self.history.append(_user(self.dialect, text, image=False))
+        return self.received()
 
     def hop(self, result: str = "done") -> Handled:
         """The model called a tool, and here is what came of it."""

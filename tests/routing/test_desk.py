@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from routing.desk import Recent
-from routing.sessions.state import EMPTY, Sticky
-from routing.sessions.store import SessionKey
-from routing.values import Dialect, ProviderError, Target
+from routecodex.routing.desk import Plan, Recent, Rest
+from routecodex.routing.sessions.state import EMPTY, Sticky
+from routecodex.routing.sessions.store import SessionKey
+from routecodex.routing.values import Dialect, ProviderError, Target
 from tests.routing.house import CONFIG_A, House, Tool, config_text, provider_text, texts_of
 from tests.system.tool import text_of
 
@@ -474,6 +474,74 @@ def test_what_is_remembered_is_bounded() -> None:
     for number in (1, 2, 3, 1, 4):
         recent.put(number, number * 10)
     assert [recent.get(number) for number in (1, 2, 3, 4)] == [10, None, 30, 40]
+
+
+# --- when every key rests -------------------------------------------------------------------------------------------------
+
+
+def resting(build: Build, seconds: float, status: int = 429) -> House:
+    house = build("default: [openai.gpt-4]")
+    for key in ("primary", "backup", "third"):
+        error = ProviderError(status, retry_after_s=seconds)
+        house.learned.health.failed(Target("openai", key, "gpt-4"), error, house.clock.now, wall=house.clock.epoch)
+    return house
+
+
+def test_23_a_short_rest_is_waited_for(build: Build) -> None:
+    """Whoever asks: nothing is told, and nothing sent."""
+    house = resting(build, 15)
+    received = Tool(house, Dialect.CHAT).handed("hi")
+    outcome = house.handle(received).outcome
+    assert isinstance(outcome, Rest)
+    waited = 0.0
+    while isinstance(outcome, Rest):
+        house.clock.passes(outcome.seconds)
+        waited += outcome.seconds
+        reading = house.desk.read(received)
+        outcome = house.desk.route(reading, house.desk.obey(reading), waits_since=outcome.since)
+    assert isinstance(outcome, Plan)
+    assert 15 <= waited <= 16
+
+
+CLAUDE_CODE = {"x-claude-code-request-class": "main"}
+
+
+@pytest.mark.parametrize(
+    "seconds, headers, status",
+    [
+        pytest.param(16, {}, 400, id="an unknown client"),
+        pytest.param(16, CLAUDE_CODE, 429, id="one that waits well"),
+        pytest.param(60, {"user-agent": "OpenAI/Python 3.51.0"}, 429, id="an SDK"),
+        pytest.param(61, CLAUDE_CODE, 400, id="nobody waits for more than a minute"),
+    ],
+)
+def test_23_a_longer_rest_is_told(build: Build, seconds: int, headers: dict[str, str], status: int) -> None:
+    house = resting(build, seconds)
+    handled = Tool(house, headers=headers).say("hi")
+    fields = dict(handled.reply.headers)
+    code, message = handled.error
+    assert (handled.reply.status, code) == (status, "PROVIDER_NOT_AVAILABLE")
+    assert message.startswith("No key that could answer is ready: openai is not available")
+    assert message.endswith(f", for {seconds} s more")
+    assert "rests until " in message
+    assert ("x-should-retry" in fields) is (status == 400)
+    assert fields.get("retry-after") == (str(seconds) if status == 429 else None)
+
+
+def test_23_what_waiting_cannot_mend_is_a_400(build: Build) -> None:
+    handled = Tool(resting(build, 5, status=401), headers=CLAUDE_CODE).say("hi")
+    assert handled.reply.status == 400
+    assert "rests until" not in handled.error[1]
+
+
+def test_s08_a_chain_is_followed_where_the_default_route_does_not_lead(build: Build) -> None:
+    house = build("default: [openai.gpt-4]", top="sessions: {derive: off}")
+    first = Tool(house, Dialect.RESPONSES, session=None).say("<**openai.gpt-5.2**> hi")
+    assert first.target == "openai.primary.gpt-5.2"
+    first.answered("resp_1")
+    resumed = Tool(house, Dialect.RESPONSES, session=None, more={"previous_response_id": "resp_1"}).say("and then?")
+    assert resumed.target == first.target
+    assert resumed.plan.decision.route == "chain"
 
 
 # --- what a tool put around it ------------------------------------------------------------------------------------------

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import zstandard
 
-from routing.desk import Plan
-from routing.errors import BadCall, ConfigError
-from routing.router.health import Healthy
-from routing.sessions.state import Sticky
-from routing.sessions.store import SessionKey
-from routing.tags.status import LOCAL_ANSWER_MARK
-from routing.values import Dialect, Kind, ProviderError, Target
+from routecodex.routing.clock.moment import moment_at
+from routecodex.routing.clock.time_tag import tag_text
+from routecodex.routing.desk import Plan
+from routecodex.routing.dialects.calls.ending import with_texts
+from routecodex.routing.errors import BadCall, ConfigError
+from routecodex.routing.router.health import Healthy
+from routecodex.routing.sessions.state import Sticky
+from routecodex.routing.sessions.store import SessionKey
+from routecodex.routing.tags.status import LOCAL_ANSWER_MARK
+from routecodex.routing.values import Dialect, Kind, ProviderError, Target
 from tests.routing.house import CONFIG_A, HOSTS, House, Tool, config_text, provider_text, texts_of
 from tests.system.tool import text_of
 
@@ -412,3 +416,13 @@ def test_a_changed_configuration_keeps_what_was_learned(build: Build) -> None:
     assert Tool(house).say("hi").plan.target.provider == "openai"
     assert house.learned.health.exempt == {"origin", "echo", "own"}
     assert house.learned.health.settings.auth_trip_s == 1.0
+
+
+@DIALECTS
+def test_echo_waits_where_the_time_stands_behind_the_text_too(house: House, dialect: Dialect) -> None:
+    """What a plugin has put behind the call is nothing that a person typed."""
+    tool = Tool(house, dialect)
+    tool.say("echo: slow 2")
+    reading = house.desk.read(tool.received())
+    grown = replace(reading, call=with_texts(reading.call, [tag_text(moment_at(1_800_000_000_123, 0, "UTC"))]))
+    assert house.desk.echo(grown).delay_s == 2.0

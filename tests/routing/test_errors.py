@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing import errors
-from routing.errors import (
+from routecodex.routing import errors
+from routecodex.routing.errors import (
     BadAnswer,
     BadCall,
     ConfigError,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.errors import ConfigError
-from routing.headers import HOP_BY_HOP, MASK, SECRET, Outgoing, answer, build, check, is_secret, mask_query, same_host
-from routing.values import Dialect
+from routecodex.routing.errors import ConfigError
+from routecodex.routing.headers import HOP_BY_HOP, MASK, SECRET, Outgoing, answer, build, check, is_secret, mask_query, same_host
+from routecodex.routing.values import Dialect
 
 CLIENT = {
     "user-agent": "tool/1",

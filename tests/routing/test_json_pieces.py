@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from routing.jsonbytes import WRITERS, dump_pieces, dumps
+from routecodex.routing.jsonbytes import WRITERS, dump_pieces, dumps
 
 LONG = 'a "quoted"\n\\ line, é, 語, 🙂\x00 ' * 20_000
 

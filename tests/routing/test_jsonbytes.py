@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.errors import BadCall
-from routing.jsonbytes import ANY_DEPTH, dumps, loads
+from routecodex.routing.errors import BadCall
+from routecodex.routing.jsonbytes import ANY_DEPTH, dumps, loads
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

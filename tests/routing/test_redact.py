@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.redact import MASK, SHORTEST, Redactor
+from routecodex.routing.redact import MASK, SHORTEST, Redactor
 
 HIDE = Redactor(["plain-secret", "plain-secret-and-more", "short", "ünï-secret", "a+b(c)[d]", ""])
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from routing.dialects.calls import read_call
-from routing.dialects.seals import Seals
-from routing.dialects.translation.neutral import Seal
-from routing.dialects.translation.seals import wrap
-from routing.errors import BadCall, ConfigError
-from routing.headers import MASK
-from routing.router.registry import ORIGIN, Key, Model, Provider, Url
-from routing.upstream import NoCommonDialect, Received, Request, dialect_for, goes_home, write
-from routing.values import Dialect, Target
+from routecodex.routing.dialects.calls import read_call
+from routecodex.routing.dialects.seals import Seals
+from routecodex.routing.dialects.translation.neutral import Seal
+from routecodex.routing.dialects.translation.seals import wrap
+from routecodex.routing.errors import BadCall, ConfigError
+from routecodex.routing.headers import MASK
+from routecodex.routing.router.registry import ORIGIN, Key, Model, Provider, Url
+from routecodex.routing.upstream import NoCommonDialect, Received, Request, dialect_for, goes_home, write
+from routecodex.routing.values import Dialect, Target
 from tests.routing.house import HOSTS, House
 
 CHAT = Dialect.CHAT

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from routing import values
-from routing.values import Call, Dialect, Endpoint, Kind, Media, Message, Target, Text, ToolResult
+from routecodex.routing import values
+from routecodex.routing.values import Call, Dialect, Endpoint, Kind, Media, Message, Target, Text, ToolResult
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from routing.dialects.calls import read_call
-from routing.dialects.calls.editing import inner_body
-from routing.dialects.finish import read_finish
-from routing.dialects.translation import coming_down, going_up
-from routing.dialects.translation.neutral import (
+from routecodex.routing.dialects.calls import read_call
+from routecodex.routing.dialects.calls.editing import inner_body
+from routecodex.routing.dialects.finish import read_finish
+from routecodex.routing.dialects.translation import coming_down, going_up
+from routecodex.routing.dialects.translation.neutral import (
     Asked,
     Broken,
     CallPiece,
@@ -28,8 +28,8 @@ from routing.dialects.translation.neutral import (
     TextPiece,
     ThoughtPiece,
 )
-from routing.errors import BadCall
-from routing.values import Dialect, Endpoint
+from routecodex.routing.errors import BadCall
+from routecodex.routing.values import Dialect, Endpoint
 from tests.everything import ENDPOINTS, EVERYTHING
 from tests.pairs_table import MODELS, PAIRS, alone, sayings
 from tests.rig.reply import Asked as Told

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from routing.dialects.calls import read_call
-from routing.dialects.calls.editing import inner_body
-from routing.dialects.translation import going_up
-from routing.errors import BadCall, RouteCodexError
-from routing.jsonbytes import loads
-from routing.router.registry import Key, Model, Provider, Url
-from routing.upstream import Received, dialect_for, write
-from routing.values import Call, Dialect, Endpoint, Target
+from routecodex.routing.dialects.calls import read_call
+from routecodex.routing.dialects.calls.editing import inner_body
+from routecodex.routing.dialects.translation import going_up
+from routecodex.routing.errors import BadCall, RouteCodexError
+from routecodex.routing.jsonbytes import loads
+from routecodex.routing.router.registry import Key, Model, Provider, Url
+from routecodex.routing.upstream import Received, dialect_for, write
+from routecodex.routing.values import Call, Dialect, Endpoint, Target
 from tests.everything import ENDPOINTS, EVERYTHING, UNSAYABLE
 from tests.routing.dialects.calls.recorded import CALLS, Recorded
 from tests.sdk.environment import REQUIREMENTS, sdk_python

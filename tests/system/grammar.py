@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 
 Document = dict[str, Any]
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from mitmproxy import ctx, http
 
-from routing import desk
-from routing.turn import turn
+from routecodex.routing import desk
+from routecodex.routing.turn import turn
 
 PATIENCE = json.loads(os.environ.get("RIG_PATIENCE", "{}"))
 

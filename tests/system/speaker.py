@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.rig.answer import to_bytes
 from tests.rig.client import Answer, Http1, Http2, Route
 from tests.rig.provider import FakeProvider, Received

@@ -12,7 +12,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.rig.answer import to_bytes
 from tests.rig.behaviour import make_plan
 from tests.rig.client import Answer, call

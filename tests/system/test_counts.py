@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.rig.answer import Answer, Route
 from tests.rig.behaviour import Behaviour
 from tests.rig.client import Http1, call

@@ -11,7 +11,7 @@ import brotli
 import pytest
 import zstandard
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.client import Answer, call
 from tests.rig.wire import Reply

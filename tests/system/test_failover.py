@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
-from tests.system.tool import Tool, text_of
+from tests.rig.client import Answer, Http1, Route
+from tests.rig.provider import Received
+from tests.system.tool import CREDENTIALS, HOSTS, Tool, text_of, write
 
 pytestmark = pytest.mark.system
 
@@ -47,6 +50,33 @@ def test_the_next_key_answers(tool: Tool, name: str, stream: bool) -> None:
     assert len(answered) == 2
     assert answered[0] != answered[1]
     assert answer.body.count(b"message_start") <= (2 if stream else 0)  # the event's name and its type, once
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
+def test_a_key_that_dies_for_many_calls_at_once_costs_none_of_them(tool: Tool, stream: bool) -> None:
+    """Three may be repeated at a time; the others wait a moment for their turn."""
+    waiting = [f"call {number} of many" for number in range(12)]
+
+    def rule(received: Received) -> Behaviour | None:
+        mine = next((mark for mark in waiting if mark.encode() in received.body), None)
+        if mine is None:
+            return None
+        waiting.remove(mine)
+        return Behaviour(status=529, error="overloaded")
+
+    tool.provider.script(rule)
+
+    async def ask(mark: str) -> Answer:
+        path, body = write(Dialect.MESSAGES, "m", [("user", f"<**six.m**> {mark}")], stream)
+        async with Http1(Route(HOSTS[Dialect.MESSAGES], tool.proxy)) as client:
+            return await client.send("POST", path, body=body, headers=[CREDENTIALS[Dialect.MESSAGES]])
+
+    async def all_of_them() -> list[Answer]:
+        return list(await asyncio.gather(*map(ask, tuple(waiting))))
+
+    answers = asyncio.run(all_of_them())
+    assert waiting == []
+    assert [answer.status for answer in answers] == [200] * 12
 
 
 @pytest.mark.parametrize("dialect", list(Dialect))

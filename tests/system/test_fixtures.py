@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from routing.dialects.endpoints import endpoint_of
+from routecodex.routing.dialects.endpoints import endpoint_of
 from tests.rig.behaviour import make_plan
 from tests.rig.client import Answer, call
 from tests.rig.provider import FakeProvider, Received

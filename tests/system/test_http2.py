@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.client import Answer, Http2, Leave, Route
 from tests.rig.provider import FakeProvider

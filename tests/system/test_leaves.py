@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.client import Answer, Http1, Leave, Route
 from tests.rig.provider import FakeProvider

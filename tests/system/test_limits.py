@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.client import Answer, Http1, Leave, Route, call
 from tests.rig.provider import FakeProvider, Received
@@ -310,7 +310,7 @@ def test_a_proxy_that_stood_still_does_not_blame_its_provider(quick: Tool, behav
 
 _SOONER = """
 from dataclasses import replace
-from routing.desk import Desk
+from routecodex.routing.desk import Desk
 
 usual = Desk.limits
 Desk.limits = lambda *given, **named: replace(usual(*given, **named), early_head_s=0.25, keep_alive_s=0.15)

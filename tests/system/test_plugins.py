@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.client import Answer, Leave
 from tests.rig.provider import FakeProvider
@@ -90,6 +90,19 @@ def test_the_example_of_the_readme(provider: FakeProvider, tmp_path: Path) -> No
 
 
 @every_form
+def test_an_empty_answer_is_asked_for_once_more(provider: FakeProvider, tmp_path: Path, dialect: Dialect, stream: bool) -> None:
+    provider.forget()
+    config = CONFIG + "plugins: [empty_reply]\n"
+    with Mitmdump(script=SCRIPT, config=config, upstream=provider, folder=tmp_path) as proxy:
+        speaker = Speaker(provider, proxy, dialect, stream)
+        replies(speaker, Reply(""), Reply("here I am"))
+        assert speaker.told(speaker.ask("hello")).text == "here I am"
+        replies(speaker, Reply(""))
+        speaker.ask("hello?")
+        assert len(provider.calls) == 4, "twice empty is the answer"
+
+
+@every_form
 def test_an_edit_holds_for_its_round(speak: Callable[..., Speaker], dialect: Dialect, stream: bool) -> None:
     speaker = speak(dialect, stream)
     replies(speaker, Reply("one"), Reply("two"))
@@ -106,6 +119,36 @@ def test_an_edit_holds_for_its_round(speak: Callable[..., Speaker], dialect: Dia
     after = [*followed_up(dialect, "Are you sure?"), *true_answer(dialect, Reply("two"), second)]
     found = speaker.history(speaker.provider.calls[2])
     assert found[: len(expected) + len(after)] == [*expected, *after]
+
+
+@every_form
+def test_what_is_appended_without_a_wish_stands_in_the_history(
+    speak: Callable[..., Speaker], dialect: Dialect, stream: bool
+) -> None:
+    """The model is not asked again; the client's next call finds it behind the answer, and every one after that."""
+    speaker = speak(dialect, stream)
+    replies(speaker, Reply("fine"))
+    assert speaker.told(speaker.ask("remembers")).text == "fine"
+    assert len(speaker.provider.calls) == 1
+    for place, words in ((1, "and now?"), (2, "and then?")):
+        speaker.ask(words)
+        history = speaker.history(speaker.provider.calls[place])
+        assert followed_up(dialect, "By the way, it rains.")[0] in history
+        raw = json.dumps(history)
+        assert raw.index("fine") < raw.index("it rains") < raw.index(words)
+
+
+@every_form
+def test_a_tool_of_which_only_the_results_stay(speak: Callable[..., Speaker], dialect: Dialect, stream: bool) -> None:
+    speaker = speak(dialect, stream)
+    rolls = ToolUse("roll_told", {"sides": 6})
+    replies(speaker, Reply("", calls=(rolls,)), Reply("a four"), Reply("done"))
+    assert speaker.told(speaker.ask("dice please")).text == "a four"
+    speaker.ask("and now?")
+    raw = json.dumps(speaker.history(speaker.provider.calls[2]))
+    assert "roll_told answered: a die with 6 sides shows 4" in raw.replace("The tool ", "")
+    assert not any(word in raw for word in ("tool_use", "tool_calls", "function_call", "functionCall"))
+    assert raw.index("shows 4") < raw.index("a four") < raw.index("and now?")
 
 
 def test_one_plugin_changes_what_another_appends(speak: Callable[..., Speaker]) -> None:
@@ -315,6 +358,8 @@ def test_a_plugin_that_fails_harms_its_own_turn(
         assert said == ("the answer" if when is AFTER and stream else ""), name
         assert told.startswith(message if message == NO else f"Plugin trouble failed: {message}"), name
         assert SECRET not in answer.body.decode()
+        assert ("UPSTREAM_ERROR" in answer.text) is False, name
+        assert ("PLUGIN_ERROR" in answer.text) is (message != NO), name
         if when is BEFORE:
             assert (answer.status, answer.header("x-should-retry")) == (400, "false"), name
         else:
@@ -422,7 +467,8 @@ BROKEN = {
     "raises": (f"raise ValueError('{SECRET}')\n", "broken.py:1: ValueError while it was loaded"),
     "exits": ("import sys\nsys.exit(0)\n", "broken.py:2: SystemExit while it was loaded"),
     "a hook misspelt": (
-        "from routing.turn.plugins import Plugin\nclass P(Plugin):\n    def on_turn_strat(self, turn): ...\nplugins = [P()]\n",
+        "from routecodex.routing.turn.plugins import Plugin\nclass P(Plugin):\n"
+        "    def on_turn_strat(self, turn): ...\nplugins = [P()]\n",
         "there is no hook on_turn_strat: did you mean on_turn_start?",
     ),
 }

@@ -199,11 +199,16 @@ def test_r12_force_of_a_sick_target(tmp_path: Path) -> None:
 
 
 def test_r12_a_single_key_that_only_cools_down_is_tried_once(tmp_path: Path) -> None:
-    provider, proxy = _sticky_at_home(tmp_path)
+    """By our own ladder; where its provider said how long, nobody asks it sooner, and the client is told when."""
+    provider, proxy = _sticky_at_home(tmp_path, "  health: {rateLimitLadderMs: [30000]}\n")
     with provider, proxy:
         talk = Talk(provider, proxy)
-        rests = Behaviour(status=429, error="slow down", headers=(("retry-after", "30"),))
-        provider.enqueue(rests, key="glm-k1-value")
+        provider.enqueue(Behaviour(status=429, error="slow down"), key="glm-k1-value")
         first = talk.say("<**glm.k1.glm-4.7**> a", "a")
         assert (first.answer.status, len(first.received)) == (429, 1)
         assert talk.say("<**glm.k1.glm-4.7**> b", "b").target == "glm.example/glm-k1-value/glm-4.7"
+        provider.enqueue(Behaviour(status=429, error="slow down", headers=(("retry-after", "30"),)), key="glm-k1-value")
+        assert talk.say("<**glm.k1.glm-4.7**> c", "c").answer.status == 429
+        told = talk.say("<**glm.k1.glm-4.7**> d", "d")
+        assert (told.answer.status, told.received) == (400, [])
+        assert "it rests until " in told.text

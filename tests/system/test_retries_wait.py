@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.client import Leave, call
 from tests.rig.provider import FakeProvider
@@ -168,3 +168,13 @@ def test_24_a_client_that_leaves_during_the_wait(waiting: Pair) -> None:
     assert len(provider.requests) == 1
     # its leaving harmed no key
     assert Talk(provider, proxy).say("<**lone.m**> hello", "hello").answer.status == 200
+
+
+def test_a_call_that_comes_while_every_key_rests_waits_with_its_head_held(talk: Talk) -> None:
+    """The call before it was told no: its key asked for more patience than one attempt has."""
+    talk.provider.enqueue(limited("2"))
+    assert talk.say("<**lone.m**> hello", "hello").answer.status == 429
+    heard = talk.say("<**lone.m**> again", "again")
+    assert heard.answer.status == 200
+    assert len(heard.received) == 1
+    assert gaps(talk)[-1] >= 1.9, "not before its time"

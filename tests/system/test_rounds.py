@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.client import Answer, Http1, Http2, Leave, Route
 from tests.rig.provider import FakeProvider, Received

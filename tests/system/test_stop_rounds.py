@@ -13,7 +13,7 @@ import pytest
 from mitmproxy import http
 from mitmproxy.io import FlowReader
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.client import Answer, Http1, Leave, Route
 from tests.rig.provider import FakeProvider, Received

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.provider import FakeProvider
 from tests.rig.wire import Reply

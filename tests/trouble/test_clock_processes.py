@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from routing.clock.store import ClockStore
+from routecodex.routing.clock.store import ClockStore
 from tests.conftest import LONG
 
 ROOT = Path(__file__).parents[2]
@@ -19,10 +19,11 @@ DELIVERIES = 200 if LONG else 25
 
 BEGINNING = """
 import sys
+import tests
 from pathlib import Path
 from dataclasses import replace
-from routing.clock.store import ClockStore
-from routing.clock.tasks import Task
+from routecodex.routing.clock.store import ClockStore
+from routecodex.routing.clock.tasks import Task
 
 store, mine, updates = ClockStore(Path(sys.argv[1])), sys.argv[2], int(sys.argv[3])
 """

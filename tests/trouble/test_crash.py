@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from routing.errors import StoreError
-from routing.sessions.disk import Disk
-from routing.sessions.state import EMPTY, SessionState
-from routing.sessions.store import FileStore, SessionKey
+from routecodex.routing.errors import StoreError
+from routecodex.routing.sessions.disk import Disk
+from routecodex.routing.sessions.state import EMPTY, SessionState
+from routecodex.routing.sessions.store import FileStore, SessionKey
 from tests.conftest import LONG
 
 ROOT = Path(__file__).parents[2]
@@ -87,9 +87,10 @@ def test_a10_dying_at_a_call(tmp_path: Path, call: str, fault: str) -> None:
 
 COUNTER = """
 import sys
+import tests
 from pathlib import Path
-from routing.sessions.state import StopMessage
-from routing.sessions.store import FileStore, SessionKey
+from routecodex.routing.sessions.state import StopMessage
+from routecodex.routing.sessions.store import FileStore, SessionKey
 
 store, key = FileStore(Path(sys.argv[1])), SessionKey("session", "crash")
 

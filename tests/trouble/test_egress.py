@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from routing.dialects.endpoints import endpoint_of
-from routing.values import Dialect
+from routecodex.routing.dialects.endpoints import endpoint_of
+from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.client import Answer, Http1, Route, call
 from tests.rig.provider import FakeProvider, Received

@@ -59,34 +59,34 @@ for place in os.environ["BREAKABLE"].split():
 '''
 
 BEFORE = {
-    "flows.seal": "flows:seal",
-    "flows.read_request": "flows:read_request",
-    "flows.read_body": "flows:read_body",
-    "Desk.read": "routing.desk:Desk.read",
-    "Desk.obey": "routing.desk:Desk.obey",
-    "Desk.route": "routing.desk:Desk.route",
-    "Plan.request": "routing.turn.plan:Plan.request",
-    "flows.write_request": "flows:write_request",
-    "flows.mark": "flows:mark",
-    "CarriedTurn.__init__": "turns:CarriedTurn.__init__",
+    "flows.seal": "routecodex.addons.flows:seal",
+    "flows.read_request": "routecodex.addons.flows:read_request",
+    "flows.read_body": "routecodex.addons.flows:read_body",
+    "Desk.read": "routecodex.routing.desk:Desk.read",
+    "Desk.obey": "routecodex.routing.desk:Desk.obey",
+    "Desk.route": "routecodex.routing.desk:Desk.route",
+    "Plan.request": "routecodex.routing.turn.plan:Plan.request",
+    "flows.write_request": "routecodex.addons.flows:write_request",
+    "flows.mark": "routecodex.addons.flows:mark",
+    "CarriedTurn.__init__": "routecodex.addons.turns:CarriedTurn.__init__",
 }
 """What breaks before anything has been sent."""
 LATER = {
-    "Turn.head": "routing.turn.turn:Turn.head",
-    "Turn.data": "routing.turn.turn:Turn.data",
-    "Turn.end": "routing.turn.turn:Turn.end",
-    "Plan.head": "routing.turn.plan:Plan.head",
-    "Plan.answered": "routing.turn.plan:Plan.answered",
-    "CarriedTurn._carry_out": "turns:CarriedTurn._carry_out",
-    "flows.read_headers": "flows:read_headers",
-    "CarriedTurn._open": "turns:CarriedTurn._open",
+    "Turn.head": "routecodex.routing.turn.turn:Turn.head",
+    "Turn.data": "routecodex.routing.turn.turn:Turn.data",
+    "Turn.end": "routecodex.routing.turn.turn:Turn.end",
+    "Plan.head": "routecodex.routing.turn.plan:Plan.head",
+    "Plan.answered": "routecodex.routing.turn.plan:Plan.answered",
+    "CarriedTurn._carry_out": "routecodex.addons.turns:CarriedTurn._carry_out",
+    "flows.read_headers": "routecodex.addons.flows:read_headers",
+    "CarriedTurn._open": "routecodex.addons.turns:CarriedTurn._open",
 }
 """What breaks when an answer comes."""
 REPEATING = {
-    "Plan.failed": "routing.turn.plan:Plan.failed",
-    "Plan.refusal": "routing.turn.plan:Plan.refusal",
-    "flows.new_request": "flows:new_request",
-    "CarriedTurn._run_round": "turns:CarriedTurn._run_round",
+    "Plan.failed": "routecodex.routing.turn.plan:Plan.failed",
+    "Plan.refusal": "routecodex.routing.turn.plan:Plan.refusal",
+    "flows.new_request": "routecodex.addons.flows:new_request",
+    "CarriedTurn._run_round": "routecodex.addons.turns:CarriedTurn._run_round",
 }
 """What breaks while a failed attempt is replaced."""
 

@@ -18,12 +18,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from sntp import Sntp
-from time_server import ask_server, read_answer
 
-from routing.clock.moment import Moments
-from routing.clock.offset import Agreed, Asked, Refusal, Sample, Verdict, agree, judge
-from routing.config import Ntp
+from routecodex.addons.sntp import Sntp
+from routecodex.addons.time_server import ask_server, read_answer
+from routecodex.routing.clock.moment import Moments
+from routecodex.routing.clock.offset import Agreed, Asked, Refusal, Sample, Verdict, agree, judge
+from routecodex.routing.config import Ntp
 from tests.conftest import LONG
 from tests.rig.time_server import HOST, FakeTimeServer, honest
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.canaries import canary, plant, scan
 from tests.rig.client import Answer, call

@@ -10,7 +10,7 @@ from itertools import accumulate
 
 import pytest
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.conftest import LONG
 from tests.rig.behaviour import Behaviour
 from tests.rig.client import Answer, Http1, Http2, Route

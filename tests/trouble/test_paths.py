@@ -6,9 +6,9 @@ import random
 import sys
 from pathlib import Path
 
-from routing.clients.identify import identify
-from routing.sessions.state import EMPTY
-from routing.sessions.store import FileStore, SessionKey
+from routecodex.routing.clients.identify import identify
+from routecodex.routing.sessions.state import EMPTY
+from routecodex.routing.sessions.store import FileStore, SessionKey
 from tests.routing.sessions.calls import messages_call, user
 
 NAMED = (

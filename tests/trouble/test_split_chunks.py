@@ -7,10 +7,10 @@ import random
 
 import pytest
 
-from routing.dialects import answers
-from routing.dialects.sse import ArrayItems, Events
-from routing.errors import BadAnswer
-from routing.values import Answer, Dialect, ToolCall
+from routecodex.routing.dialects import answers
+from routecodex.routing.dialects.sse import ArrayItems, Events
+from routecodex.routing.errors import BadAnswer
+from routecodex.routing.values import Answer, Dialect, ToolCall
 from tests.routing.dialects.answers.streams import EVENTS, array_streams, provider_streams, read, sizes_of
 
 CUTS = 10_000 if os.environ.get("ROUTECODEX_TESTS") == "long" else 500

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from routing.sessions.state import EMPTY, Sticky, StopMessage
-from routing.sessions.store import FileStore, SessionKey
+from routecodex.routing.sessions.state import EMPTY, Sticky, StopMessage
+from routecodex.routing.sessions.store import FileStore, SessionKey
 from tests.conftest import LONG
 
 ROUNDS = 10_000 if LONG else 200

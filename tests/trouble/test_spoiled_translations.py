@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from routing.dialects.translation.coming_down import Translation
-from routing.dialects.translation.going_up import translate
-from routing.dialects.translation.neutral import Seal
-from routing.dialects.translation.seals import unwrap, wrap
-from routing.errors import RouteCodexError
-from routing.jsonbytes import dumps, loads
-from routing.values import Dialect
+from routecodex.routing.dialects.translation.coming_down import Translation
+from routecodex.routing.dialects.translation.going_up import translate
+from routecodex.routing.dialects.translation.neutral import Seal
+from routecodex.routing.dialects.translation.seals import unwrap, wrap
+from routecodex.routing.errors import RouteCodexError
+from routecodex.routing.jsonbytes import dumps, loads
+from routecodex.routing.values import Dialect
 from tests.conftest import LONG
 from tests.routing.dialects.translation.as_calls import call_of, endpoint_of
 from tests.routing.dialects.translation.conversations import meant

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from routing.clients.typed import typed_messages
-from routing.dialects.calls import read_call
-from routing.sessions.state import SessionState, StopMessage
-from routing.sessions.store import FileStore, SessionKey
-from routing.stop_message.decide import Continue, Info, claim, should_continue
-from routing.tags.obey import orders_for
-from routing.turn.said import Said
-from routing.values import Call, Dialect, Endpoint, Usage
+from routecodex.routing.clients.typed import typed_messages
+from routecodex.routing.dialects.calls import read_call
+from routecodex.routing.sessions.state import SessionState, StopMessage
+from routecodex.routing.sessions.store import FileStore, SessionKey
+from routecodex.routing.stop_message.decide import Continue, Info, claim, should_continue
+from routecodex.routing.tags.obey import orders_for
+from routecodex.routing.turn.said import Said
+from routecodex.routing.values import Call, Dialect, Endpoint, Usage
 from tests.conftest import LONG
 from tests.routing.tags.config_a import REGISTRY
 
@@ -113,8 +113,9 @@ def test_q18_cleared_it_stays_cleared(tmp_path: Path) -> None:
 
 PROGRAM = """
 import os, sys
+import tests
 from pathlib import Path
-from routing.sessions.store import FileStore
+from routecodex.routing.sessions.store import FileStore
 from tests.trouble.test_stop_message_stops import take_turn
 
 dies = sys.argv[2] == "dies"
@@ -130,7 +131,7 @@ print(take_turn(FileStore(Path(sys.argv[1])), claimed))
 
 
 def start(folder: Path, how: str = "lives") -> subprocess.Popen[bytes]:
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'addons'}"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", PROGRAM, str(folder / "s"), how, str(folder / "log")]
     return subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.DEVNULL)
 

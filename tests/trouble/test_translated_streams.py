@@ -10,13 +10,13 @@ from itertools import product
 
 import pytest
 
-from routing.dialects import answers
-from routing.dialects.merging import merger_for
-from routing.dialects.translation.coming_down import Translation
-from routing.dialects.translation.neutral import Asked
-from routing.turn.said import Said
-from routing.turn.terminal import Passage
-from routing.values import Dialect, Endpoint
+from routecodex.routing.dialects import answers
+from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.dialects.translation.coming_down import Translation
+from routecodex.routing.dialects.translation.neutral import Asked
+from routecodex.routing.turn.said import Said
+from routecodex.routing.turn.terminal import Passage
+from routecodex.routing.values import Dialect, Endpoint
 from tests.conftest import LONG
 from tests.rig.reply import Asked as RigAsked
 from tests.rig.reply import Reply, ToolUse

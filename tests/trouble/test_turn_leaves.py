@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from routing.clock.store import ClockStore
-from routing.clock.tasks import Task
-from routing.values import Dialect
+from routecodex.routing.clock.store import ClockStore
+from routecodex.routing.clock.tasks import Task
+from routecodex.routing.values import Dialect
 from tests.conftest import LONG
 from tests.rig.behaviour import Behaviour
 from tests.rig.client import Answer, Http1, Http2, Leave, Route

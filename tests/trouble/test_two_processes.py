@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-from routing.sessions.state import EMPTY, StopMessage
-from routing.sessions.store import FileStore, SessionKey
+from routecodex.routing.sessions.state import EMPTY, StopMessage
+from routecodex.routing.sessions.store import FileStore, SessionKey
 from tests.conftest import LONG
 
 ROOT = Path(__file__).parents[2]
@@ -19,9 +19,10 @@ UPDATES = 1_000 if LONG else 50
 KEY = SessionKey("session", "shared")
 PROGRAM = """
 import sys
+import tests
 from pathlib import Path
-from routing.sessions.state import StopMessage
-from routing.sessions.store import FileStore, SessionKey
+from routecodex.routing.sessions.state import StopMessage
+from routecodex.routing.sessions.store import FileStore, SessionKey
 
 store, key = FileStore(Path(sys.argv[1])), SessionKey("session", "shared")
 for n in range(int(sys.argv[2])):

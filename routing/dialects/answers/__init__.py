@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from routing.dialects.answers import chat, gemini, messages, responses
-from routing.dialects.sse import ArrayItems, Events
-from routing.values import Answer, Dialect, JsonObject, ProviderError, Usage
+from ...values import Answer, Dialect, JsonObject, ProviderError, Usage
+from ..sse import ArrayItems, Events
+from . import chat, gemini, messages, responses
 
 
 class _Module(Protocol):

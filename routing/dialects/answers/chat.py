@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from routing.dialects.failures import failure_inside, failure_of_page
-from routing.dialects.fields import count_of, found_objects, list_of, object_of, pieces_of, read_object
-from routing.dialects.finish import write_finish
-from routing.dialects.sse import write_event
-from routing.jsonbytes import dumps
-from routing.values import Answer, Dialect, JsonObject, ProviderError, ToolCall, Usage
+from ...jsonbytes import dumps
+from ...values import Answer, Dialect, JsonObject, ProviderError, ToolCall, Usage
+from ..failures import failure_inside, failure_of_page, has_error
+from ..fields import count_of, found_objects, list_of, object_of, pieces_of, read_object
+from ..finish import write_finish
+from ..sse import write_event
 
 KEEP_ALIVE = b": keepalive\n\n"
 
@@ -100,7 +100,7 @@ def error_in(first: bytes) -> ProviderError | None:
 
 
 def error_of(document: JsonObject) -> ProviderError | None:
-    return None if document.get("choices") and not document.get("error") else failure_inside(document)
+    return None if document.get("choices") and not has_error(document) else failure_inside(document)
 
 
 def is_content(data: bytes) -> bool:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from routing.dialects.failures import failure_inside, failure_of_page
-from routing.dialects.fields import (
+from ...jsonbytes import dumps
+from ...values import Answer, Dialect, JsonObject, ProviderError, Usage
+from ..failures import failure_inside, failure_of_page, has_error
+from ..fields import (
     arguments_of,
     count_of,
     found_objects,
@@ -19,10 +21,8 @@ from routing.dialects.fields import (
     read_json,
     read_object,
 )
-from routing.dialects.finish import write_finish
-from routing.dialects.sse import write_event
-from routing.jsonbytes import dumps
-from routing.values import Answer, Dialect, JsonObject, ProviderError, Usage
+from ..finish import write_finish
+from ..sse import write_event
 
 KEEP_ALIVE = b"\n"
 """White space between events or array items: a comment breaks Google's SDKs."""
@@ -122,7 +122,7 @@ def error_in(first: bytes) -> ProviderError | None:
 
 def error_of(document: JsonObject) -> ProviderError | None:
     document = _unwrapped(document)
-    return None if document.get("candidates") and not document.get("error") else failure_inside(document)
+    return None if document.get("candidates") and not has_error(document) else failure_inside(document)
 
 
 def is_content(data: bytes) -> bool:

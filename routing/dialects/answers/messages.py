@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from routing.dialects.failures import failure_inside, failure_of_page
-from routing.dialects.fields import arguments_of, count_of, found_objects, object_of, pieces_of, read_object, text_of
-from routing.dialects.finish import write_finish
-from routing.dialects.sse import write_event
-from routing.jsonbytes import dumps
-from routing.values import Answer, Dialect, JsonObject, ProviderError, ToolCall, Usage
+from ...jsonbytes import dumps
+from ...values import Answer, Dialect, JsonObject, ProviderError, ToolCall, Usage
+from ..failures import failure_inside, failure_of_page, has_error
+from ..fields import arguments_of, count_of, found_objects, object_of, pieces_of, read_object, text_of
+from ..finish import write_finish
+from ..sse import write_event
 
 KEEP_ALIVE = b'event: ping\ndata: {"type":"ping"}\n\n'
 
@@ -106,7 +106,7 @@ def error_in(first: bytes) -> ProviderError | None:
 
 
 def error_of(document: JsonObject) -> ProviderError | None:
-    if document.get("type") in ("message", "message_start") and not document.get("error"):
+    if document.get("type") in ("message", "message_start") and not has_error(document):
         return None
     return failure_inside(document)
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from routing.dialects.failures import failure_inside, failure_of_page
-from routing.dialects.fields import count_of, found_objects, list_of, object_of, pieces_of, read_object, text_of
-from routing.dialects.finish import response_status
-from routing.dialects.sse import write_event
-from routing.jsonbytes import dumps
-from routing.values import Answer, JsonObject, ProviderError, Usage
+from ...jsonbytes import dumps
+from ...values import Answer, JsonObject, ProviderError, Usage
+from ..failures import failure_inside, failure_of_page
+from ..fields import count_of, found_objects, list_of, object_of, pieces_of, read_object, text_of
+from ..finish import response_status
+from ..sse import write_event
 
 KEEP_ALIVE = b": keepalive\n\n"
 """Keeps a connection open before `response.created`; after it use `write_keep_alive`, which also resets Codex's idle timer."""

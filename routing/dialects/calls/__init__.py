@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
-from routing.dialects.calls import chat, gemini, messages, responses
-from routing.dialects.calls.editing import inner_body
-from routing.values import Call, Dialect, Endpoint
+from ...values import Call, Dialect, Endpoint
+from . import chat, gemini, messages, responses
+from .editing import inner_body
 
 __all__ = ["drop_exchange", "edit_texts", "for_target", "inner_body", "read_call"]
 

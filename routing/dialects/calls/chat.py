@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from routing import jsonbytes
-from routing.dialects.calls.editing import (
+from ... import jsonbytes
+from ...values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
+from ..signed import without_foreign
+from .editing import (
     Shape,
     content_of,
     edited,
@@ -25,9 +27,7 @@ from routing.dialects.calls.editing import (
     text_in,
     untouched,
     without,
-    without_deep,
 )
-from routing.values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
 
 _SHAPE = Shape("content", {"type": "text"})
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "tool": "tool", "function": "tool"}
@@ -45,14 +45,13 @@ _FOREIGN_FIELDS = frozenset(
     }
 )
 """Top-level fields that stay at the host the client called."""
-_FOREIGN_SEALS = frozenset({"extra_content", "thought_signature"})
-"""Gemini's signatures, as its OpenAI-compatible interface writes them into tool calls."""
 _CACHE = ("cache_control",)
 """Known to a few hosts only, refused by others."""
 
 
 def read_call(raw: bytes, endpoint: Endpoint) -> Call:
     body = read_body(raw)
+    form = object_in(body, "response_format")
     return Call(
         endpoint=endpoint,
         raw=raw,
@@ -61,7 +60,8 @@ def read_call(raw: bytes, endpoint: Endpoint) -> Call:
         stream=body.get("stream") is True,
         messages=_views(body),
         tools=_tool_names(body),
-        structured=loose_text(object_in(body, "response_format"), "type").startswith("json"),
+        structured=loose_text(form, "type").startswith("json"),
+        schema=object_in(object_in(form, "json_schema"), "schema") or None,
         forced_tools=body.get("tool_choice", body.get("function_call")) not in (None, "auto"),
     )
 
@@ -171,12 +171,22 @@ def _foreign_message(old: JsonObject, own: Collection[str]) -> JsonObject:
     item = without(old, _CACHE)
     content = item.get("content")
     if isinstance(content, list):
-        item["content"] = [without(part, _CACHE) if isinstance(part, dict) else part for part in content]
-    if "tool_calls" in item:
-        item["tool_calls"] = without_deep(item["tool_calls"], _FOREIGN_SEALS)
+        item["content"] = [without_foreign(without(part, _CACHE), own) if isinstance(part, dict) else part for part in content]
+    if isinstance(item.get("tool_calls"), list):
+        item["tool_calls"] = [_foreign_call(raw, own) if isinstance(raw, dict) else raw for raw in list_in(item, "tool_calls")]
+    if isinstance(function := item.get("function_call"), dict):
+        item["function_call"] = without_foreign(function, own)
     if isinstance(item.get("reasoning_details"), list):
         item["reasoning_details"] = [entry for entry in objects_in(item, "reasoning_details") if not _is_sealed(entry, own)]
-    return without(item, ("extra_content", "thought_signature"))
+    return without_foreign(item, own)
+
+
+def _foreign_call(raw: JsonObject, own: Collection[str]) -> JsonObject:
+    call = without_foreign(raw, own)
+    function = call.get("function")
+    if isinstance(function, dict) and (bare := without_foreign(function, own)) is not function:
+        call = {**call, "function": bare}
+    return call
 
 
 def _is_sealed(entry: JsonObject, own: Collection[str]) -> bool:

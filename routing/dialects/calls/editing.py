@@ -12,9 +12,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from routing import jsonbytes
-from routing.errors import BadCall
-from routing.values import Call, Dialect, JsonObject, Message, Text, ToolResult
+from ... import jsonbytes
+from ...errors import BadCall
+from ...values import Call, Dialect, JsonObject, Message, Text, ToolResult
 
 PLACEHOLDER = "continue"
 DEEPEST = 200

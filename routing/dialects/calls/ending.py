@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from routing.dialects.calls import growing
-from routing.dialects.calls.replacing import Swap, history_of, raw_items, replace_items, view_of
-from routing.values import Call, Dialect, Endpoint, JsonObject
+from ...values import Call, Dialect, Endpoint, JsonObject
+from . import growing
+from .replacing import Swap, history_of, raw_items, replace_items, view_of
 
 _TEXT_PARTS = {Dialect.CHAT: "text", Dialect.RESPONSES: "input_text"}
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from routing import jsonbytes
-from routing.dialects.calls.editing import (
+from ... import jsonbytes
+from ...values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
+from .editing import (
     Shape,
     content_of,
     edited,
@@ -26,7 +27,6 @@ from routing.dialects.calls.editing import (
     unwrapped,
     without,
 )
-from routing.values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
 
 _SHAPE = Shape("parts", {})
 _ROLES: dict[str, Role] = {"user": "user", "function": "user", "model": "assistant"}
@@ -64,6 +64,7 @@ def read_call(raw: bytes, endpoint: Endpoint) -> Call:
         system=_system_text(inner),
         tools=_tool_names(inner),
         structured="json" in mime or any(config.get(name) is not None for name in _SCHEMAS),
+        schema=object_in(config, *_SCHEMAS) or None,
         forced_tools=loose_text(choice, "mode").upper() in ("ANY", "NONE"),
     )
 

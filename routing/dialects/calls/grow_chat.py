@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from routing.dialects.calls.editing import items_in, list_in
-from routing.dialects.calls.replacing import view_of
-from routing.values import Call, Dialect, JsonObject, ToolCall
+from ...values import Call, Dialect, JsonObject, ToolCall
+from .editing import items_in, list_in
+from .replacing import view_of
 
 
 def write_user(text: str) -> JsonObject:

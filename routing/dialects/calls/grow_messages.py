@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from routing.dialects.calls.editing import Shape, items_in, list_in
-from routing.dialects.calls.replacing import view_of
-from routing.dialects.fields import is_blank
-from routing.values import Call, Dialect, JsonObject, ToolCall
+from ...values import Call, Dialect, JsonObject, ToolCall
+from ..fields import is_blank
+from .editing import Shape, items_in, list_in
+from .replacing import view_of
 
 _SHAPE = Shape("content", {"type": "text"})
 _JOINED = ("user", "assistant")

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from routing.dialects.calls.editing import list_in, loose_text
-from routing.dialects.calls.replacing import raw_items, view_of
-from routing.dialects.fields import is_blank
-from routing.values import Call, Dialect, JsonObject, ToolCall
+from ...values import Call, Dialect, JsonObject, ToolCall
+from ..fields import is_blank
+from .editing import list_in, loose_text
+from .replacing import raw_items, view_of
 
 _CARRIED = "additional_tools"
 

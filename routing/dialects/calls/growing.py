@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from routing.dialects.calls import grow_chat, grow_gemini, grow_messages, grow_responses
-from routing.values import Call, Dialect, JsonObject, ToolCall
+from ...values import Call, Dialect, JsonObject, ToolCall
+from . import grow_chat, grow_gemini, grow_messages, grow_responses
 
 
 class _Growing(Protocol):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from routing import jsonbytes
-from routing.dialects.calls.editing import (
+from ... import jsonbytes
+from ...values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
+from .editing import (
     Shape,
     content_of,
     edited,
@@ -24,7 +25,6 @@ from routing.dialects.calls.editing import (
     without,
     without_deep,
 )
-from routing.values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
 
 _SHAPE = Shape("content", {"type": "text"})
 _BILLING = "x-anthropic-billing-header"
@@ -55,6 +55,7 @@ def read_call(raw: bytes, endpoint: Endpoint) -> Call:
     body = read_body(raw)
     tools = objects_in(body, "tools")
     choice = object_in(body, "tool_choice").get("type")
+    form = object_in(body, "output_format") or object_in(object_in(body, "output_config"), "format")
     return Call(
         endpoint=endpoint,
         raw=raw,
@@ -64,7 +65,8 @@ def read_call(raw: bytes, endpoint: Endpoint) -> Call:
         messages=_views(body),
         system=_system_text(body.get("system")),
         tools=tuple(name for tool in tools if (name := loose_text(tool, "name") or loose_text(tool, "type"))),
-        structured=bool(object_in(body, "output_format") or object_in(object_in(body, "output_config"), "format")),
+        structured=bool(form),
+        schema=object_in(form, "schema") or None,
         forced_tools=choice in ("any", "tool", "none"),
     )
 

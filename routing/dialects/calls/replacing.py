@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from routing.dialects.calls import chat, gemini, messages, responses
-from routing.dialects.calls.editing import inner_body, items_in
-from routing.values import Call, Dialect, JsonObject, Message
+from ...values import Call, Dialect, JsonObject, Message
+from . import chat, gemini, messages, responses
+from .editing import inner_body, items_in
 
 
 @dataclass(frozen=True, slots=True)

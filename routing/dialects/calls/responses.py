@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from routing import jsonbytes
-from routing.dialects.calls.editing import (
+from ... import jsonbytes
+from ...values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
+from .editing import (
     PLACEHOLDER,
     Shape,
     Taken,
@@ -30,7 +31,6 @@ from routing.dialects.calls.editing import (
     without,
     without_deep,
 )
-from routing.values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
 
 _SHAPE = Shape("content", {"type": "input_text"})
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
@@ -64,6 +64,7 @@ def read_call(raw: bytes, endpoint: Endpoint) -> Call:
     body = read_body(raw)
     carried = [tool for item in list_in(body, "input") if isinstance(item, dict) for tool in _carried_tools(item)]
     declared = [*objects_in(body, "tools"), *carried]
+    form = object_in(object_in(body, "text"), "format")
     return Call(
         endpoint=endpoint,
         raw=raw,
@@ -74,7 +75,8 @@ def read_call(raw: bytes, endpoint: Endpoint) -> Call:
         system=loose_text(body, "instructions"),
         tools=tuple(_tool_names(declared)),
         namespaces=tuple(_namespaces(declared)),
-        structured=loose_text(object_in(object_in(body, "text"), "format"), "type").startswith("json"),
+        structured=loose_text(form, "type").startswith("json"),
+        schema=object_in(form, "schema") or None,
         forced_tools=body.get("tool_choice") not in (None, "auto"),
         previous_id=text_in(body, "previous_response_id") or None,
     )

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from routing.dialects.calls.editing import list_in, loose_text, object_in, objects_in
-from routing.dialects.calls.same import canonical
-from routing.jsonbytes import dumps
-from routing.values import Dialect, JsonObject
+from ...jsonbytes import dumps
+from ...values import Dialect, JsonObject
+from .editing import list_in, loose_text, object_in, objects_in
+from .same import canonical
 
 _CACHE = "cache_control"
 _UNMARKABLE = ("thinking", "redacted_thinking")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from routing.dialects.fields import read_json
+from ..fields import read_json
 
 
 def canonical(arguments: str) -> bytes:

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from routing.dialects.finish import AS_USUAL, Endings
-from routing.dialects.merging import chat, gemini, messages, responses
-from routing.dialects.merging.common import BLANK_LINE, Form
-from routing.turn.said import Said
-from routing.values import Dialect, Endpoint
+from ...turn.said import Said
+from ...values import Dialect, Endpoint
+from ..finish import AS_USUAL, Endings
+from . import chat, gemini, messages, responses
+from .common import BLANK_LINE, Form
 
 __all__ = ["BLANK_LINE", "Form", "Merger", "Opener", "merger_for", "opener_for"]
 

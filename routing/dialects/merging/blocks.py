@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from routing.dialects.fields import arguments_of, is_blank, list_of, object_of, text_of
-from routing.dialects.finish import Endings
-from routing.dialects.merging.common import BLANK_LINE, Collected, GrowingText, client_calls, usage_in
-from routing.dialects.sse import Events
-from routing.jsonbytes import dumps
-from routing.turn.said import Said
-from routing.values import Dialect, JsonObject, ProviderError, ToolCall
+from ...jsonbytes import dumps
+from ...turn.said import Said
+from ...values import Dialect, JsonObject, ProviderError, ToolCall
+from ..fields import arguments_of, is_blank, list_of, object_of, text_of
+from ..finish import Endings, holds_calls, is_served
+from ..sse import Events
+from .common import BLANK_LINE, Collected, GrowingText, usage_in
 
 HIDDEN = frozenset(("thinking", "redacted_thinking"))
 """Blocks that cannot stand inside a text that goes on: of a later round only the history holds them."""
@@ -85,6 +85,8 @@ class Round:
     error: ProviderError | None = None
     visible: bool = False
     """The client was shown something of it."""
+    calls: bool | None = False
+    """Whether it called a tool of the client's."""
     said: Said | None = None
 
     @property
@@ -126,13 +128,25 @@ def said_of(
         text=text_in(block for block, _ in blocks),
         calls=tuple(call for call, _ in calls),
         own=tuple(call for call, ours in calls if ours),
-        finish=endings.read(word, Dialect.MESSAGES, calls=bool(calls), error=error is not None),
+        finish=endings.read(word, Dialect.MESSAGES, calls=calls_told(blocks), error=error is not None),
         usage=usage_in(Dialect.MESSAGES, usage),
         id=id,
         native=as_history(block for block, _ in blocks),
         complete=complete,
         error=error,
     )
+
+
+def calls_told(blocks: Iterable[tuple[JsonObject, str]], own_tools: frozenset[str] = frozenset()) -> bool | None:
+    """What the blocks hold for their client to run: see `holds_calls`."""
+    found = [(block, arguments) for block, arguments in blocks if not is_own(block, own_tools)]
+    written = [arguments for block, arguments in found if block.get("type") == "tool_use" and not is_served(block)]
+    return holds_calls(written, served=any(is_served(block) for block, _ in found))
+
+
+def calls_of_all(rounds: Iterable[bool | None]) -> bool | None:
+    found = set(rounds)
+    return True if True in found else None if None in found else False
 
 
 def text_in(blocks: Iterable[JsonObject]) -> str:
@@ -195,10 +209,15 @@ class Whole(Collected):
 
     def _merged(self) -> JsonObject:
         first, last = self.documents[0], self.documents[-1]
-        word = self.form.endings.write(last.get("stop_reason"), self.dialect, calls=bool(client_calls(self.said)))
+        word = self.form.endings.write(last.get("stop_reason"), self.dialect, calls=self._calls)
         usage = {**object_of(last.get("usage")), "output_tokens": sum(said.usage.output for said in self.said)}
         rest = {name: value for name, value in last.items() if name not in ("id", "model", "type", "role")}
         return {**first, **rest, "content": self._blocks(), "stop_reason": word, "usage": usage}
+
+    @property
+    def _calls(self) -> bool | None:
+        rounds = [[(block, arguments_in(block)) for block in _content(document)] for document in self.documents]
+        return calls_of_all(calls_told(blocks, self.form.own_tools) for blocks in rounds)
 
     def _blocks(self) -> list[JsonObject]:
         return merged_blocks([_content(document) for document in self.documents], self.form.own_tools)

@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from routing.dialects import answers
-from routing.dialects.failures import failure_inside
-from routing.dialects.fields import list_of, object_of, read_object, text_of
-from routing.dialects.merging.chat_message import (
+from ...jsonbytes import dumps
+from ...turn.said import Said
+from ...values import Dialect, JsonObject, ProviderError
+from .. import answers
+from ..failures import failure_inside, has_error
+from ..fields import list_of, object_of, read_object, text_of
+from ..sse import Event, write_event
+from .chat_message import (
     GrowingCall,
     GrowingMessage,
     as_parts,
@@ -23,13 +27,9 @@ from routing.dialects.merging.chat_message import (
     shown_parts,
     with_glue,
 )
-from routing.dialects.merging.common import BLANK_LINE, Collected, Form, client_calls
-from routing.dialects.merging.counts import summed_counts
-from routing.dialects.merging.untouched import Heard, Kind, Untouched
-from routing.dialects.sse import Event, write_event
-from routing.jsonbytes import dumps
-from routing.turn.said import Said
-from routing.values import Dialect, JsonObject, ProviderError
+from .common import BLANK_LINE, Collected, Form, told_calls
+from .counts import summed_counts
+from .untouched import Heard, Kind, Untouched
 
 _DONE = b"[DONE]"
 _HEAD = ("id", "created", "model")
@@ -97,7 +97,7 @@ class Merging(Untouched[_Chunk]):
             id=text_of(round_.head.get("id")),
             own_tools=self._own,
             endings=self._form.endings,
-            complete=bool(round_.word or round_.done) and self._told is None,
+            complete=bool(round_.word or (round_.done and not round_.growing.breaks_off)) and self._told is None,
             error=self._told,
         )
         if said.complete:
@@ -267,7 +267,7 @@ class Merging(Untouched[_Chunk]):
     def _closing(self) -> Iterable[bytes]:
         last = self._kept[-1]
         usage = summed_counts([round_.usage for round_ in self._kept], "prompt_tokens", "completion_tokens")
-        word = self._form.endings.write(last.word, self.dialect, calls=bool(client_calls(self._rounds)))
+        word = self._form.endings.write(last.word, self.dialect, calls=told_calls(self._rounds))
         counts = next((round_.counts for round_ in reversed(self._kept) if round_.counts is not None), None)
         counts = counts if self._form.include_usage else None
         self._know_head(self._kept[0])
@@ -309,7 +309,7 @@ def _head_of(document: JsonObject) -> JsonObject:
 
 
 def _error_in(event: Event, document: JsonObject) -> ProviderError | None:
-    if document.get("choices") and not document.get("error"):
+    if document.get("choices") and not has_error(document):
         return None
     if (error := failure_inside(document)) is not None:
         return error
@@ -334,7 +334,7 @@ class Whole(Collected):
 
     def _merged(self) -> JsonObject:
         first, last = self.documents[0], self.documents[-1]
-        word = self.form.endings.write(self._word, self.dialect, calls=bool(client_calls(self.said)))
+        word = self.form.endings.write(self._word, self.dialect, calls=told_calls(self.said))
         counts = [object_of(document.get("usage")) for document in self.documents]
         usage = summed_counts(counts, "prompt_tokens", "completion_tokens")
         choice = _first_choice(first)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from routing.dialects.calls.replacing import view_of
-from routing.dialects.fields import list_of, object_of, text_of
-from routing.dialects.finish import Endings
-from routing.dialects.merging.common import BLANK_LINE, GrowingText, usage_in
-from routing.jsonbytes import dumps
-from routing.turn.said import Said
-from routing.values import Dialect, JsonObject, ProviderError, ToolCall
+from ...jsonbytes import dumps
+from ...turn.said import Said
+from ...values import Dialect, JsonObject, ProviderError, ToolCall
+from ..calls.replacing import view_of
+from ..fields import list_of, object_of, text_of
+from ..finish import Endings, holds_calls, is_whole_call
+from .common import BLANK_LINE, GrowingText, usage_in
 
 _BODIES = {"function": "arguments", "custom": "input"}
 """The kinds of tool calls, and where what the model wrote for the tool stands in each."""
@@ -150,6 +150,16 @@ class GrowingMessage:
             self._fields[name] = value
 
     @property
+    def breaks_off(self) -> bool:
+        """The last call is not whole."""
+        last = self.calls[-1] if self.calls else self._function
+        return (
+            last is not None
+            and last.kind == "function"
+            and not is_whole_call(text_of(object_of(last.written["function"])["arguments"]))
+        )
+
+    @property
     def message(self) -> JsonObject:
         """The message as a whole answer has it."""
         content: object = str(self._content) if isinstance(self._content, GrowingText) else self._content
@@ -196,7 +206,7 @@ def said_of(
 ) -> Said:
     """What a round said. A refusal is no plain stop, though its reason says so."""
     calls = calls_in(message)
-    finish = endings.read(word, Dialect.CHAT, calls=bool(calls), error=error is not None)
+    finish = endings.read(word, Dialect.CHAT, calls=holds_calls(call.arguments for call in calls), error=error is not None)
     if finish == "stop" and message.get("refusal"):
         finish = "content_filter"
     return Said(

@@ -7,19 +7,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from routing.dialects import answers
-from routing.dialects.fields import read_json, read_object
-from routing.dialects.finish import AS_USUAL, Endings
-from routing.dialects.sse import Event
-from routing.errors import BadAnswer
-from routing.jsonbytes import dump_pieces, dumps
-from routing.turn.said import Said
-from routing.values import Dialect, JsonObject, ProviderError, ToolCall, Usage
+from ...errors import BadAnswer
+from ...jsonbytes import dump_pieces, dumps
+from ...turn.said import Said
+from ...values import Dialect, JsonObject, ProviderError, ToolCall, Usage
+from .. import answers
+from ..failures import document_without_empty_error
+from ..fields import read_json, read_object
+from ..finish import AS_USUAL, Endings, holds_calls
+from ..sse import Event
 
 BLANK_LINE = "\n\n"
 """Stands in front of the first visible text of a later round."""
 BOM = b"\xef\xbb\xbf"
-CUT_OFF = "The provider's stream ended without its last event."
 _WORTH_ADDING = 16 << 10
 WHOLE_BYTES = 64 << 20
 """A whole JSON answer larger than this is none."""
@@ -100,6 +100,11 @@ def client_calls(rounds: Iterable[Said]) -> tuple[ToolCall, ...]:
     return tuple(call for said in rounds for call in said.calls if call not in said.own)
 
 
+def told_calls(rounds: Iterable[Said]) -> bool | None:
+    """What the reason of the whole answer can be corrected by."""
+    return holds_calls(call.arguments for call in client_calls(rounds))
+
+
 class Collected(ABC):
     """Whole JSON answers: nothing leaves before the end."""
 
@@ -137,7 +142,7 @@ class Collected(ABC):
     def end_round(self) -> Said:
         if len(self._raw) > WHOLE_BYTES:
             return unreadable(f"The provider's answer is longer than {WHOLE_BYTES} bytes")
-        raw = bytes(self._raw)
+        raw = document_without_empty_error(bytes(self._raw))
         document = read_object(raw)
         error = answers.error_in(self.dialect, raw) if document is None else answers.error_of(self.dialect, document)
         if document is None or error is not None:

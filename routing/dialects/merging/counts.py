@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
-from routing.dialects.fields import count_of, object_of
-from routing.values import JsonObject
+from ...values import JsonObject
+from ..fields import count_of, object_of
 
 
 def summed_counts(rounds: Sequence[JsonObject], input: str, output: str) -> JsonObject:

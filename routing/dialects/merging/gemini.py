@@ -11,11 +11,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from routing.dialects import answers
-from routing.dialects.failures import failure_inside
-from routing.dialects.fields import object_of, read_object, text_of
-from routing.dialects.merging.common import CUT_OFF, Form, client_calls, id_of, is_cut_off, too_long
-from routing.dialects.merging.parts import (
+from ...errors import BadAnswer
+from ...jsonbytes import dumps
+from ...turn.said import Said
+from ...values import Dialect, JsonObject, ProviderError
+from .. import answers
+from ..failures import failure_inside, has_error, without_empty_error
+from ..fields import object_of, read_object, text_of
+from ..finish import CUT_OFF
+from ..sse import ArrayItems, Event, Events, write_event
+from .common import Form, id_of, is_cut_off, told_calls, too_long
+from .parts import (
     EMPTY,
     GrowingParts,
     Whole,
@@ -30,11 +36,6 @@ from routing.dialects.merging.parts import (
     summed_counts,
     wrapped,
 )
-from routing.dialects.sse import ArrayItems, Event, Events, write_event
-from routing.errors import BadAnswer
-from routing.jsonbytes import dumps
-from routing.turn.said import Said
-from routing.values import Dialect, JsonObject, ProviderError
 
 __all__ = ["Merging", "Whole"]
 
@@ -126,7 +127,7 @@ class Merging:
         out, self._pending = self._pending, []
         try:
             for event in self._round.reader.feed(chunk):
-                out.append(self._hear(event))
+                out.append(self._hear(without_empty_error(event)))
         except BadAnswer as error:
             self._round.error = self._round.error or too_long(error)
         return b"".join(out)
@@ -135,7 +136,7 @@ class Merging:
         round_ = self._round
         try:
             for event in round_.reader.close():
-                self._hear_last(event)
+                self._hear_last(without_empty_error(event))
         except BadAnswer as error:
             round_.error = round_.error or too_long(error)
         round_.said = said_of(
@@ -217,7 +218,7 @@ class Merging:
         inner, counts = inner_of(document), [round_.usage for round_ in self._kept]
         candidate = main_candidate(inner)
         parts = [] if last.released else self._shown(parts_of(candidate), later=last.later)
-        word = self._form.endings.write(last.word, Dialect.GEMINI, calls=bool(client_calls(self._said)))
+        word = self._form.endings.write(last.word, Dialect.GEMINI, calls=told_calls(self._said))
         content = {"role": "model", **object_of(candidate.get("content")), "parts": parts or [EMPTY]}
         candidate = {"index": 0, **candidate, "content": content, "finishReason": word}
         if last.released:
@@ -232,7 +233,7 @@ class Merging:
         if document is None:
             return self._other(event)
         round_, inner = self._round, inner_of(document)
-        if document.get("error") or inner.get("error"):
+        if has_error(document) or has_error(inner):
             return self._error(event, document)
         if self._identity is None:
             self._identity = {name: inner[name] for name in _IDENTITY if name in inner}

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from routing.dialects import answers
-from routing.dialects.failures import failure_inside
-from routing.dialects.fields import object_of, read_object, text_of
-from routing.dialects.finish import sends_message_stop
-from routing.dialects.merging.blocks import HIDDEN, Block, Round, Whole, is_own, said_of
-from routing.dialects.merging.common import BLANK_LINE, BOM, CUT_OFF, Form, client_calls, id_of, is_cut_off, too_long
-from routing.dialects.sse import Event, write_event
-from routing.errors import BadAnswer
-from routing.jsonbytes import dumps
-from routing.turn.said import Said
-from routing.values import Dialect, JsonObject, ProviderError
+from ...errors import BadAnswer
+from ...jsonbytes import dumps
+from ...turn.said import Said
+from ...values import Dialect, JsonObject, ProviderError
+from .. import answers
+from ..failures import failure_inside, has_error, without_empty_error
+from ..fields import object_of, read_object, text_of
+from ..finish import CUT_OFF, sends_message_stop
+from ..sse import Event, write_event
+from .blocks import HIDDEN, Block, Round, Whole, calls_of_all, calls_told, is_own, said_of
+from .common import BLANK_LINE, BOM, Form, id_of, is_cut_off, too_long
 
 __all__ = ["Merging", "Whole"]
 
@@ -79,7 +79,7 @@ class Merging:
         out, self._pending = self._pending, []
         try:
             for event in self._round.reader.feed(chunk):
-                out.append(self._hear(event))
+                out.append(self._hear(without_empty_error(event)))
         except BadAnswer as error:
             self._round.error = self._round.error or too_long(error)
         return b"".join(out)
@@ -88,10 +88,11 @@ class Merging:
         round_ = self._round
         try:
             for event in round_.reader.close():
-                self._hear_last(event)
+                self._hear_last(without_empty_error(event))
         except BadAnswer as error:
             round_.error = round_.error or too_long(error)
         blocks = [(block.block, block.arguments) for block in round_.order]
+        round_.calls = calls_told(blocks, self._own)
         round_.order.clear()
         round_.blocks.clear()
         said = said_of(
@@ -156,7 +157,9 @@ class Merging:
         return sends_message_stop(word, self._endings.message_stop)
 
     def _last_word(self) -> str:
-        return self._endings.write(self._kept[-1].word, Dialect.MESSAGES, calls=bool(client_calls(self._said)))
+        return self._endings.write(
+            self._kept[-1].word, Dialect.MESSAGES, calls=calls_of_all(round_.calls for round_ in self._kept)
+        )
 
     def _last_delta(self, last: Round, word: str) -> JsonObject:
         """The last round's own message_delta, with the reason and the counts of the whole answer."""
@@ -178,7 +181,7 @@ class Merging:
             return self._other(event)
         kind = text_of(document.get("type"))
         hear = _HEARD.get(kind)
-        if hear is None and document.get("error"):
+        if hear is None and has_error(document):
             hear = Merging._error
         if hear is None:
             return self._other(event)

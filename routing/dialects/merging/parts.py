@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from routing.dialects.calls.grow_gemini import made_id
-from routing.dialects.fields import count_of, list_of, object_of, text_of
-from routing.dialects.finish import Endings, read_finish
-from routing.dialects.merging.common import BLANK_LINE, Collected, GrowingText, client_calls, usage_in
-from routing.jsonbytes import dumps
-from routing.turn.said import Said
-from routing.values import Dialect, JsonObject, ProviderError, ToolCall
+from ...jsonbytes import dumps
+from ...turn.said import Said
+from ...values import Dialect, JsonObject, ProviderError, ToolCall
+from ..calls.grow_gemini import made_id
+from ..fields import count_of, list_of, object_of, text_of
+from ..finish import Endings, holds_calls, read_finish
+from .common import BLANK_LINE, Collected, GrowingText, told_calls, usage_in
 
 _PLAIN = frozenset(("text", "thought"))
 """A text part with nothing else can be joined to its neighbour; a signature belongs to its own part alone."""
@@ -81,7 +81,7 @@ def said_of(
         text="".join(text_of(part.get("text")) for part in parts if is_text(part)),
         calls=calls,
         own=tuple(call for call in calls if call.name in own_tools),
-        finish=endings.read(word, Dialect.GEMINI, calls=bool(calls), error=error is not None),
+        finish=endings.read(word, Dialect.GEMINI, calls=holds_calls(call.arguments for call in calls), error=error is not None),
         usage=usage_in(Dialect.GEMINI, usage),
         id=id,
         native=as_history(parts),
@@ -209,4 +209,4 @@ class Whole(Collected):
         return text_of(main_candidate(inner).get("finishReason")) or blocked(inner)
 
     def _finish_word(self) -> str:
-        return self.form.endings.write(self._word(), self.dialect, calls=bool(client_calls(self.said)))
+        return self.form.endings.write(self._word(), self.dialect, calls=told_calls(self.said))

@@ -11,19 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from io import BytesIO
 
-from routing.dialects import answers
-from routing.dialects.answers.responses import write_opening
-from routing.dialects.fields import count_of, list_of, read_object, text_of
-from routing.dialects.merging.common import BLANK_LINE, Collected, Form
-from routing.dialects.merging.repeated import LONG
-from routing.dialects.merging.responses_items import ended, merged_items, said_of
-from routing.dialects.merging.responses_reading import Reading
-from routing.dialects.merging.responses_round import Round, Step
-from routing.dialects.merging.untouched import Untouched
-from routing.dialects.sse import Event, write_event, write_event_pieces
-from routing.jsonbytes import dump_pieces, dumps
-from routing.turn.said import Said
-from routing.values import Dialect, JsonObject
+from ...jsonbytes import dump_pieces, dumps
+from ...turn.said import Said
+from ...values import Dialect, JsonObject
+from .. import answers
+from ..answers.responses import write_opening
+from ..fields import count_of, list_of, read_object, text_of
+from ..sse import Event, write_event, write_event_pieces
+from .common import BLANK_LINE, Collected, Form
+from .repeated import LONG
+from .responses_items import ended, merged_items, said_of
+from .responses_reading import Reading
+from .responses_round import Round, Step
+from .untouched import Untouched
 
 _OURS = ("id", "created_at")
 """What an answer that we began keeps to its end; the model that answered is the provider's to tell."""

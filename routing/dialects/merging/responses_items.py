@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from routing.dialects.calls.replacing import view_of
-from routing.dialects.fields import is_blank, list_of, object_of, text_of
-from routing.dialects.finish import Endings, read_response_finish
-from routing.dialects.merging.common import BLANK_LINE, usage_in
-from routing.dialects.merging.counts import summed_counts
-from routing.errors import RouteCodexError
-from routing.turn.said import Said
-from routing.values import Dialect, JsonObject, Message, ProviderError, ToolCall
+from ...errors import RouteCodexError
+from ...turn.said import Said
+from ...values import Dialect, JsonObject, Message, ProviderError, ToolCall
+from ..calls.replacing import view_of
+from ..fields import is_blank, list_of, object_of, text_of
+from ..finish import Endings, read_response_finish
+from .common import BLANK_LINE, usage_in
+from .counts import summed_counts
 
 HIDDEN = frozenset(
     (
@@ -56,7 +56,9 @@ def said_of(
     """What a round said. A refusal is no plain stop, though its status says so."""
     calls = [(call, is_own(item, own_tools)) for item in items for call in _calls_in(item)]
     broken = error is not None or not complete
-    finish = endings.read(read_response_finish(response), Dialect.RESPONSES, calls=bool(calls), error=broken)
+    finish = endings.read(
+        read_response_finish(response), Dialect.RESPONSES, calls=None if _is_cut(items) else bool(calls), error=broken
+    )
     if finish == "stop" and any(part.get("type") == "refusal" for item in items for part in parts_of(item)):
         finish = "content_filter"
     if finish == "stop" and response.get("status") in _NOT_OVER:
@@ -72,6 +74,11 @@ def said_of(
         complete=complete,
         error=error,
     )
+
+
+def _is_cut(items: Sequence[JsonObject]) -> bool:
+    """A call is not whole."""
+    return any(item.get("type") in CALLS and item.get("status") == "incomplete" for item in items)
 
 
 def parts_of(item: JsonObject) -> list[JsonObject]:

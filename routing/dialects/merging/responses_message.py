@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from routing.dialects.fields import list_of, text_of
-from routing.dialects.merging.common import GrowingText
-from routing.dialects.merging.responses_items import TEXT, continued_item, continued_part, emptied
-from routing.values import JsonObject
+from ...values import JsonObject
+from ..fields import list_of, text_of
+from .common import GrowingText
+from .responses_items import TEXT, continued_item, continued_part, emptied
 
 _KEYS = {TEXT: "text", "refusal": "refusal"}
 """The kinds of parts that grow, and in which field."""

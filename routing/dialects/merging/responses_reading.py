@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from routing.dialects.failures import failure_inside
-from routing.dialects.fields import count_of, list_of, object_of, text_of
-from routing.dialects.merging.common import GrowingText
-from routing.dialects.merging.responses_items import CALLS, HIDDEN, TEXT, emptied, is_own, moved_annotation
-from routing.dialects.merging.responses_message import OpenMessage, Piece
-from routing.dialects.merging.responses_round import Place, Round, number_in
-from routing.dialects.merging.untouched import Kind
-from routing.values import JsonObject, ProviderError
+from ...values import JsonObject, ProviderError
+from ..failures import failure_inside, has_error
+from ..fields import count_of, list_of, object_of, text_of
+from .common import GrowingText
+from .responses_items import CALLS, HIDDEN, TEXT, emptied, is_own, moved_annotation
+from .responses_message import OpenMessage, Piece
+from .responses_round import Place, Round, number_in
+from .untouched import Kind
 
 Answer = tuple[Kind, Sequence[JsonObject]]
 """How an event may wait, and what the client is told of it."""
@@ -70,7 +70,7 @@ class Reading:
         if self._nameless is not None:
             return self._wait(document, kind)
         hear = _HEARD.get(kind)
-        if hear is None and document.get("error") and not kind.startswith("response."):
+        if hear is None and has_error(document) and not kind.startswith("response."):
             hear = Reading._error
         return hear(self, document) if hear is not None else self._other(document, kind)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from routing.dialects.fields import text_of
-from routing.dialects.merging.common import GrowingText
-from routing.dialects.merging.responses_message import OpenMessage, Piece
-from routing.dialects.merging.untouched import Heard
-from routing.values import JsonObject
+from ...values import JsonObject
+from ..fields import text_of
+from .common import GrowingText
+from .responses_message import OpenMessage, Piece
+from .untouched import Heard
 
 _WRITTEN = {"function_call": "arguments", "custom_tool_call": "input"}
 """Where what the model wrote for a tool stands."""

@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar, Generic, Literal, TypeVar
 
-from routing.dialects import answers
-from routing.dialects.fields import read_object
-from routing.dialects.merging.common import BOM, CUT_OFF, Form, id_of, too_long
-from routing.dialects.merging.repeated import LONG, Repeated
-from routing.dialects.sse import Event, Events
-from routing.errors import BadAnswer
-from routing.turn.said import Said
-from routing.values import Dialect, ProviderError
+from ...errors import BadAnswer
+from ...turn.said import Said
+from ...values import Dialect, ProviderError
+from .. import answers
+from ..failures import without_empty_error
+from ..fields import read_object
+from ..finish import CUT_OFF
+from ..sse import Event, Events
+from .common import BOM, Form, id_of, too_long
+from .repeated import LONG, Repeated
 
 HELD_BYTES = 1 << 20
 """So much may wait; a stream that opens or ends with more than this is written event by event."""
@@ -146,7 +148,7 @@ class Untouched(ABC, Generic[H]):
             events = self._reader.feed(chunk)
             events.reverse()
             while events:  # a long one is gone once it is understood
-                event = events.pop()
+                event = without_empty_error(events.pop())
                 out.append(self._hear(event, event.raw))
         except BadAnswer as error:
             self._told = self._told or too_long(error)
@@ -155,7 +157,7 @@ class Untouched(ABC, Generic[H]):
     def end_round(self) -> Said:
         try:
             for event in self._reader.close():
-                self._pending.append(self._hear_last(event))
+                self._pending.append(self._hear_last(without_empty_error(event)))
         except BadAnswer as error:
             self._told = self._told or too_long(error)
         self._said, self._repeated = self._end(), Repeated()

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from routing.dialects.fields import list_of, object_of, text_of
-from routing.dialects.translation.neutral import Block, Seal, Thought, ToolUse
+from ..fields import list_of, object_of, text_of
+from .neutral import Block, Seal, Thought, ToolUse
 
 _THOUGHTS, _FIRST = "thoughts", "first"
 

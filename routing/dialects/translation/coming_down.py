@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from routing.dialects.finish import AS_USUAL
-from routing.dialects.sse import ArrayItems, Events
-from routing.dialects.translation.hearing import chat as hear_chat
-from routing.dialects.translation.hearing import gemini as hear_gemini
-from routing.dialects.translation.hearing import messages as hear_messages
-from routing.dialects.translation.hearing import responses as hear_responses
-from routing.dialects.translation.neutral import Asked, Broken, CallStarted, Event, Finished
-from routing.dialects.translation.telling import chat as tell_chat
-from routing.dialects.translation.telling import gemini as tell_gemini
-from routing.dialects.translation.telling import messages as tell_messages
-from routing.dialects.translation.telling import responses as tell_responses
-from routing.errors import BadAnswer
-from routing.values import Dialect, ProviderError
+from ...errors import BadAnswer
+from ...values import Dialect, ProviderError
+from ..finish import AS_USUAL
+from ..sse import ArrayItems, Events
+from .hearing import chat as hear_chat
+from .hearing import gemini as hear_gemini
+from .hearing import messages as hear_messages
+from .hearing import responses as hear_responses
+from .neutral import Asked, Broken, CallEnded, CallStarted, Event, Finished
+from .telling import chat as tell_chat
+from .telling import gemini as tell_gemini
+from .telling import messages as tell_messages
+from .telling import responses as tell_responses
 
 LARGEST_WHOLE = 64 << 20
 """A whole JSON answer is translated at once."""
@@ -76,7 +76,7 @@ class Translation:
         """A whole document, or what came before it is known whether it is one."""
         self._heard: list[Event] = []
         """For a client that asked for no stream."""
-        self._calls = False
+        self._calls = self._half = False
 
     def feed(self, chunk: bytes) -> bytes:
         """BadAnswer where it is none."""
@@ -127,13 +127,15 @@ class Translation:
                 return
             kind = type(event)
             if kind is CallStarted:
-                self._calls = True
+                self._calls = self._half = True
+            elif kind is CallEnded:
+                self._half = False
             elif kind is Broken:
                 assert isinstance(event, Broken)
                 self.error = event.error
             elif kind is Finished and self._asked.endings is not AS_USUAL:
                 assert isinstance(event, Finished)
-                self._asked.endings.read(event.word, self._spoken, calls=self._calls)
+                self._asked.endings.read(event.word, self._spoken, calls=self._calls if not self._half else None)
             yield event
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from routing.dialects.fields import list_of, object_of, text_of
-from routing.dialects.translation.neutral import Conversation, Written
-from routing.dialects.translation.reading import chat as read_chat
-from routing.dialects.translation.reading import gemini as read_gemini
-from routing.dialects.translation.reading import messages as read_messages
-from routing.dialects.translation.reading import responses as read_responses
-from routing.dialects.translation.writing import chat as write_chat
-from routing.dialects.translation.writing import gemini as write_gemini
-from routing.dialects.translation.writing import messages as write_messages
-from routing.dialects.translation.writing import responses as write_responses
-from routing.values import Call, Dialect, Endpoint, JsonObject
+from ...values import Call, Dialect, Endpoint, JsonObject
+from ..fields import list_of, object_of, text_of
+from .neutral import Conversation, Written
+from .reading import chat as read_chat
+from .reading import gemini as read_gemini
+from .reading import messages as read_messages
+from .reading import responses as read_responses
+from .writing import chat as write_chat
+from .writing import gemini as write_gemini
+from .writing import messages as write_messages
+from .writing import responses as write_responses
 
 READ: Mapping[Dialect, Callable[[JsonObject, Endpoint], Conversation]] = {
     Dialect.MESSAGES: read_messages.read,

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-from routing.dialects.finish import AS_USUAL, Endings
-from routing.values import Dialect, Endpoint, JsonObject, ProviderError
+from ...values import Dialect, Endpoint, JsonObject, ProviderError
+from ..finish import AS_USUAL, Endings
 
 
 class Feature(StrEnum):

@@ -9,10 +9,10 @@ from __future__ import annotations
 import binascii
 from base64 import b64decode, b64encode
 
-from routing.dialects.fields import object_of, read_object, text_of
-from routing.dialects.translation.neutral import Seal
-from routing.jsonbytes import dumps
-from routing.values import Dialect
+from ...jsonbytes import dumps
+from ...values import Dialect
+from ..fields import object_of, read_object, text_of
+from .neutral import Seal
 
 MARK = b64encode(b'{"routecodex":1,"seal')[:27].decode()
 """What every such word begins with, and nothing else does."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from routing.dialects.fields import text_of
-from routing.dialects.translation.seals import MARK
-from routing.dialects.translation.writing.gemini_parts import NO_SIGNATURE
-from routing.jsonbytes import dumps
-from routing.values import Call
+from ...jsonbytes import dumps
+from ...values import Call
+from ..fields import text_of
+from .seals import MARK
+from .writing.gemini_parts import NO_SIGNATURE
 
 MARKED = MARK.encode()
 """What bytes that hold one hold."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from routing.clients.aider import AIDER
-from routing.clients.claude_code import CLAUDE_CODE
-from routing.clients.client import Client, environment
-from routing.clients.codex import CODEX
-from routing.clients.identify import ALL, NAMES, client_of
-from routing.clients.sdk import SDK
-from routing.clients.unknown import KNOWN, UNKNOWN
-from routing.values import Caller, Kind
+from routecodex.routing.clients.aider import AIDER
+from routecodex.routing.clients.claude_code import CLAUDE_CODE
+from routecodex.routing.clients.client import Client, environment
+from routecodex.routing.clients.codex import CODEX
+from routecodex.routing.clients.identify import ALL, NAMES, client_of
+from routecodex.routing.clients.sdk import SDK
+from routecodex.routing.clients.unknown import KNOWN, UNKNOWN
+from routecodex.routing.values import Caller, Kind
 
 each_client = pytest.mark.parametrize("client", ALL, ids=lambda client: client.name)
 

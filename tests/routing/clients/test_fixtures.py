@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from routing.clients.claude_code import CLAUDE_CODE
-from routing.clients.identify import client_of, identify, workdir_of
-from routing.clients.typed import editable_texts, typed_messages
-from routing.clients.unheard import unheard_tags
-from routing.clients.unknown import KNOWN
-from routing.dialects.calls import read_call
-from routing.dialects.endpoints import endpoint_of
-from routing.values import Call, Caller, Dialect, Kind, Text
+from routecodex.routing.clients.claude_code import CLAUDE_CODE
+from routecodex.routing.clients.identify import client_of, identify, workdir_of
+from routecodex.routing.clients.typed import editable_texts, typed_messages
+from routecodex.routing.clients.unheard import unheard_tags
+from routecodex.routing.clients.unknown import KNOWN
+from routecodex.routing.dialects.calls import read_call
+from routecodex.routing.dialects.endpoints import endpoint_of
+from routecodex.routing.values import Call, Caller, Dialect, Kind, Text
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 TAG = "<**!glm.glm-4.7**>"

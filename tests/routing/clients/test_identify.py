@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.clients.identify import identify, workdir_of
-from routing.values import Call, Caller, Dialect, Endpoint, Kind
+from routecodex.routing.clients.identify import identify, workdir_of
+from routecodex.routing.values import Call, Caller, Dialect, Endpoint, Kind
 from tests.routing.sessions.calls import chat_call, gemini_call, messages_call, responses_call, user
 
 UUID = "10eef47d-15c9-42f4-9eaf-4170de80610a"

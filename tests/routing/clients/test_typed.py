@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.clients.aider import AIDER
-from routing.clients.claude_code import CLAUDE_CODE
-from routing.clients.client import Client
-from routing.clients.cline import CLINE
-from routing.clients.gemini_cli import GEMINI_CLI
-from routing.clients.opencode import OPENCODE
-from routing.clients.pi import PI
-from routing.clients.typed import editable_texts, typed_messages
-from routing.clients.unknown import UNKNOWN
-from routing.tags.scan import strip
-from routing.values import Call
+from routecodex.routing.clients.aider import AIDER
+from routecodex.routing.clients.claude_code import CLAUDE_CODE
+from routecodex.routing.clients.client import Client
+from routecodex.routing.clients.cline import CLINE
+from routecodex.routing.clients.gemini_cli import GEMINI_CLI
+from routecodex.routing.clients.opencode import OPENCODE
+from routecodex.routing.clients.pi import PI
+from routecodex.routing.clients.typed import editable_texts, typed_messages
+from routecodex.routing.clients.unknown import UNKNOWN
+from routecodex.routing.tags.scan import strip
+from routecodex.routing.values import Call
 from tests.routing.sessions.calls import assistant, chat_call, gemini_call, messages_call, responses_call, user
 
 TAG = "<**!glm**>"

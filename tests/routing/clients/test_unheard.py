@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from routing.clients.claude_code import CLAUDE_CODE
-from routing.clients.client import Client
-from routing.clients.gemini_cli import GEMINI_CLI
-from routing.clients.unheard import Unheard, listed, unheard_tags
-from routing.clients.unknown import UNKNOWN
-from routing.values import Call
+from routecodex.routing.clients.claude_code import CLAUDE_CODE
+from routecodex.routing.clients.client import Client
+from routecodex.routing.clients.gemini_cli import GEMINI_CLI
+from routecodex.routing.clients.unheard import Unheard, listed, unheard_tags
+from routecodex.routing.clients.unknown import UNKNOWN
+from routecodex.routing.values import Call
 from tests.routing.sessions.calls import assistant, gemini_call, messages_call, user
 
 TAG = "<**!glm**>"

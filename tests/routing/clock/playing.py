@@ -11,24 +11,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from routing.clock.moment import Moments
-from routing.clock.plugin import ClockPlugin
-from routing.clock.reminders import Reservations
-from routing.clock.store import ClockStore
-from routing.clock.tasks import Task
-from routing.clock.watch import Watch
-from routing.config.values import Clock
-from routing.dialects.calls import for_target
-from routing.sessions.disk import Disk
-from routing.sessions.state import EMPTY
-from routing.sessions.store import SessionKey
-from routing.turn.cast import takers
-from routing.turn.company import Company
-from routing.turn.hidden import Hidden
-from routing.turn.lifecycle import Lifecycle
-from routing.turn.plugins import Plugin, TurnInfo
-from routing.turn.said import Said
-from routing.values import Call, Caller, Dialect, JsonObject, Kind, ToolCall, Usage
+from routecodex.routing.clock.moment import Moments
+from routecodex.routing.clock.plugin import ClockPlugin
+from routecodex.routing.clock.reminders import Reservations
+from routecodex.routing.clock.store import ClockStore
+from routecodex.routing.clock.tasks import Task
+from routecodex.routing.clock.watch import Watch
+from routecodex.routing.config.values import Clock
+from routecodex.routing.dialects.calls import for_target
+from routecodex.routing.sessions.disk import Disk
+from routecodex.routing.sessions.state import EMPTY
+from routecodex.routing.sessions.store import SessionKey
+from routecodex.routing.turn.cast import takers
+from routecodex.routing.turn.company import Company
+from routecodex.routing.turn.hidden import Hidden
+from routecodex.routing.turn.lifecycle import Lifecycle
+from routecodex.routing.turn.plugins import Plugin, TurnInfo
+from routecodex.routing.turn.said import Said
+from routecodex.routing.values import Call, Caller, Dialect, JsonObject, Kind, ToolCall, Usage
 from tests.routing.turn.acting import tcall
 from tests.routing.turn.hidden_talk import TALKS
 

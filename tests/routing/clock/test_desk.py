@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from routing.clock.moment import moment_at
-from routing.clock.time_tag import tag_text
-from routing.desk import Plan, Reply
-from routing.dialects.calls.ending import with_texts
-from routing.errors import StoreError
-from routing.turn.hidden_store import HiddenStore
-from routing.turn.request import Request
-from routing.values import Caller, Dialect
+from routecodex.routing.clock.moment import moment_at
+from routecodex.routing.clock.time_tag import tag_text
+from routecodex.routing.desk import Plan, Reply
+from routecodex.routing.dialects.calls.ending import with_texts
+from routecodex.routing.errors import StoreError
+from routecodex.routing.turn.hidden_store import HiddenStore
+from routecodex.routing.turn.request import Request
+from routecodex.routing.values import Caller, Dialect
 from tests.routing.clock.playing import House as Ours
 from tests.routing.clock.playing import at_once
 from tests.routing.house import House, config_text, provider_text

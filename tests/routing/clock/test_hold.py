@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from routing.clock.hold import Deliver, No, Wait, may_hold, next_step
-from routing.turn.said import Said
-from routing.values import FinishReason, ProviderError, ToolCall, Usage
+from routecodex.routing.clock.hold import Deliver, No, Wait, may_hold, next_step
+from routecodex.routing.turn.said import Said
+from routecodex.routing.values import FinishReason, ProviderError, ToolCall, Usage
 
 CALL = ToolCall("c", "Bash", "{}")
 

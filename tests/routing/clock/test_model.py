@@ -14,12 +14,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from routing.clock.moment import Moments, utc_text
-from routing.clock.reminders import deliverable, delivered
-from routing.clock.store import ClockStore
-from routing.clock.tasks import Task, Tasks
-from routing.clock.tool import ToolDesk, answer
-from routing.sessions.disk import Disk
+from routecodex.routing.clock.moment import Moments, utc_text
+from routecodex.routing.clock.reminders import deliverable, delivered
+from routecodex.routing.clock.store import ClockStore
+from routecodex.routing.clock.tasks import Task, Tasks
+from routecodex.routing.clock.tool import ToolDesk, answer
+from routecodex.routing.sessions.disk import Disk
 from tests.conftest import LONG
 
 WINDOW = 60_000

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from routing.clock.moment import Moment, Moments, local_text, moment_at, steady_seconds, utc_text, zone_name
+from routecodex.routing.clock.moment import Moment, Moments, local_text, moment_at, steady_seconds, utc_text, zone_name
 
 START = 1_800_000_000.0
 HOUR = 3_600.0

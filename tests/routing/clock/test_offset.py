@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.clock.offset import (
+from routecodex.routing.clock.offset import (
     LARGEST_MS,
     SOONEST_S,
     VERSION,

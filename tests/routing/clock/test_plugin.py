@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from routing.clock.plugin import HOLD_SUFFIX, ClockSwitchedOff
-from routing.clock.record import Record, read_record
-from routing.clock.reminders import MOST_AT_ONCE
-from routing.config.values import Clock
-from routing.errors import StoreError
-from routing.sessions.disk import Disk
-from routing.turn.plugins import AfterRequest, Plugin, PluginFailed, TurnInfo, UserText
-from routing.values import Caller, Dialect, Kind
+from routecodex.routing.clock.plugin import HOLD_SUFFIX, ClockSwitchedOff
+from routecodex.routing.clock.record import Record, read_record
+from routecodex.routing.clock.reminders import MOST_AT_ONCE
+from routecodex.routing.config.values import Clock
+from routecodex.routing.errors import StoreError
+from routecodex.routing.sessions.disk import Disk
+from routecodex.routing.turn.plugins import STOP_FOLLOWUP, AfterRequest, Plugin, PluginFailed, TurnInfo, UserText
+from routecodex.routing.values import Caller, Dialect, Kind
 from tests.routing.clock.playing import FAILS, LEAVES, SESSION, House, calls_clock, said
 from tests.routing.turn.acting import tcall, tturn
 
@@ -229,7 +229,7 @@ def test_a_large_file_is_read_where_nobody_waits_for_it(house: House, monkeypatc
         in_the_loop.append(threading.current_thread() is threading.main_thread())
         return read_record(raw, session)
 
-    monkeypatch.setattr("routing.clock.store.read_record", read)
+    monkeypatch.setattr("routecodex.routing.clock.store.read_record", read)
     assert counts(house.play(said("ok")).sent, "[scheduled task") == [3]
     assert list(house.delivered.values()) == [1, 1, 1]
     assert in_the_loop
@@ -308,20 +308,23 @@ def test_c07_c36_a_held_round_that_fails_is_given_up(tmp_path: Path) -> None:
 
 
 class Asks(Plugin):
-    def __init__(self, times: int) -> None:
-        self.left = times
+    def __init__(self, times: int, suffix: str) -> None:
+        self.left, self.suffix = times, suffix
 
     async def on_after_request(self, turn: TurnInfo, after: AfterRequest) -> None:
         if self.left:
             self.left -= 1
-            after.append_and_request(UserText("carry on"), suffix=":stop_followup")
+            after.append_and_request(UserText("carry on"))
 
 
-def test_m32_whoever_is_asked_first_goes_on_first(tmp_path: Path) -> None:
-    house = House(tmp_path, SOON, others=[Asks(2)])
+@pytest.mark.parametrize("suffix, held", [(STOP_FOLLOWUP, []), (":other_followup", [HOLD_SUFFIX])])
+def test_m32_whoever_is_asked_first_goes_on_first(tmp_path: Path, suffix: str, held: list[str]) -> None:
+    """And once it has spoken for the person, the turn is not held at all: the next call brings the reminder."""
+    house = House(tmp_path, SOON, others=[Asks(2, suffix)])
     house.task("look", 60.2)
     played = house.play(said("one"), said("two"), said("three"), said("four"))
-    assert played.suffixes == [":stop_followup", ":stop_followup", HOLD_SUFFIX]
+    assert played.suffixes == [suffix, suffix, *held]
+    assert house.delivered == ({"look": 1} if held else {})
 
 
 @pytest.mark.parametrize("how", ["cleared", "cancelled", "delivered elsewhere", "a nearer one comes"])

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.clock.claims import FileClaims
-from routing.clock.reminders import MOST_AT_ONCE, Reservations, deliverable, delivered, reminder_text, waits_for
-from routing.clock.tasks import Task
-from routing.errors import StoreError
-from routing.tags.scan import find_tags
+from routecodex.routing.clock.claims import FileClaims
+from routecodex.routing.clock.reminders import MOST_AT_ONCE, Reservations, deliverable, delivered, reminder_text, waits_for
+from routecodex.routing.clock.tasks import Task
+from routecodex.routing.errors import StoreError
+from routecodex.routing.tags.scan import find_tags
 
 NOW = 1_800_000_000_000
 ROOT = Path(__file__).parents[3]
@@ -207,8 +207,9 @@ def test_c06_a_commit_marks_each_once() -> None:
 
 CHILD = """
 import sys
+import tests
 from pathlib import Path
-from routing.clock.claims import FileClaims
+from routecodex.routing.clock.claims import FileClaims
 claims = FileClaims(Path(sys.argv[1]))
 for line in sys.stdin:
     what, id = line.split()

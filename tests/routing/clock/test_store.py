@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from routing.clock.record import read_record, write_record
-from routing.clock.store import MANY, NTP_STATE, ClockStore
-from routing.clock.tasks import Task, Tasks, in_order, to_json
-from routing.errors import StoreError
-from routing.sessions.disk import Disk, Folder
+from routecodex.routing.clock.record import read_record, write_record
+from routecodex.routing.clock.store import MANY, NTP_STATE, ClockStore
+from routecodex.routing.clock.tasks import Task, Tasks, in_order, to_json
+from routecodex.routing.errors import StoreError
+from routecodex.routing.sessions.disk import Disk, Folder
 
 NOW = 1_800_000_000_000
 RETENTION = 1_200_000
@@ -172,7 +172,7 @@ def test_a_save_that_may_not_last_is_done_again(store: ClockStore, folder: Path,
 
 
 def test_beyond_its_limit_a_session_takes_no_new_tasks(store: ClockStore, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("routing.clock.store.MOST_BYTES", 100_000)
+    monkeypatch.setattr("routecodex.routing.clock.store.MOST_BYTES", 100_000)
     long = [task(number, task="x" * 1_000) for number in range(80)]
     old = put(store, *long)
     with pytest.raises(StoreError, match="too large with 160 tasks"):
@@ -299,13 +299,13 @@ def test_files_from_the_future_are_remembered_as_well(store: ClockStore, folder:
 
 
 def test_what_is_remembered_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("routing.clock.store._MOST_SESSIONS", 10)
+    monkeypatch.setattr("routecodex.routing.clock.store._MOST_SESSIONS", 10)
     store = ClockStore(folder.parent)
     for number in range(50):
         put(store, task(1, session=f"s{number}"), session=f"s{number}")
         store.load(f"none{number}")
     assert len(store._known) <= 10
-    monkeypatch.setattr("routing.clock.store._MOST_REMEMBERED_BYTES", 1_000)
+    monkeypatch.setattr("routecodex.routing.clock.store._MOST_REMEMBERED_BYTES", 1_000)
     for number in range(50):
         assert len(store.load(f"s{number}")) == 1
     assert 0 < sum(known.size for known in store._known.values()) == store._size <= 1_000
@@ -456,7 +456,7 @@ def test_a_file_that_may_not_be_read_is_an_error(store: ClockStore, monkeypatch:
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("routing.sessions.disk.os.lstat", refuse)
+    monkeypatch.setattr("routecodex.routing.sessions.disk.os.lstat", refuse)
     with pytest.raises(StoreError):
         store.load("s1")
     monkeypatch.undo()

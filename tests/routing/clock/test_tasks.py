@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.clock.tasks import LATEST_MS, Task, due_ones, from_json, in_order, is_due, is_expired, to_json
-from routing.jsonbytes import dumps, loads
+from routecodex.routing.clock.tasks import LATEST_MS, Task, due_ones, from_json, in_order, is_due, is_expired, to_json
+from routecodex.routing.jsonbytes import dumps, loads
 
 DUE = 1_800_000_000_000
 WINDOW = 60_000

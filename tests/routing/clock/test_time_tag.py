@@ -9,19 +9,20 @@ from typing import Any
 
 import pytest
 
-from routing.clock.moment import moment_at
-from routing.clock.time_tag import tag_text, takes_tag, takes_texts, without_tag
-from routing.dialects.calls import for_target, read_call
-from routing.dialects.calls.ending import with_texts
-from routing.dialects.calls.replacing import raw_items
-from routing.dialects.endpoints import endpoint_of
-from routing.dialects.estimate import estimate_tokens
-from routing.router.features import read_features
-from routing.values import Call, Dialect, Endpoint
+from routecodex.routing.clock.moment import moment_at
+from routecodex.routing.clock.time_tag import tag_text, takes_tag, takes_texts, without_tag
+from routecodex.routing.dialects.calls import for_target, read_call
+from routecodex.routing.dialects.calls.ending import with_texts
+from routecodex.routing.dialects.calls.replacing import raw_items
+from routecodex.routing.dialects.endpoints import endpoint_of
+from routecodex.routing.dialects.estimate import estimate_tokens
+from routecodex.routing.router.features import read_features
+from routecodex.routing.values import Call, Caller, Dialect, Endpoint, Kind
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 MESSAGES, CHAT, RESPONSES, GEMINI = Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI
 KEYS = {MESSAGES: "messages", CHAT: "messages", RESPONSES: "input", GEMINI: "contents"}
+CALLER = Caller("tester", Kind.MAIN)
 MARK = {"cache_control": {"type": "ephemeral"}}
 TAG = tag_text(moment_at(1_800_000_000_123, -42, "Asia/Shanghai"))
 
@@ -348,5 +349,5 @@ def test_c29_the_router_would_be_misled(dialect: Dialect) -> None:
     """Why the desk never shows it the edited call: a text behind results reads as if somebody had typed it."""
     call = call_of(dialect, HOPS[dialect])
     grown = with_texts(call, [TAG])
-    assert read_features(call, estimate_tokens(call)).tool_hop
-    assert not read_features(grown, estimate_tokens(grown)).tool_hop
+    assert read_features(call, CALLER, estimate_tokens(call)).tool_hop
+    assert not read_features(grown, CALLER, estimate_tokens(grown)).tool_hop

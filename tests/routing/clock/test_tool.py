@@ -15,16 +15,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.clock.moment import moment_at, utc_text
-from routing.clock.store import ClockStore
-from routing.clock.tasks import Task, Tasks
-from routing.clock.tool import ACTIONS, DESCRIPTION, NAME, SCHEMA, ToolDesk, answer
-from routing.clock.wishes import DEEPEST_ARGUMENTS, MOST_ARGUMENTS_BYTES, MOST_TASK_BYTES, MOST_TOOL_BYTES, Refused, read_wishes
-from routing.dialects.calls import read_call
-from routing.dialects.calls.growing import with_tool
-from routing.dialects.endpoints import endpoint_of
-from routing.sessions.disk import Disk
-from routing.values import Dialect, JsonObject
+from routecodex.routing.clock.moment import moment_at, utc_text
+from routecodex.routing.clock.store import ClockStore
+from routecodex.routing.clock.tasks import Task, Tasks
+from routecodex.routing.clock.tool import ACTIONS, DESCRIPTION, NAME, SCHEMA, ToolDesk, answer
+from routecodex.routing.clock.wishes import (
+    DEEPEST_ARGUMENTS,
+    MOST_ARGUMENTS_BYTES,
+    MOST_TASK_BYTES,
+    MOST_TOOL_BYTES,
+    Refused,
+    read_wishes,
+)
+from routecodex.routing.dialects.calls import read_call
+from routecodex.routing.dialects.calls.growing import with_tool
+from routecodex.routing.dialects.endpoints import endpoint_of
+from routecodex.routing.sessions.disk import Disk
+from routecodex.routing.values import Dialect, JsonObject
 
 NOW = 1_769_056_200_000
 """2026-01-22T04:30:00.000Z"""

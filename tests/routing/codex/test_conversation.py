@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from routing.codex.conversation import KEPT, Conversation, Past, Post, Told
+from routecodex.routing.codex.conversation import KEPT, Conversation, Past, Post, Told
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "codex"
 LIMIT = 1 << 20

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from routing.codex import frames
+from routecodex.routing.codex import frames
 
 UPGRADE = (
     ("Host", "api.openai.com"),

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from routing.codex.conversation import Past, Post
-from routing.codex.telling import Telling
-from routing.errors import BadAnswer
+from routecodex.routing.codex.conversation import Past, Post
+from routecodex.routing.codex.telling import Telling
+from routecodex.routing.errors import BadAnswer
 
 SSE = {"content-type": "text/event-stream; charset=utf-8"}
 ITEMS: list[dict[str, Any]] = [{"type": "reasoning", "id": "rs"}, {"type": "message", "id": "msg", "text": "ünï 🎉"}]

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.config import Config, read
-from routing.config.schema import ALL_KEYS
-from routing.errors import ConfigError
+from routecodex.routing.config import Config, read
+from routecodex.routing.config.schema import ALL_KEYS
+from routecodex.routing.errors import ConfigError
 
 DATA = Path(__file__).parent / "data" / "original.json"
 SHIPPED = Path(__file__).parents[3] / "mitm-config.yaml"

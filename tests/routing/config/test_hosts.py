@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from routing.config import OFFICIAL_HOSTS
-from routing.config.hosts import read_host, read_url, stays_near
-from routing.router.registry import Url
+from routecodex.routing.config import OFFICIAL_HOSTS
+from routecodex.routing.config.hosts import read_host, read_url, stays_near
+from routecodex.routing.router.registry import Url
 
 
 @pytest.mark.parametrize(

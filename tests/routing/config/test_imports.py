@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from routing.config import Clock, Config, load, read
-from routing.router.registry import Key, Model, Url
-from routing.values import Dialect
+from routecodex.routing.config import Clock, Config, load, read
+from routecodex.routing.router.registry import Key, Model, Url
+from routecodex.routing.values import Dialect
 
 ORIGINAL = Path(__file__).parent / "data" / "original.json"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from routing.config import FILE_NAME, OFFICIAL_HOSTS, Clock, Config, FinishReasons, Ntp, StopSettings, find, load, read
-from routing.errors import ConfigError
-from routing.router.registry import Key, Model, Url
-from routing.values import Dialect, Target
+from routecodex.routing.config import FILE_NAME, OFFICIAL_HOSTS, Clock, Config, FinishReasons, Ntp, StopSettings, find, load, read
+from routecodex.routing.errors import ConfigError
+from routecodex.routing.router.registry import Key, Model, Url
+from routecodex.routing.values import Dialect, Target
 
 ROUTED = "virtualrouter: {routing: {default: [origin]}}\n"
 GLM = """\

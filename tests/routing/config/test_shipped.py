@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from routing.config import OFFICIAL_HOSTS, Clock, load, read
-from routing.dialects.endpoints import upstream_path
-from routing.router.registry import Classifier, HealthSettings
-from routing.values import Dialect, Endpoint
+from routecodex.routing.config import OFFICIAL_HOSTS, Clock, load, read
+from routecodex.routing.dialects.endpoints import upstream_path
+from routecodex.routing.router.registry import Classifier, HealthSettings
+from routecodex.routing.values import Dialect, Endpoint
 
 SHIPPED = Path(__file__).parents[3] / "mitm-config.yaml"
 TEXT = SHIPPED.read_text(encoding="utf-8")

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.dialects.echo import LONGEST_DELAY_S, EchoFailure, delay_of, echo_answer
-from routing.values import Answer, Call, Dialect, Endpoint, Message, Part, Role, Text, ToolCall, ToolResult
+from routecodex.routing.dialects.echo import LONGEST_DELAY_S, EchoFailure, delay_of, echo_answer
+from routecodex.routing.values import Answer, Call, Dialect, Endpoint, Message, Part, Role, Text, ToolCall, ToolResult
 
 
 def _call(*turns: tuple[Role, list[Part]]) -> Call:
@@ -149,3 +151,12 @@ def test_the_same_text_has_the_same_answer(text: str) -> None:
 def test_a_long_hostile_text_takes_no_time() -> None:
     text = ("echo:" + " " * 1000 + "\n" + '"' * 1000 + "\n<a" + "<" * 500) * 400
     assert isinstance(_answer(_said(text)), Answer)
+
+
+@pytest.mark.parametrize(
+    "schema, text", [(None, "{}"), ({"type": "object", "required": ["a"], "properties": {"a": {"const": 1}}}, '{"a":1}')]
+)
+def test_structured_output_is_what_its_schema_allows(schema: dict[str, object] | None, text: str) -> None:
+    """Whatever the conversation says: a tool's own call must be able to read its answer."""
+    call = replace(_said("echo: fail 500"), structured=True, schema=schema)
+    assert _answer(call).text == text

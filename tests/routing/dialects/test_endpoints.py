@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.dialects.endpoints import endpoint_of, upstream_path
-from routing.values import Dialect, Endpoint
+from routecodex.routing.dialects.endpoints import endpoint_of, upstream_path
+from routecodex.routing.values import Dialect, Endpoint
 from tests.routing.dialects.calls.recorded import ALL, Recorded
 
 MESSAGES, CHAT, RESPONSES, GEMINI = Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.dialects.calls import read_call
-from routing.dialects.estimate import Calibration, count_answer, estimate_tokens
-from routing.values import Dialect, Endpoint, Target, Usage
+from routecodex.routing.dialects.calls import read_call
+from routecodex.routing.dialects.estimate import Calibration, count_answer, estimate_tokens
+from routecodex.routing.values import Dialect, Endpoint, Target, Usage
 from tests.routing.dialects.calls.recorded import CALLS, Recorded
 
 MESSAGES, CHAT, RESPONSES = Endpoint(Dialect.MESSAGES), Endpoint(Dialect.CHAT), Endpoint(Dialect.RESPONSES)

@@ -9,8 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.dialects.failures import failure_inside, failure_of_page, read_duration, read_failure
-from routing.values import ProviderError
+from routecodex.routing.dialects.failures import (
+    document_without_empty_error,
+    failure_inside,
+    failure_of_page,
+    read_duration,
+    read_failure,
+    says_error,
+    without_empty_error,
+)
+from routecodex.routing.dialects.sse import Event
+from routecodex.routing.values import ProviderError
 
 NOW = 1_800_000_000.0
 
@@ -183,6 +192,15 @@ def test_an_error_where_an_answer_should_be(document: dict[str, Any], status: in
         {},
         {"error": None},
         {"error": {}},
+        {"error": ""},
+        {"error": {"message": "", "code": None}, "choices": [{}]},
+        {"error": {"code": 0, "message": "success"}, "candidates": [{}]},
+        {"error": {"code": "0", "message": "OK", "request_id": "r-1"}},
+        {"error": {"message": "", "type": "", "param": None, "code": ""}},
+        {"error": {"message": None, "details": [], "metadata": {}}},
+        {"type": "response.completed", "response": {"error": {"code": "", "message": ""}}},
+        {"code": "Success", "message": "ok"},
+        {"error_code": 0, "error_msg": "success"},
         {"choices": [{"delta": {"content": "error"}}]},
         {"base_resp": {"status_code": 0, "status_msg": "success"}, "choices": [{}]},
         {"code": 0, "msg": "ok", "data": {}},
@@ -193,6 +211,74 @@ def test_an_error_where_an_answer_should_be(document: dict[str, Any], status: in
 )
 def test_no_error(document: dict[str, Any]) -> None:
     assert failure_inside(document) is None
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "boom",
+        {"message": "boom", "code": None},
+        {"message": "", "type": "server_error"},
+        {"message": "", "code": 500},
+        {"code": 1302},
+        {"message": "", "details": [{"reason": "QUOTA_EXHAUSTED"}]},
+        {"metadata": {"raw": "slow down"}},
+        True,
+        ["boom"],
+        {"a": {"b": {"c": {"d": {"e": {"f": {"g": {"h": {"i": {"j": {"k": {}}}}}}}}}}}},
+    ],
+)
+def test_a_real_error_stays_one(error: object) -> None:
+    """R12: whatever stands beside it."""
+    assert says_error(error)
+    raw = json.dumps({"choices": [{}], "error": error}).encode()
+    assert document_without_empty_error(raw) is raw
+    assert without_empty_error(Event("", raw, raw)) == Event("", raw, raw)
+
+
+EMPTY = ['{"message":"","code":null}', '{"code":0,"message":"success"}', "{}", "[]", '"success"', '{ "message" : "" }', "0.0"]
+
+
+@pytest.mark.parametrize("error", EMPTY)
+@pytest.mark.parametrize("space", ["", " "])
+def test_an_empty_error_is_taken_out(error: str, space: str) -> None:
+    """R12: official SDKs raise at any truthy error."""
+    data = f'{{"id":"x","error":{space}{error},"choices":[]}}'.encode()
+    raw = b"id: 7\nevent: message\ndata: " + data + b"\r\n\r\n"
+    event = without_empty_error(Event("message", data, raw))
+    if error == "0.0":
+        assert event.raw == raw
+        return
+    assert json.loads(event.data) == {"id": "x", "choices": []}
+    assert event.raw == raw.replace(data, event.data)
+
+
+def test_where_the_field_must_stand_it_is_null() -> None:
+    response = {"object": "response", "status": "completed", "output": [], "error": {"code": "", "message": ""}}
+    assert json.loads(document_without_empty_error(json.dumps(response).encode()))["error"] is None
+    event = {"type": "response.completed", "response": response}
+    assert json.loads(document_without_empty_error(json.dumps(event).encode()))["response"] == {**response, "error": None}
+    envelope = {"response": {"candidates": [], "error": {}}}
+    assert json.loads(document_without_empty_error(json.dumps(envelope).encode())) == {"response": {"candidates": []}}
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"choices":[],"error":null}',
+        b'{"choices":[],"error":""}',
+        b'{"choices":[],"error":false}',
+        b'{"type":"error","error":{}}',
+        b'{"choices":[{"delta":{"content":"\\"error\\":{}"}}]}',
+        b'{"kind":"error","a":{}}',
+        b'{"error":{',
+        b'[{"error":{}}]',
+        b"",
+    ],
+)
+def test_what_needs_no_change_stays_the_very_bytes(raw: bytes) -> None:
+    assert document_without_empty_error(raw) is raw
+    assert without_empty_error(Event("error", b'{"error":{}}', b"")).data == b'{"error":{}}'
 
 
 def test_a_page_where_json_should_be() -> None:

@@ -4,18 +4,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.dialects.finish import (
+from routecodex.routing.dialects.finish import (
     AS_USUAL,
     Endings,
     decide_finish,
+    holds_calls,
     infer_finish,
+    is_cut,
+    is_served,
     read_finish,
     read_response_finish,
     response_status,
     sends_message_stop,
     write_finish,
 )
-from routing.values import Dialect, FinishReason
+from routecodex.routing.values import Dialect, FinishReason
 
 MESSAGES, CHAT, RESPONSES, GEMINI = Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI
 REASONS: tuple[FinishReason, ...] = ("stop", "length", "tool_calls", "content_filter", "error")
@@ -44,7 +47,14 @@ REASONS: tuple[FinishReason, ...] = ("stop", "length", "tool_calls", "content_fi
         pytest.param("STOP", MESSAGES, "end_turn", id="gemini-stop"),
         pytest.param("MAX_TOKENS", CHAT, "length", id="gemini-length"),
         pytest.param("SAFETY", MESSAGES, "stop_sequence", id="gemini-safety"),
-        pytest.param("MALFORMED_FUNCTION_CALL", CHAT, "error", id="gemini-broken-call"),
+        pytest.param("MALFORMED_FUNCTION_CALL", CHAT, "stop", id="gemini-broken-call-chat"),
+        pytest.param("MALFORMED_FUNCTION_CALL", MESSAGES, "end_turn", id="gemini-broken-call-messages"),
+        pytest.param("MALFORMED_FUNCTION_CALL", RESPONSES, "failed", id="gemini-broken-call-responses"),
+        pytest.param("function_call_filter: MALFORMED_FUNCTION_CALL", MESSAGES, "end_turn", id="google-on-chat-broken-call"),
+        pytest.param("content_filter: RECITATION", CHAT, "content_filter", id="google-on-chat-filter"),
+        pytest.param("compaction", MESSAGES, "compaction", id="compaction"),
+        pytest.param("compaction", CHAT, "stop", id="compaction-chat"),
+        pytest.param("guardrail_intervened", MESSAGES, "stop_sequence", id="bedrock-guardrail"),
         pytest.param("completed", CHAT, "stop", id="responses-completed"),
         pytest.param("max_output_tokens", MESSAGES, "max_tokens", id="responses-length"),
         pytest.param("failed", MESSAGES, "stop_sequence", id="responses-failed"),
@@ -93,7 +103,7 @@ def test_f12_a_missing_reason_is_inferred(word: object, calls: bool | None, erro
     assert infer_finish(calls=bool(calls), error=error) == finish.reason
 
 
-@pytest.mark.parametrize("word", ["stop", "length", "end_turn", "max_tokens", "wibble", "content_filter", "SAFETY"])
+@pytest.mark.parametrize("word", ["stop", "end_turn", "stop_sequence", "wibble"])
 @pytest.mark.parametrize(
     "target, expected", [(MESSAGES, "tool_use"), (CHAT, "tool_calls"), (RESPONSES, "completed"), (GEMINI, "STOP")]
 )
@@ -101,6 +111,75 @@ def test_a_tool_call_decides(word: str, target: Dialect, expected: str) -> None:
     finish = decide_finish(word, target, calls=True)
     assert (finish.reason, finish.word) == ("tool_calls", expected)
     assert finish.note
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "length",
+        "max_tokens",
+        "model_context_window_exceeded",
+        "content_filter",
+        "refusal",
+        "SAFETY",
+        "error",
+        "failed",
+        "incomplete",
+    ],
+)
+@pytest.mark.parametrize("calls", [True, False, None])
+def test_a_cut_stays_a_cut(word: str, calls: bool | None) -> None:
+    """R14: no client is told that half an answer is whole, whatever calls stand in it."""
+    assert decide_finish(word, MESSAGES, calls=calls) == decide_finish(word, MESSAGES)
+    assert decide_finish(word, CHAT, calls=calls).reason == read_finish(word)
+    assert is_cut(word)
+
+
+@pytest.mark.parametrize("word", ["compaction", "pause_turn"])
+@pytest.mark.parametrize("calls", [True, False, None])
+def test_an_answer_that_its_provider_goes_on_with_keeps_its_word(word: str, calls: bool | None) -> None:
+    assert decide_finish(word, MESSAGES, calls=calls).word == word
+    assert not is_cut(word)
+
+
+@pytest.mark.parametrize("word", ["stop", "end_turn", "tool_calls", "tool_use", "function_call", "length"])
+def test_what_is_not_known_corrects_nothing(word: str) -> None:
+    assert decide_finish(word, CHAT, calls=None).reason == read_finish(word)
+
+
+@pytest.mark.parametrize(
+    "written, served, calls",
+    [
+        ([], False, False),
+        ([], True, None),
+        (["{}"], False, True),
+        ([""], False, True),
+        (["null"], False, True),
+        ([' {"a": [1]}'], True, True),
+        (['{"a": "x'], False, None),
+        (['{"a":1}', '{"a'], False, None),
+    ],
+)
+def test_what_an_answer_holds(written: list[str], served: bool, calls: bool | None) -> None:
+    assert holds_calls(written, served=served) is calls
+
+
+@pytest.mark.parametrize(
+    "block, served",
+    [
+        ({"type": "tool_use"}, False),
+        ({"type": "tool_use", "caller": {"type": "direct"}}, False),
+        ({"type": "tool_use", "caller": None}, False),
+        ({"type": "tool_use", "caller": {"type": "code_execution_20250825", "tool_id": "srvtoolu_1"}}, True),
+        ({"type": "server_tool_use"}, True),
+        ({"type": "mcp_tool_use"}, True),
+        ({"type": "text"}, False),
+        ({}, False),
+        ({"type": 7}, False),
+    ],
+)
+def test_whose_call_it_is(block: dict[str, object], served: bool) -> None:
+    assert is_served(block) is served
 
 
 @pytest.mark.parametrize("word", ["STOP", "completed"])
@@ -132,7 +211,7 @@ def test_chat_words_survive_the_way_there_and_back(reason: FinishReason) -> None
 def test_anything_gives_a_word_of_the_target(word: object, target: Dialect, calls: bool | None, error: bool) -> None:
     finish = decide_finish(word, target, calls=calls, error=error)
     assert decide_finish(finish.word, target).word == finish.word
-    assert not (calls and finish.reason != "tool_calls")
+    assert not (calls and finish.reason == "stop" and word not in ("pause_turn", "compaction"))
 
 
 @pytest.mark.parametrize(

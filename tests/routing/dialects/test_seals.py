@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from routing.dialects.calls import for_target, read_call
-from routing.dialects.seals import Seals
-from routing.values import Dialect, Endpoint
+from routecodex.routing.dialects.calls import for_target, read_call
+from routecodex.routing.dialects.seals import Seals
+from routecodex.routing.values import Dialect, Endpoint
 
 SIGNATURE = "EqQBCkYIBxgCKkBsig/with+both=="
 

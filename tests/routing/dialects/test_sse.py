@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.dialects.sse import ArrayItems, Event, Events, write_event
-from routing.errors import BadAnswer
+from routecodex.routing.dialects.sse import ArrayItems, Event, Events, write_event
+from routecodex.routing.errors import BadAnswer
 from tests.routing.dialects.answers.streams import Reader, array_streams, in_three_ways, provider_streams, read
 
 

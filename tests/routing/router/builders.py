@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from routing.router.candidates import Wish
-from routing.router.classify import Classified
-from routing.router.features import Features
-from routing.router.registry import ECHO, ORIGIN, Key, Model, Named, Pool, Provider, Registry
-from routing.sessions.state import EMPTY, SessionState
-from routing.values import Call, Dialect, Endpoint, Message, Part, ProviderError, Role, Target
+from routecodex.routing.router.candidates import Wish
+from routecodex.routing.router.classify import EXPLICIT, Classified
+from routecodex.routing.router.features import Features
+from routecodex.routing.router.registry import ECHO, ORIGIN, Key, Model, Named, Pool, Provider, Registry
+from routecodex.routing.sessions.state import EMPTY, SessionState
+from routecodex.routing.values import Call, Dialect, Endpoint, Message, Part, ProviderError, Role, Target
 
 
 def provider(id: str, keys: Iterable[str], models: Iterable[str | Model], **changes: object) -> Provider:
@@ -71,7 +71,14 @@ def wish(
 ) -> Wish:
     ordered = (*(route for route in routes if route != "default"), "default")
     features = Features(media=frozenset({"image"}) if image else frozenset(), tokens=tokens)
-    plain = Wish(features, Classified(ordered, "because"), state, force, client_model="claude-test", tokens=tokens)
+    plain = Wish(
+        features,
+        Classified(ordered, "because", frozenset(ordered) & EXPLICIT),
+        state,
+        force,
+        client_model="claude-test",
+        tokens=tokens,
+    )
     return replace(plain, **changes)  # type: ignore[arg-type]
 
 

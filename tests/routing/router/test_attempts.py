@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from routing.dialects.failures import read_failure
-from routing.router.attempts import Attempts, GiveUp, RetryBudget, TryNext, WaitThenSame, Why, retryable
-from routing.values import Target
+from routecodex.routing.dialects.failures import read_failure
+from routecodex.routing.router.attempts import (
+    PLACE_PATIENCE_S,
+    Attempts,
+    GiveUp,
+    RetryBudget,
+    TryNext,
+    WaitThenSame,
+    Why,
+    retryable,
+)
+from routecodex.routing.values import Target
 from tests.routing.router.builders import error
 
 A = Target("openai", "primary", "gpt-4")
@@ -118,19 +127,33 @@ def test_without_a_stand_in_a_refused_key_is_not_asked_again() -> None:
 
 def test_budget_of_calls_repeated_at_once() -> None:
     budget = RetryBudget()
-    calls = [attempts(budget=budget) for _ in range(10)]
-    steps = [one.after(A, error(503), sent_to_client=False, client_gone=False) for one in calls]
-    assert [type(step) for step in steps] == [TryNext] * 3 + [GiveUp] * 7
-    assert steps[-1] == GiveUp(error(503), Why.BUDGET)
+    calls = [failing(budget) for _ in range(10)]
+    assert [one.place(10.0) for one in calls] == [0.0] * 3 + [0.1] * 7
     calls[0].settled()
-    assert isinstance(attempts(budget=budget).after(A, error(503), sent_to_client=False, client_gone=False), TryNext)
+    assert [one.place(11.0) for one in calls[3:5]] == [0.0, 0.1]
+
+
+def failing(budget: RetryBudget) -> Attempts:
+    one = attempts(budget=budget)
+    assert isinstance(one.after(A, error(503), sent_to_client=False, client_gone=False), TryNext)
+    return one
+
+
+def test_nobody_waits_for_a_place_for_long() -> None:
+    budget = RetryBudget(floor=0)
+    one = failing(budget)
+    assert [one.place(now) for now in (10.0, 14.9, 10.0 + PLACE_PATIENCE_S)] == [0.1, 0.1, None]
+    assert budget.retrying == 0
+
+
+def test_a_first_attempt_needs_no_place() -> None:
+    assert attempts(budget=RetryBudget(floor=0)).place(0.0) == 0.0
 
 
 def test_budget_grows_with_the_calls_in_flight() -> None:
     budget = RetryBudget()
-    calls = [attempts(budget=budget) for _ in range(100)]
-    steps = [one.after(A, error(503), sent_to_client=False, client_gone=False) for one in calls]
-    assert sum(isinstance(step, TryNext) for step in steps) == 20
+    calls = [failing(budget) for _ in range(100)]
+    assert sum(one.place(0.0) == 0.0 for one in calls) == 20
 
 
 def test_a_call_that_repeats_keeps_its_place() -> None:
@@ -138,6 +161,7 @@ def test_a_call_that_repeats_keeps_its_place() -> None:
     one = attempts(budget=budget)
     for key in (A, B):
         assert isinstance(one.after(key, error(503), sent_to_client=False, client_gone=False), TryNext)
+        assert one.place(0.0) == 0.0
     assert budget.retrying == 1
 
 
@@ -145,6 +169,7 @@ def test_every_place_is_given_back_once() -> None:
     budget = RetryBudget()
     one = attempts(budget=budget)
     one.after(A, error(503), sent_to_client=False, client_gone=False)
+    one.place(0.0)
     for _ in range(2):
         one.done()
     assert (budget.calls, budget.retrying) == (0, 0)

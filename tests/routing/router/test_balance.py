@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.router.balance import WHEELS, Mode, Rotation, balance
-from routing.values import Target
+from routecodex.routing.router.balance import WHEELS, Mode, Rotation, balance
+from routecodex.routing.values import Target
 from tests.routing.router.builders import CLAUDE, GLM_47, GPT_4
 
 A, B = Target("p", "a", "m"), Target("p", "b", "m")

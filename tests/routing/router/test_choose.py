@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.errors import ConfigError, NoTarget
-from routing.router.balance import Rotation
-from routing.router.candidates import Wish
-from routing.router.choose import Decision, choose
-from routing.router.classify import Classified
-from routing.router.features import Features
-from routing.router.health import Health
-from routing.router.registry import Key, Model, Named, Pool, Registry
-from routing.sessions.state import EMPTY, SessionState, Sticky
-from routing.values import Target
+from routecodex.routing.errors import ConfigError, NoTarget, Resting
+from routecodex.routing.router.balance import Rotation
+from routecodex.routing.router.candidates import Wish
+from routecodex.routing.router.choose import Decision, choose
+from routecodex.routing.router.classify import EXPLICIT, Classified
+from routecodex.routing.router.features import Features
+from routecodex.routing.router.health import Health
+from routecodex.routing.router.registry import Key, Model, Named, Pool, Registry
+from routecodex.routing.sessions.state import EMPTY, SessionState, Sticky
+from routecodex.routing.values import Target
 from tests.routing.router.builders import (
     ANTIGRAVITY,
     BUILT_IN,
@@ -201,9 +201,29 @@ def test_h09_the_less_ill_of_two_lone_targets() -> None:
 def test_all_keys_of_a_pool_resting() -> None:
     found = registry({"default": [pool(*GPT_4)]})
     refused = refusal(wish(), found, failed(*((key, 429) for key in GPT_4)))
-    assert refused.message == "Requested provider openai is not available (health check failed)"
+    assert refused.message == "No key that could answer is ready: openai is not available (health check failed)"
     assert refused.details["retryAfterMs"] == 4000
     assert refused.details["attempted"] == [str(key) for key in GPT_4]
+
+
+def test_9_an_only_key_is_left_alone_as_long_as_its_provider_says() -> None:
+    found, health = registry({"default": [pool(GLM_47)]}), Health()
+    health.failed(GLM_47, error(429), 0.0, wall=0.0)
+    assert pick(wish(), found, health).target == GLM_47, "our own ladder"
+    health.failed(GLM_47, error(429, retry_after_s=20), 1.0, wall=0.0)
+    for one in (wish(), wish(force=Named("glm", None, "glm-4.7"))):
+        refused = refusal(one, found, health)
+        assert isinstance(refused, Resting)
+        assert 19 < refused.seconds <= 20
+
+
+def test_a_chain_is_followed_where_no_route_leads() -> None:
+    """The answer that the call goes on from lives at that key."""
+    found = registry({"default": [pool(GLM_47)]})
+    assert pick(wish(chained=CLAUDE), found).target == CLAUDE
+    assert pick(wish(chained=CLAUDE, state=SessionState(allowed=("glm",))), found).target == GLM_47
+    assert pick(wish(chained=Target("gone", "k", "m")), found).target == GLM_47
+    assert pick(wish(chained=CLAUDE), found, failed((CLAUDE, 401))).target == GLM_47
 
 
 @pytest.mark.parametrize(
@@ -584,6 +604,10 @@ def registries(draw: st.DrawFn) -> Registry:
     return Registry(providers, {"default": (), **routes}, hard_limit=draw(st.booleans()))
 
 
+def classified(routes: list[str]) -> Classified:
+    return Classified((*dict.fromkeys([*routes, "default"]),), "why", EXPLICIT & {*routes})
+
+
 STATES = st.builds(
     SessionState,
     sticky=st.none() | st.builds(Sticky, NAMES, st.none() | KEYS, st.none() | MODELS),
@@ -595,7 +619,9 @@ STATES = st.builds(
 WISHES = st.builds(
     Wish,
     features=st.builds(Features, media=st.sampled_from([frozenset(), frozenset({"image"})])),
-    classified=st.lists(ROUTES, max_size=2).map(lambda routes: Classified((*dict.fromkeys([*routes, "default"]),), "why")),
+    classified=st.lists(ROUTES, max_size=2).map(
+        lambda routes: Classified((*dict.fromkeys([*routes, "default"]),), "why", EXPLICIT & {*routes})
+    ),
     state=STATES,
     force=st.none() | st.builds(Named, NAMES, st.none() | KEYS, st.none() | MODELS),
     client_model=st.sampled_from(["claude-test", "gpt-4", "glm.glm-4.7", "openai.gone", "gone.x", ""]),

@@ -6,10 +6,11 @@ from time import perf_counter
 
 import pytest
 
-from routing.router.classify import classify, wants_web
-from routing.router.features import Features
-from routing.router.registry import Classifier
-from routing.router.tools import ToolCategory
+from routecodex.routing.router.classify import classify, wants_web
+from routecodex.routing.router.features import Features
+from routecodex.routing.router.registry import Classifier
+from routecodex.routing.router.tools import ToolCategory
+from routecodex.routing.values import Kind
 
 RULES = Classifier(
     thinking_keywords=("think step",),
@@ -21,7 +22,7 @@ RULES = Classifier(
 
 
 def hop(last: ToolCategory | None, **changes: object) -> Features:
-    return Features(role="tool", tool_hop=True, last_tool=last, used_tools=last is not None, **changes)  # type: ignore[arg-type]
+    return Features(role="tool", tool_hop=True, last_tool=last, **changes)  # type: ignore[arg-type]
 
 
 def user(**changes: object) -> Features:
@@ -71,7 +72,7 @@ IMAGE, VIDEO, FILE = frozenset({"image"}), frozenset({"image", "video"}), frozen
     ],
 )
 def test_routes(features: Features, routes: tuple[str, ...]) -> None:
-    found = classify(features, RULES, "claude-opus")
+    found = classify(features, RULES)
     assert found.routes == routes
     assert found.reason
 
@@ -88,7 +89,7 @@ def test_routes(features: Features, routes: tuple[str, ...]) -> None:
     ],
 )
 def test_background_models_come_first(model: str, background: bool) -> None:
-    found = classify(user(media=IMAGE, tokens=10**9), RULES, model)
+    found = classify(user(media=IMAGE, tokens=10**9, model=model), RULES)
     assert found.routes == (("background", "default") if background else ("vision", "multimodal", "default"))
 
 
@@ -98,13 +99,61 @@ def test_background_models_come_first(model: str, background: bool) -> None:
         ("coding", ("coding", "thinking", "default")),
         ("thinking", ("thinking", "default")),
         ("mine", ("mine", "thinking", "default")),
-        ("default", ("thinking", "default")),
+        ("nobody's", ("thinking", "default")),
+        ("default", ("default",)),
         ("", ("thinking", "default")),
         (None, ("thinking", "default")),
     ],
 )
 def test_route_hint_goes_first(hint: str | None, routes: tuple[str, ...]) -> None:
-    assert classify(user(), RULES, "x", route_hint=hint).routes == routes
+    assert classify(user(), RULES, route_hint=hint, configured=("mine", "coding", "thinking")).routes == routes
+
+
+EXPLORER = Features(kind=Kind.SUBAGENT, agent="explore", media=IMAGE, structured=True)
+PLANNING = Features(plan=True, model="haiku")
+OWN = "subagent.explore"
+
+
+@pytest.mark.parametrize(
+    "features, configured, routes",
+    [
+        pytest.param(Features(kind=Kind.TITLE), ("side",), ("side", "default"), id="a title"),
+        pytest.param(Features(kind=Kind.ROUTER, model="haiku"), ("side",), ("side", "default"), id="before background"),
+        pytest.param(Features(structured=True), ("side",), ("side", "default"), id="structured output"),
+        pytest.param(Features(kind=Kind.TITLE), (), ("thinking", "default"), id="no such route"),
+        pytest.param(Features(kind=Kind.TITLE), ("subagent", "plan"), ("thinking", "default"), id="a title is no subagent"),
+        pytest.param(EXPLORER, ("side",), ("vision", "multimodal", "default"), id="a subagent is never side"),
+        pytest.param(EXPLORER, ("side", "subagent"), ("subagent", "default"), id="a subagent"),
+        pytest.param(EXPLORER, ("subagent.explore",), ("subagent.explore", "default"), id="by its type"),
+        pytest.param(
+            EXPLORER, ("subagent", "subagent.explore"), ("subagent.explore", "subagent", "default"), id="its type first"
+        ),
+        pytest.param(EXPLORER, ("subagent.plan",), ("vision", "multimodal", "default"), id="of another type"),
+        pytest.param(
+            Features(plan=True, model="haiku"), ("plan", "background"), ("plan", "default"), id="plan before background"
+        ),
+        pytest.param(Features(plan=True), ("background",), ("thinking", "default"), id="plan is not configured"),
+    ],
+)
+def test_what_a_tool_says_of_its_call(features: Features, configured: tuple[str, ...], routes: tuple[str, ...]) -> None:
+    assert classify(features, RULES, configured=configured).routes == routes
+
+
+@pytest.mark.parametrize(
+    "features, explicit",
+    [
+        (Features(kind=Kind.TITLE), {"side"}),
+        (EXPLORER, {"subagent.explore", "subagent"}),
+        (Features(media=IMAGE), {"vision", "multimodal"}),
+        (Features(plan=True), set()),
+        (Features(), set()),
+    ],
+)
+def test_what_goes_before_a_sticky_target(features: Features, explicit: set[str]) -> None:
+    configured = ("side", "subagent", "subagent.explore", "plan", "thinking")
+    if features.kind is Kind.MAIN:
+        configured = configured[-2:]
+    assert classify(features, RULES, configured=configured).explicit == explicit
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from routing.router.features import TEXT_SAMPLE, read_features
-from routing.router.tools import ToolCategory
-from routing.values import Media, Part, Role, Text, ToolCall, ToolResult
+from routecodex.routing.router.features import TEXT_SAMPLE, read_features
+from routecodex.routing.router.tools import ToolCategory
+from routecodex.routing.values import Caller, Kind, Media, Part, Role, Text, ToolCall, ToolResult
 from tests.routing.router.builders import call
 
+CALLER = Caller("tester", Kind.MAIN)
 ASK: tuple[Role, list[Part]] = ("user", [Text("please fix it")])
 READS: tuple[Role, list[Part]] = ("assistant", [ToolCall("1", "Read", "{}")])
 WRITES: tuple[Role, list[Part]] = ("assistant", [ToolCall("1", "apply_patch", "{}")])
@@ -63,7 +66,7 @@ REMINDER = Text("<system-reminder>\nbe nice\n</system-reminder>")
     ],
 )
 def test_newest_message(messages: list[tuple[Role, list[Part]]], typed: str | None, role: str, hop: bool, text: str) -> None:
-    found = read_features(call(*messages), 10, typed)
+    found = read_features(call(*messages), CALLER, 10, typed)
     assert (found.role, found.tool_hop, found.text) == (role, hop, text)
     assert found.from_user is (role == "user")
 
@@ -81,34 +84,42 @@ def test_newest_message(messages: list[tuple[Role, list[Part]]], typed: str | No
     ],
 )
 def test_media(messages: list[tuple[Role, list[Part]]], media: set[str]) -> None:
-    assert read_features(call(*messages), 10).media == media
+    assert read_features(call(*messages), CALLER, 10).media == media
 
 
 @pytest.mark.parametrize(
-    "messages, last, used",
+    "messages, last",
     [
-        pytest.param([ASK], None, False, id="none"),
-        pytest.param([ASK, READS, RESULT, WRITES, RESULT], ToolCategory.WRITE, True, id="the newest"),
-        pytest.param([ASK, READS, RESULT, ("assistant", [Text("done")]), ASK], ToolCategory.READ, True, id="before words"),
-        pytest.param([("user", [ToolCall("1", "Read", "{}")])], None, False, id="only the model's"),
+        pytest.param([ASK], None, id="none"),
+        pytest.param([ASK, READS, RESULT, WRITES, RESULT], ToolCategory.WRITE, id="the newest"),
+        pytest.param([ASK, READS, RESULT, ("assistant", [Text("done")]), ASK], ToolCategory.READ, id="before words"),
+        pytest.param([("user", [ToolCall("1", "Read", "{}")])], None, id="only the model's"),
     ],
 )
-def test_last_tool(messages: list[tuple[Role, list[Part]]], last: ToolCategory | None, used: bool) -> None:
-    found = read_features(call(*messages), 10)
-    assert (found.last_tool, found.used_tools) == (last, used)
+def test_last_tool(messages: list[tuple[Role, list[Part]]], last: ToolCategory | None) -> None:
+    found = read_features(call(*messages), CALLER, 10)
+    assert found.last_tool == last
 
 
 def test_v17_exec_command_says_nothing() -> None:
-    assert read_features(call(ASK, tools=("exec_command",)), 1).tools == ()
-    assert read_features(call(ASK, tools=("exec_command", "Read")), 1).tools == ("Read",)
+    assert read_features(call(ASK, tools=("exec_command",)), CALLER, 1).tools == ()
+    assert read_features(call(ASK, tools=("exec_command", "Read")), CALLER, 1).tools == ("Read",)
 
 
 def test_text_is_a_sample() -> None:
-    assert read_features(call(("user", [Text("x" * 5000)])), 1).text == "x" * TEXT_SAMPLE
+    assert read_features(call(("user", [Text("x" * 5000)])), CALLER, 1).text == "x" * TEXT_SAMPLE
 
 
 def test_what_is_only_handed_on() -> None:
     one = call(ASK, model="m")
     one.structured = True
-    found = read_features(one, 7)
+    found = read_features(one, CALLER, 7)
     assert (found.model, found.tokens, found.structured) == ("m", 7, True)
+    helper = read_features(one, Caller("tester", Kind.SUBAGENT, agent="explore", plan=True), 7, model="n")
+    assert (helper.model, helper.kind, helper.agent, helper.plan) == ("n", Kind.SUBAGENT, "explore", True)
+
+
+def test_a_count_is_counted_for_whom_the_conversation_talks_to() -> None:
+    one = call(ASK)
+    one.endpoint = replace(one.endpoint, action="count")
+    assert read_features(one, Caller("tester", Kind.SIDE), 7).kind is Kind.MAIN

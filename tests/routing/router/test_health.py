@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.router.health import (
+from routecodex.routing.router.health import (
     DAY_S,
     ENTRIES,
     PROBE_S,
@@ -21,8 +21,8 @@ from routing.router.health import (
     fault_of,
     seconds_to_reset,
 )
-from routing.router.registry import HealthSettings
-from routing.values import ProviderError, Target
+from routecodex.routing.router.registry import HealthSettings
+from routecodex.routing.values import ProviderError, Target
 from tests.routing.router.builders import error
 
 A = Target("glm", "key1", "glm-4.7")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.router.tools import ToolCategory, categorize, shell_category, strongest
-from routing.values import ToolCall
+from routecodex.routing.router.tools import ToolCategory, categorize, shell_category, strongest
+from routecodex.routing.values import ToolCall
 
 WEB, READ, WRITE, SEARCH, OTHER = ToolCategory
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from routing.dialects.calls import read_call
-from routing.values import Call, Dialect, Endpoint
+from routecodex.routing.dialects.calls import read_call
+from routecodex.routing.values import Call, Dialect, Endpoint
 
 
 def messages_call(*messages: dict[str, Any], **fields: Any) -> Call:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from routing.clients.identify import identify
-from routing.sessions.derive import derive_session
-from routing.values import Call
+from routecodex.routing.clients.identify import identify
+from routecodex.routing.sessions.derive import derive_session
+from routecodex.routing.values import Call
 from tests.routing.clients.test_fixtures import recorded
 from tests.routing.sessions.calls import assistant, chat_call, messages_call, responses_call, user
 

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from routing.clients.typed import Typed, typed_messages
-from routing.dialects.calls import read_call
-from routing.sessions.newest import Seen, newest_of
-from routing.values import Dialect, Endpoint
+from routecodex.routing.clients.typed import Typed, typed_messages
+from routecodex.routing.dialects.calls import read_call
+from routecodex.routing.sessions.newest import Seen, newest_of
+from routecodex.routing.values import Dialect, Endpoint
 
 Messages = list[list[str]]
 

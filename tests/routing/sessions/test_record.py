@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.sessions.record import from_json, to_json
-from routing.sessions.salvage import salvage
-from routing.sessions.state import EMPTY, SessionState, Sticky, StopMessage
+from routecodex.routing.sessions.record import from_json, to_json
+from routecodex.routing.sessions.salvage import salvage
+from routecodex.routing.sessions.state import EMPTY, SessionState, Sticky, StopMessage
 
 FULL = SessionState(
     sticky=Sticky("glm", "primary", "glm-4.7"),

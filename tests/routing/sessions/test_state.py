@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from routing.sessions.state import EMPTY, SessionState, Sticky, StopMessage
+from routecodex.routing.sessions.state import EMPTY, SessionState, Sticky, StopMessage
 
 IN_FORCE = [
     {"sticky": Sticky("glm")},

@@ -14,11 +14,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from routing.errors import StoreError
-from routing.sessions.disk import Folder
-from routing.sessions.record import to_json
-from routing.sessions.state import EMPTY, SessionState, Sticky, StopMessage
-from routing.sessions.store import FileStore, SessionKey
+from routecodex.routing.errors import StoreError
+from routecodex.routing.sessions.disk import Folder
+from routecodex.routing.sessions.record import to_json
+from routecodex.routing.sessions.state import EMPTY, SessionState, Sticky, StopMessage
+from routecodex.routing.sessions.store import FileStore, SessionKey
 
 KEY = SessionKey("session", "10eef47d-15c9-42f4-9eaf-4170de80610a")
 OTHER = SessionKey("session", "other")

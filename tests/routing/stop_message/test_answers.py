@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from routing.dialects.merging import merger_for
-from routing.sessions.state import StopMessage
-from routing.stop_message.decide import Continue, Info, should_continue
-from routing.values import Dialect, Endpoint
+from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.sessions.state import StopMessage
+from routecodex.routing.stop_message.decide import Continue, Info, should_continue
+from routecodex.routing.values import Dialect, Endpoint
 
 STOP = StopMessage("go on", 3)
 

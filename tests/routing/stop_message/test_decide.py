@@ -9,25 +9,23 @@ from typing import Any
 
 import pytest
 
-from routing.dialects.calls import read_call
-from routing.dialects.endpoints import endpoint_of
-from routing.sessions.state import EMPTY, SessionState, StopMessage
-from routing.sessions.store import FileStore, SessionKey
-from routing.stop_message.decide import (
+from routecodex.routing.dialects.calls import read_call
+from routecodex.routing.dialects.endpoints import endpoint_of
+from routecodex.routing.sessions.state import EMPTY, SessionState, StopMessage
+from routecodex.routing.sessions.store import FileStore, SessionKey
+from routecodex.routing.stop_message.decide import (
     Continue,
     Info,
     No,
     claim,
-    is_empty,
     should_continue,
     spent,
     starts_as_compaction,
-    waits_for_client,
 )
-from routing.stop_message.guards import Loop
-from routing.stop_message.work_state import Work
-from routing.turn.said import Said
-from routing.values import Call, Dialect, Endpoint, JsonObject, Kind, ProviderError, ToolCall, Usage
+from routecodex.routing.stop_message.guards import Loop
+from routecodex.routing.stop_message.work_state import Work
+from routecodex.routing.turn.said import Said, is_empty, waits_for_client
+from routecodex.routing.values import Call, Dialect, Endpoint, JsonObject, Kind, ProviderError, ToolCall, Usage
 
 STOP = StopMessage("go on", 3, updated_at_ms=5)
 PLAIN = Said("an answer", (), (), "stop", Usage(), "id", ({"role": "assistant", "content": "an answer"},))

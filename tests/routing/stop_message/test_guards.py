@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from routing.stop_message.guards import WARN_AT, Loop, fingerprint
-from routing.turn.said import Said
-from routing.values import ToolCall, Usage
+from routecodex.routing.stop_message.guards import WARN_AT, Loop, fingerprint
+from routecodex.routing.turn.said import Said
+from routecodex.routing.values import ToolCall, Usage
 
 SAID = Said("done", (), (), "stop", Usage(), "id", ())
 CALL = ToolCall("a", "clock", '{"action": "list", "n": 1}')

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from routing.config.values import StopSettings
-from routing.sessions.disk import Disk
-from routing.sessions.state import SessionState, StopMessage
-from routing.sessions.store import FileStore, SessionKey
-from routing.stop_message.plugin import StopMessagePlugin
-from routing.stop_message.work_state import Work
-from routing.turn.plugins import AfterRequest, Plugin, Request, TurnInfo, UserText
-from routing.values import Call, Dialect, Kind, ToolCall
+from routecodex.routing.config.values import StopSettings
+from routecodex.routing.sessions.disk import Disk
+from routecodex.routing.sessions.state import SessionState, StopMessage
+from routecodex.routing.sessions.store import FileStore, SessionKey
+from routecodex.routing.stop_message.plugin import StopMessagePlugin
+from routecodex.routing.stop_message.work_state import Work
+from routecodex.routing.turn.plugins import AfterRequest, Plugin, Request, TurnInfo, UserText
+from routecodex.routing.values import Call, Dialect, Kind, ToolCall
 from tests.routing.stop_message.driving import FAILS, SESSION, Stage, arm, said
 from tests.routing.turn.hidden_talk import TALKS, Talk
 

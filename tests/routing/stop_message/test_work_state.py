@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from routing.dialects.calls import read_call
-from routing.stop_message.work_state import Work, count_listed, from_conversation, from_lists
-from routing.values import Call, Dialect, Endpoint
+from routecodex.routing.dialects.calls import read_call
+from routecodex.routing.stop_message.work_state import Work, count_listed, from_conversation, from_lists
+from routecodex.routing.values import Call, Dialect, Endpoint
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from routing.router.registry import ECHO, ORIGIN, Key, Model, Provider, Registry
-from routing.sessions.state import EMPTY, SessionState
-from routing.stop_message.texts import TextRefused
-from routing.tags.grammar import Tag, parse
-from routing.tags.obey import Orders, obey
-from routing.tags.scan import find_tags
-from routing.values import Dialect
+from routecodex.routing.router.registry import ECHO, ORIGIN, Key, Model, Provider, Registry
+from routecodex.routing.sessions.state import EMPTY, SessionState
+from routecodex.routing.stop_message.texts import TextRefused
+from routecodex.routing.tags.grammar import Tag, parse
+from routecodex.routing.tags.obey import Orders, obey
+from routecodex.routing.tags.scan import find_tags
+from routecodex.routing.values import Dialect
 
 NOW = 1_700_000_000_000
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.tags.grammar import (
+from routecodex.routing.tags.grammar import (
     Allow,
     Clear,
     ClockClear,

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from routing.clients.typed import typed_messages
-from routing.errors import NoTarget
-from routing.router.registry import Named, Registry
-from routing.sessions.state import EMPTY, SessionState, Sticky, StopMessage
-from routing.stop_message.texts import read_text
-from routing.tags.grammar import Unknown
-from routing.tags.obey import FeatureDisabled, Orders, fingerprint, is_same_message, may_obey, orders_for
-from routing.tags.typed_tags import MOST_TAGS, tags_of
-from routing.values import Caller, Kind
+from routecodex.routing.clients.typed import typed_messages
+from routecodex.routing.errors import NoTarget
+from routecodex.routing.router.registry import Named, Registry
+from routecodex.routing.sessions.state import EMPTY, SessionState, Sticky, StopMessage
+from routecodex.routing.stop_message.texts import read_text
+from routecodex.routing.tags.grammar import Unknown
+from routecodex.routing.tags.obey import FeatureDisabled, Orders, fingerprint, is_same_message, may_obey, orders_for
+from routecodex.routing.tags.typed_tags import MOST_TAGS, tags_of
+from routecodex.routing.values import Caller, Kind
 from tests.routing.sessions.calls import assistant, chat_call, gemini_call, messages_call, responses_call, user
 from tests.routing.tags.config_a import NOW, REGISTRY, no_file, say
 

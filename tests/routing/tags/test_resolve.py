@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from routing.errors import NoTarget
-from routing.router.registry import Key, Named
-from routing.tags.grammar import Allow, ClockClear, Name, StopClear, StopSet, Unknown, parse
-from routing.tags.resolve import resolve
+from routecodex.routing.errors import NoTarget
+from routecodex.routing.router.registry import Key, Named
+from routecodex.routing.tags.grammar import Allow, ClockClear, Name, StopClear, StopSet, Unknown, parse
+from routecodex.routing.tags.resolve import resolve
 from tests.routing.tags.config_a import REGISTRY
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.tags.scan import code_spans, find_tags, strip
+from routecodex.routing.tags.scan import code_spans, find_tags, strip
 
 LONG_TEXT = "z" * 16_000
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from routing.sessions.state import EMPTY, SessionState, Sticky, StopMessage
-from routing.tags.status import LOCAL_ANSWER_MARK, answer_text, describe
+from routecodex.routing.sessions.state import EMPTY, SessionState, Sticky, StopMessage
+from routecodex.routing.tags.status import LOCAL_ANSWER_MARK, answer_text, describe
 from tests.routing.tags.config_a import say
 
 FULL = SessionState(

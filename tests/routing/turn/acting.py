@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from routing.dialects.calls import read_call
-from routing.sessions.state import EMPTY
-from routing.sessions.store import SessionKey
-from routing.turn.lifecycle import Lifecycle
-from routing.turn.plugins import AfterRequest, Appending, CleanUp, Plugin, Request, Said, StreamData, TurnInfo
-from routing.values import Call, Caller, Dialect, Endpoint, Kind, ToolCall, Usage
+from routecodex.routing.dialects.calls import read_call
+from routecodex.routing.sessions.state import EMPTY
+from routecodex.routing.sessions.store import SessionKey
+from routecodex.routing.turn.lifecycle import Lifecycle
+from routecodex.routing.turn.plugins import AfterRequest, Appending, CleanUp, Plugin, Request, Said, StreamData, TurnInfo
+from routecodex.routing.values import Call, Caller, Dialect, Endpoint, Kind, ToolCall, Usage
 
 T = TypeVar("T")
 

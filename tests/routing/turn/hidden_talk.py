@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from routing.dialects.calls import growing, read_call
-from routing.values import Call, Dialect, Endpoint
+from routecodex.routing.dialects.calls import growing, read_call
+from routecodex.routing.values import Call, Dialect, Endpoint
 
 Item = dict[str, Any]
 Tool = tuple[str, str, dict[str, Any]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from routing.turn.actions import Action, Finish, Forward
+from routecodex.routing.turn.actions import Action, Finish, Forward
 
 
 def spelled_out(actions: Iterable[Action]) -> Iterator[Action]:

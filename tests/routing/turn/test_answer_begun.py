@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from routing.turn.actions import Action, Began, Forward
-from routing.turn.company import Company
-from routing.turn.lifecycle import Lifecycle
-from routing.turn.plugins import TurnInfo
-from routing.values import Dialect
+from routecodex.routing.turn.actions import Action, Began, Forward
+from routecodex.routing.turn.company import Company
+from routecodex.routing.turn.lifecycle import Lifecycle
+from routecodex.routing.turn.plugins import TurnInfo
+from routecodex.routing.values import Dialect
 from tests.routing.turn.acting import Actor, run, tcall, tsaid, tturn
 from tests.routing.turn.test_company import at_once
 from tests.routing.turn.test_echoing import Store

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from routing.turn.cast import cast_of
-from routing.turn.plugins import Plugin, TurnInfo
-from routing.turn.tools import ServerTool
-from routing.values import JsonObject
+from routecodex.routing.turn.cast import cast_of
+from routecodex.routing.turn.plugins import Plugin, TurnInfo
+from routecodex.routing.turn.tools import ServerTool
+from routecodex.routing.values import JsonObject
 
 
 async def run(turn: TurnInfo, arguments: JsonObject) -> str:

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from routing.dialects.calls import for_target
-from routing.errors import StoreError
-from routing.sessions.store import SessionKey
-from routing.turn.company import Company
-from routing.turn.hidden import Hidden
-from routing.turn.lifecycle import Lifecycle
-from routing.turn.plugins import AfterRequest, Plugin, PluginFailed, Request, TurnInfo, UserText
-from routing.values import Dialect
+from routecodex.routing.dialects.calls import for_target
+from routecodex.routing.errors import StoreError
+from routecodex.routing.sessions.store import SessionKey
+from routecodex.routing.turn.company import Company
+from routecodex.routing.turn.hidden import Hidden
+from routecodex.routing.turn.lifecycle import Lifecycle
+from routecodex.routing.turn.plugins import AfterRequest, Plugin, PluginFailed, Request, TurnInfo, UserText
+from routecodex.routing.values import Dialect
 from tests.routing.turn.acting import Actor, raising, run, tcall, tsaid, tturn
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from routing.dialects.echo import EchoFailure, echo_answer
-from routing.redact import Redactor
-from routing.replies import Replies, Reply
-from routing.sessions.store import SessionKey
-from routing.turn.company import Company
-from routing.turn.echoing import converse
-from routing.turn.hidden import Hidden
-from routing.turn.lifecycle import Lifecycle
-from routing.turn.plugins import AfterRequest, Plugin, TurnInfo, UserText
-from routing.values import Call, Dialect, Text
+from routecodex.routing.dialects.echo import EchoFailure, echo_answer
+from routecodex.routing.redact import Redactor
+from routecodex.routing.replies import Replies, Reply
+from routecodex.routing.sessions.store import SessionKey
+from routecodex.routing.turn.company import Company
+from routecodex.routing.turn.echoing import converse
+from routecodex.routing.turn.hidden import Hidden
+from routecodex.routing.turn.lifecycle import Lifecycle
+from routecodex.routing.turn.plugins import AfterRequest, Plugin, TurnInfo, UserText
+from routecodex.routing.values import Call, Dialect, Text
 from tests.routing.turn.acting import Actor, run, tcall, tturn
 from tests.routing.turn.test_company import at_once
 from tests.system.tool import text_of
@@ -87,6 +88,17 @@ def test_m18_a_later_round_that_fails_leaves_the_answer_as_it_was(dialect: Diale
     reply, _ = played(tcall(dialect, stream=stream), "echo: fail 500")
     assert reply.status == 200
     assert text_of(dialect, reply.body, stream) == "hi"
+
+
+def test_the_client_waits_as_long_as_its_rounds_were_told_to() -> None:
+    call = tcall(stream=False)
+    together = Company(Lifecycle(tturn(call), [Asking("second")]), call, Store(), tturn(call).session, at_once)
+
+    async def whole() -> Reply:
+        first = await together.begin()
+        return await converse(together, first, lambda call: replace(echo(call), delay_s=1.5))
+
+    assert run(whole()).delay_s == 3.0
 
 
 def test_plugins_see_each_round() -> None:

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from routing.clients.typed import typed_messages
-from routing.dialects.calls import read_call
-from routing.dialects.calls.ending import with_texts
-from routing.dialects.endpoints import endpoint_of
-from routing.jsonbytes import dumps
-from routing.tags.cleaning import clean
-from routing.turn.hidden import Hidden, hidden_in, put_back
-from routing.values import Call, Dialect
+from routecodex.routing.clients.typed import typed_messages
+from routecodex.routing.dialects.calls import read_call
+from routecodex.routing.dialects.calls.ending import with_texts
+from routecodex.routing.dialects.endpoints import endpoint_of
+from routecodex.routing.jsonbytes import dumps
+from routecodex.routing.tags.cleaning import clean
+from routecodex.routing.turn.hidden import Hidden, hidden_in, put_back
+from routecodex.routing.values import Call, Dialect
 from tests.routing.turn.hidden_talk import TALKS, Item, Talk
 
 BASH = ("toolu_1", "Bash", {"command": "ls", "n": 1})

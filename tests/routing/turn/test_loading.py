@@ -9,13 +9,13 @@ from textwrap import dedent
 
 import pytest
 
-from routing.errors import ConfigError
-from routing.turn.loading import LARGEST, load_plugins
-from routing.turn.plugins import Plugin
+from routecodex.routing.errors import ConfigError
+from routecodex.routing.turn.loading import LARGEST, load_plugins
+from routecodex.routing.turn.plugins import Plugin
 from tests.routing.turn.acting import Scene, run, tsaid
 
 CANARY = "sk-canary-0123456789abcdef"
-HEAD = "from routing.turn.plugins import Plugin, ServerTool\nasync def roll(turn, arguments): ...\n"
+HEAD = "from routecodex.routing.turn.plugins import Plugin, ServerTool\nasync def roll(turn, arguments): ...\n"
 GOOD = HEAD + "class Good(Plugin):\n    pass\nplugins = [Good()]\n"
 
 
@@ -79,7 +79,7 @@ def test_two_files_of_one_name(tmp_path: Path) -> None:
 def test_dataclasses_and_the_files_own_annotations(tmp_path: Path) -> None:
     source = """
         from dataclasses import dataclass, field
-        from routing.turn.plugins import Plugin
+        from routecodex.routing.turn.plugins import Plugin
 
         @dataclass
         class Mine(Plugin):
@@ -99,7 +99,7 @@ def test_dataclasses_and_the_files_own_annotations(tmp_path: Path) -> None:
 
 def test_a_loaded_plugin_runs_and_its_errors_name_its_line(tmp_path: Path) -> None:
     source = """
-        from routing.turn.plugins import Plugin
+        from routecodex.routing.turn.plugins import Plugin
 
         class Mine(Plugin):
             async def on_after_request(self, turn, after):

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.dialects import answers
-from routing.dialects.merging import merger_for
-from routing.dialects.sse import Events
-from routing.turn.actions import Again, Decide, Finish, Forward, OpenHead
-from routing.turn.opening import begin_early
-from routing.turn.state import State
-from routing.values import Answer, Dialect, Endpoint, Usage
+from routecodex.routing.dialects import answers
+from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.dialects.sse import Events
+from routecodex.routing.turn.actions import Again, Decide, Finish, Forward, OpenHead
+from routecodex.routing.turn.opening import begin_early
+from routecodex.routing.turn.state import State
+from routecodex.routing.values import Answer, Dialect, Endpoint, Usage
 from tests.conftest import LONG
 from tests.routing.dialects.answers.streams import check_responses
 from tests.routing.turn.test_turn import BREAKS, STREAM, STREAMS, Bench, Run, check_begun_answer, wait

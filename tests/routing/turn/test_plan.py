@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from routing.router.health import Cooling, Healthy, Tripped
-from routing.turn.actions import Again, Failed, Finish, Forward, Head, OpenHead, Refusal, Refuse
-from routing.turn.plan import Plan
-from routing.turn.turn import Turn
-from routing.values import Dialect, ProviderError, Target, Usage
+from routecodex.routing.router.health import Cooling, Healthy, Tripped
+from routecodex.routing.turn.actions import Again, Failed, Finish, Forward, Head, OpenHead, Refusal, Refuse
+from routecodex.routing.turn.plan import Plan
+from routecodex.routing.turn.turn import Turn
+from routecodex.routing.values import Dialect, ProviderError, Target, Usage
 from tests.routing.house import CONFIG_A, SECRET, House, Tool, config_text, provider_text
 
 EIGHT = provider_text("eight", "a b c d e f g h", "m")
@@ -229,6 +229,7 @@ def test_over_gives_the_place_in_the_retry_budget_back(house: Build) -> None:
     found = house()
     plan = Tool(found).say("hello").plan
     fail(plan, found, 503)
+    assert plan.place(found.clock.now) == 0.0
     budget = found.learned.budget
     assert (budget.calls, budget.retrying) == (1, 1)
     plan.over()
@@ -273,18 +274,24 @@ def test_too_many_repeated_calls_leave_the_repeating_to_the_clients(house: Build
     """A give-up for our own sake does not tell the client to give up too."""
     found = house("default: [eight.m]", EIGHT)
     plans = [Tool(found, session=str(number)).say("hello").plan for number in range(8)]
-    refused = [plan for plan in plans if fail(plan, found, 502, head=False, network=True) is None]
-    assert len(refused) == 5
-    for plan in refused:
+    assert [fail(plan, found, 502, head=False, network=True) for plan in plans] == [0.0] * 8
+    waiting = [plan for plan in plans if plan.place(found.clock.now)]
+    assert len(waiting) == 5
+    found.clock.passes(60)
+    for plan in waiting:
+        assert plan.place(found.clock.now) is None
         assert dict(plan.refusal().head.headers) == {"content-type": "application/json"}
     late = Tool(found, session="late").say("hello").plan
-    assert fail(late, found, 503) is None
+    assert fail(late, found, 503) == 0.0
+    assert late.place(found.clock.now)
+    found.clock.passes(60)
+    assert late.place(found.clock.now) is None
     assert dict(late.refusal().head.headers) == {"x-request-id": "r1"}
     for plan in plans:
         plan.over()
     alone = Tool(found, session="alone").say("hello").plan
     while fail(alone, found, 500) is not None:
-        pass
+        assert alone.place(found.clock.now) == 0.0
     assert dict(alone.refusal().head.headers)["x-should-retry"] == "false"
 
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from routing.dialects import answers
-from routing.turn import plugins
-from routing.turn.appended import ToolResults, UserText, write
-from routing.turn.loading import load_plugins
-from routing.turn.plugins import HOOKS, AfterRequest, Plugin, PluginFailed, Request, StreamData, TurnInfo, overrides
-from routing.turn.so_far import CurrentMessage, SoFar
-from routing.values import Answer, Dialect, JsonObject, Kind, ToolCall
+from routecodex.routing.dialects import answers
+from routecodex.routing.turn import plugins
+from routecodex.routing.turn.appended import ToolResults, UserText, write
+from routecodex.routing.turn.loading import load_plugins
+from routecodex.routing.turn.plugins import HOOKS, AfterRequest, Plugin, PluginFailed, Request, StreamData, TurnInfo, overrides
+from routecodex.routing.turn.so_far import CurrentMessage, SoFar
+from routecodex.routing.values import Answer, Dialect, JsonObject, Kind, ToolCall
 from tests.routing.turn.acting import BODIES, Actor, Scene, event, run, tcall, tsaid, tturn
 
 ROOT = Path(__file__).parents[3]
@@ -62,7 +62,8 @@ def test_everything_a_plugin_needs_comes_from_one_module() -> None:
 def test_the_contract_knows_no_mitmproxy_and_no_loop() -> None:
     """Only the runner knows asyncio."""
     code = (
-        "import sys; import routing.turn.plugins, routing.turn.loading, routing.turn.lifecycle;"
+        "import sys; import tests;"
+        "from routecodex.routing.turn import lifecycle, loading, plugins;"
         "sys.exit(any(name.split('.')[0] == 'mitmproxy' for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=30, check=False).returncode == 0
@@ -155,8 +156,8 @@ def test_request_set_messages_keeps_every_field(dialect: Dialect) -> None:
 
 
 def test_request_set_messages_inside_an_envelope() -> None:
-    from routing.dialects.calls import read_call
-    from routing.values import Endpoint
+    from routecodex.routing.dialects.calls import read_call
+    from routecodex.routing.values import Endpoint
 
     body = {"project": "p", "model": "m", "request": {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}}
     call = read_call(json.dumps(body).encode(), Endpoint(Dialect.GEMINI, stream=True, envelope=True))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from routing.turn.stepping import Done, begin
+from routecodex.routing.turn.stepping import Done, begin
 
 
 def test_what_waits_for_nothing_is_done() -> None:

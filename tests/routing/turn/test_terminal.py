@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-from routing.dialects import answers
-from routing.dialects.sse import LIMIT, ArrayItems, Events
-from routing.errors import BadAnswer
-from routing.turn.terminal import TERMINAL, Passage
-from routing.values import Dialect, Endpoint
+from routecodex.routing.dialects import answers
+from routecodex.routing.dialects.sse import LIMIT, ArrayItems, Events
+from routecodex.routing.errors import BadAnswer
+from routecodex.routing.turn.terminal import TERMINAL, Passage
+from routecodex.routing.values import Dialect, Endpoint
 from tests.routing.dialects.answers.streams import array_streams, provider_streams
 
 STREAMS = {name: (Endpoint(dialect), raw) for name, dialect, raw, _ in provider_streams()}

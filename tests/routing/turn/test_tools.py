@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from routing.errors import ConfigError
-from routing.turn import lifecycle
-from routing.turn.left_out import without_tools
-from routing.turn.lifecycle import NextRound
-from routing.turn.plugins import (
+from routecodex.routing.errors import ConfigError
+from routecodex.routing.turn import lifecycle
+from routecodex.routing.turn.left_out import without_tools
+from routecodex.routing.turn.lifecycle import NextRound
+from routecodex.routing.turn.plugins import (
     AfterRequest,
     Appending,
     Plugin,
@@ -25,8 +25,8 @@ from routing.turn.plugins import (
     TurnInfo,
     UserText,
 )
-from routing.turn.tools import CANCELLED, filled, offer, takes_any
-from routing.values import Dialect, JsonObject, Kind, ToolCall
+from routecodex.routing.turn.tools import CANCELLED, filled, offer, takes_any
+from routecodex.routing.values import Dialect, JsonObject, Kind, ToolCall
 from tests.routing.turn.acting import EAGER, Actor, Scene, hanging, raising, run, tcall, tsaid, tturn, until
 
 CANARY = "sk-canary-0123456789abcdef"

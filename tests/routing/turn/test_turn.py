@@ -10,17 +10,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.dialects import answers
-from routing.dialects.failures import read_failure
-from routing.dialects.fields import read_object
-from routing.dialects.sse import ArrayItems, Events
-from routing.turn.actions import Abandon, Action, Again, Failed, Finish, Forward, Head, Limits, OpenHead, Refusal, Refuse
-from routing.turn.opening import Opening
-from routing.turn.peek import HELD_BYTES, WHOLE_BYTES
-from routing.turn.state import State
-from routing.turn.terminal import TERMINAL
-from routing.turn.turn import ERROR_BYTES, Turn
-from routing.values import Answer, Dialect, Endpoint, Headers, JsonObject, ProviderError, Usage
+from routecodex.routing.dialects import answers
+from routecodex.routing.dialects.failures import read_failure
+from routecodex.routing.dialects.fields import read_object
+from routecodex.routing.dialects.sse import ArrayItems, Events
+from routecodex.routing.turn.actions import (
+    Abandon,
+    Action,
+    Again,
+    Failed,
+    Finish,
+    Forward,
+    Head,
+    Limits,
+    OpenHead,
+    Refusal,
+    Refuse,
+)
+from routecodex.routing.turn.opening import Opening
+from routecodex.routing.turn.peek import HELD_BYTES, WHOLE_BYTES
+from routecodex.routing.turn.state import State
+from routecodex.routing.turn.terminal import TERMINAL
+from routecodex.routing.turn.turn import ERROR_BYTES, Turn
+from routecodex.routing.values import Answer, Dialect, Endpoint, Headers, JsonObject, ProviderError, Usage
 from tests.conftest import LONG
 from tests.routing.dialects.answers.streams import array_streams, provider_streams
 from tests.routing.turn.spelled_out import spelled_out

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.dialects import answers
-from routing.dialects.failures import read_failure
-from routing.dialects.merging import merger_for
-from routing.dialects.sse import Events
-from routing.turn.actions import (
+from routecodex.routing.dialects import answers
+from routecodex.routing.dialects.failures import read_failure
+from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.dialects.sse import Events
+from routecodex.routing.turn.actions import (
     Abandon,
     Abort,
     Action,
@@ -30,11 +30,11 @@ from routing.turn.actions import (
     Refusal,
     Refuse,
 )
-from routing.turn.opening import Opening
-from routing.turn.state import State
-from routing.turn.terminal import TERMINAL
-from routing.turn.turn import Turn
-from routing.values import Answer, Dialect, Endpoint, Headers, JsonObject, ProviderError, Usage
+from routecodex.routing.turn.opening import Opening
+from routecodex.routing.turn.state import State
+from routecodex.routing.turn.terminal import TERMINAL
+from routecodex.routing.turn.turn import Turn
+from routecodex.routing.values import Answer, Dialect, Endpoint, Headers, JsonObject, ProviderError, Usage
 from tests.conftest import LONG
 from tests.routing.turn.spelled_out import spelled_out
 from tests.system.tool import text_of
@@ -382,14 +382,14 @@ def test_a_whole_answer_that_is_held_begins_with_white_space_before_its_client_g
 def test_whoever_decides_may_fail(dialect: Dialect) -> None:
     bench = Bench(dialect)
     bench.round("first")
-    bench.turn.refuse("A plugin failed.")
+    bench.turn.refuse("A plugin failed.", "PLUGIN_ERROR")
     bench.take()
     assert bench.kinds[-1] == "Finish"
     assert (ends(bench), errors(bench)) == (0, 1)
     assert b"A plugin failed." in bench.body
     whole = Bench(dialect, stream=False)
     whole.round("first")
-    whole.turn.refuse("A plugin failed.")
+    whole.turn.refuse("A plugin failed.", "PLUGIN_ERROR")
     refused, finished = whole.take()
     assert isinstance(refused, Refuse)
     assert refused.refusal.head.status == 500
@@ -397,7 +397,7 @@ def test_whoever_decides_may_fail(dialect: Dialect) -> None:
     opened = Bench(dialect, stream=False)
     opened.round("first")
     opened.tick(45.0)
-    opened.turn.refuse("A plugin failed.")
+    opened.turn.refuse("A plugin failed.", "PLUGIN_ERROR")
     assert opened.take() == [Abort()], "JSON that has begun can only be cut"
 
 
@@ -471,7 +471,7 @@ def _do(bench: Bench, step: str, value: float) -> list[Action]:
         case "close":
             bench.turn.close()
         case "refuse":
-            bench.turn.refuse("It failed.")
+            bench.turn.refuse("It failed.", "PLUGIN_ERROR")
         case "end":
             bench.turn.end(bench.now)
         case "broke":

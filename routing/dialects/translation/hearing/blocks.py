@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections import deque
 from typing import Literal
 
-from routing.dialects.fields import read_json
-from routing.dialects.translation.neutral import (
+from ....jsonbytes import dumps
+from ....values import JsonObject
+from ...fields import read_json
+from ...finish import is_whole_call
+from ..neutral import (
     BlockEnded,
     CallEnded,
     CallPiece,
@@ -23,8 +26,6 @@ from routing.dialects.translation.neutral import (
     ThoughtEnded,
     ThoughtPiece,
 )
-from routing.jsonbytes import dumps
-from routing.values import JsonObject
 
 _PIECES: dict[str, type[TextPiece] | type[ThoughtPiece] | type[CallPiece]] = {
     "text": TextPiece,
@@ -135,6 +136,19 @@ class Blocks:
         for block in self._queue:
             block.done = True
         self.tell(out)
+
+    @property
+    def breaks_off(self) -> bool:
+        """The last block is a call whose arguments are not whole."""
+        last = self.last
+        return last is not None and last.kind == "call" and not last.done and (last.custom or not is_whole_call(last.text))
+
+    def cut(self, out: list[Event]) -> None:
+        """The answer was cut: what was said is complete, but for a call that it broke off in."""
+        half = self._queue[-1] if self.breaks_off else None
+        for block in self._queue:
+            block.done = block is not half
+        self.release(out)
 
     def release(self, out: list[Event]) -> None:
         """The answer broke off: all but calls that are not whole. Nobody may run those, so they do not end."""

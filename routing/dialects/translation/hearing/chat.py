@@ -4,18 +4,20 @@
    in several places, `[DONE]` or the finish reason is missing. What can be understood is.
 2. Chat does not say when a call ends: it has ended when its arguments are whole and another block has begun, or at the end.
 3. Text inside `<think>` tags stays text: only the host could tell it from a text that speaks of such tags.
-4. A refusal is text; the answer then ends with `content_filter`, where its host wrote a plain stop.
+4. A call that the answer broke off in does not end, whatever the reason; without a reason the answer itself is broken.
+5. A refusal is text; the answer then ends with `content_filter`, where its host wrote a plain stop.
 """
 
 from __future__ import annotations
 
-from routing.dialects.failures import failure_of_page
-from routing.dialects.fields import list_of, object_of, read_object, text_of
-from routing.dialects.finish import read_finish
-from routing.dialects.translation.hearing.blocks import Block, Blocks, picture
-from routing.dialects.translation.hearing.chat_fields import add_detail, error_in, tokens_of, written_text
-from routing.dialects.translation.neutral import Broken, Event, Finished, Seal, Started, Tokens
-from routing.values import Dialect, JsonObject, ProviderError
+from ....values import Dialect, JsonObject, ProviderError
+from ...failures import failure_of_page
+from ...fields import list_of, object_of, read_object, text_of
+from ...finish import CUT_OFF, is_cut, read_finish
+from ...signed import signed_fields
+from ..neutral import Broken, Event, Finished, Seal, Started, Tokens
+from .blocks import Block, Blocks, picture
+from .chat_fields import add_detail, error_in, tokens_of, written_text
 
 _DONE = b"[DONE]"
 _BODIES = {"function": "arguments", "custom": "input"}
@@ -45,6 +47,8 @@ class Hearer:
         self._blocks = Blocks(settles=True)
         self._calls: dict[object, Block] = {}
         """The call that an index names at the moment."""
+        self._signed: Block | None = None
+        """The last signature of the whole message."""
         self._late: list[JsonObject] = []
         """Details of reasoning that came when no thought was open."""
 
@@ -107,6 +111,8 @@ class Hearer:
             self._stop = stop if read_finish(stop) is None else ""
 
     def _read_delta(self, delta: JsonObject) -> None:
+        if signed := signed_fields(delta):
+            self._sign(signed)
         for field in _THOUGHTS:
             if text := delta.get(field):
                 self._plain = True
@@ -143,11 +149,18 @@ class Hearer:
             elif text := text_of(part.get("text")):
                 self._grow("text", text)
 
+    def _sign(self, signed: JsonObject) -> None:
+        """A signature of all that a message says: a thought of nothing else."""
+        seal = Seal(Dialect.CHAT, self._maker, {"for": "message", **signed})
+        if self._signed is None or self._signed.seal != seal:
+            self._signed = self._begin(Block("thought"))
+            self._signed.seal, self._signed.done = seal, True
+
     # The blocks
 
     def _grow(self, kind: str, text: str) -> Block:
         last = self._blocks.last
-        if last is None or last.kind != kind:
+        if last is None or last.kind != kind or last.done:
             last = self._begin(Block("text" if kind == "text" else "thought"))
         if text:
             last.pieces.append(text)
@@ -204,8 +217,11 @@ class Hearer:
         call.custom = call.custom or kind == "custom"
         if written:
             call.pieces.append(written)
-        if extra := object_of(entry.get("extra_content")):
-            call.seal = Seal(Dialect.CHAT, self._maker, {"for": "call", "extra_content": extra})
+        signed = signed_fields(entry)
+        if inner := signed_fields(body):
+            signed["function"] = inner
+        if signed:
+            call.seal = Seal(Dialect.CHAT, self._maker, {**(call.seal.payload if call.seal else {"for": "call"}), **signed})
 
     def _call_of(self, index: object, id: str, name: str, written: str) -> Block:
         """The call that an entry belongs to; some hosts give every call the same index, or none."""
@@ -224,12 +240,17 @@ class Hearer:
     # The end
 
     def _finish(self) -> list[Event]:
+        if self._word is None and self._blocks.breaks_off:
+            return self._break(ProviderError(502, CUT_OFF, "UPSTREAM_ERROR", network=True))
         self._over = True
         out: list[Event] = []
         if self._late:
             self._with_details(self._begin(Block("thought")), self._late)
-        self._blocks.tell_all(out)
         word = self._word or ""
+        if is_cut(word):
+            self._blocks.cut(out)
+        else:
+            self._blocks.tell_all(out)
         if self._refused and read_finish(word) in ("stop", None):
             word = "content_filter"
         out.append(Finished(word, self._tokens, self._stop))

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from routing.dialects.failures import failure_inside, failure_of_page
-from routing.dialects.fields import count_of, list_of, object_of, read_json, text_of
-from routing.dialects.finish import read_finish
-from routing.dialects.translation.hearing.gemini_arguments import Arguments
-from routing.dialects.translation.neutral import (
+from ....jsonbytes import dumps
+from ....values import Dialect, JsonObject, ProviderError
+from ...failures import failure_inside, failure_of_page, has_error
+from ...fields import count_of, list_of, object_of, read_json, text_of
+from ...finish import is_cut, read_finish
+from ..neutral import (
     Broken,
     CallEnded,
     CallPiece,
@@ -30,8 +31,7 @@ from routing.dialects.translation.neutral import (
     ThoughtPiece,
     Tokens,
 )
-from routing.jsonbytes import dumps
-from routing.values import Dialect, JsonObject, ProviderError
+from .gemini_arguments import Arguments
 
 _NO_ANSWER = ProviderError(502, "The provider's stream ended with an error", "UPSTREAM_ERROR")
 
@@ -73,7 +73,7 @@ class Hearer:
         inner = document.get("response")
         if not isinstance(inner, dict):
             inner = document
-        if document.get("error") or inner.get("error"):
+        if has_error(document) or has_error(inner):
             self._over = True
             return [Broken(failure_inside(inner) or failure_inside(document) or _NO_ANSWER)]
         usage = inner.get("usageMetadata")
@@ -96,6 +96,8 @@ class Hearer:
 
     def _finish(self, word: str) -> list[Event]:
         events: list[Event] = [] if self._begun else self._start({})
+        if is_cut(word):
+            self._arguments = None  # the call that the answer broke off in does not end
         self._settle(events)
         self._over = True
         return [*events, Finished(word, _tokens(self._usage) if self._usage else None)]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from routing.dialects.fields import object_of, text_of
-from routing.dialects.translation.neutral import Seal
-from routing.values import JsonObject
+from ....values import JsonObject
+from ...fields import object_of, text_of
+from ..neutral import Seal
 
 _STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d{1,9})\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]""")
 _ESCAPED = re.compile(r"\\(.)")

@@ -4,7 +4,7 @@
    signature like any other, and goes back to whoever said it.
 2. Blocks of tools that the provider ran, citations and what is not known are passed over, but for their text.
 3. The end is `message_stop`. Where it is missing, `close` takes the provider's stop reason for the end: it stands behind all
-   content. What was cut off before it stays unfinished.
+   content. What was cut off before it stays unfinished, and so does a call that the answer broke off in: its block ends as any.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from routing.dialects.failures import failure_inside, failure_of_page
-from routing.dialects.fields import count_of, object_of, read_object, text_of
-from routing.dialects.translation.neutral import (
+from ....jsonbytes import dumps
+from ....values import Dialect, JsonObject, ProviderError
+from ...failures import failure_inside, failure_of_page, has_error
+from ...fields import count_of, object_of, read_object, text_of
+from ...finish import is_cut, is_whole_call
+from ..neutral import (
     BlockEnded,
     Broken,
     CallEnded,
@@ -29,8 +32,6 @@ from routing.dialects.translation.neutral import (
     ThoughtPiece,
     Tokens,
 )
-from routing.jsonbytes import dumps
-from routing.values import Dialect, JsonObject, ProviderError
 
 _CALL, _THOUGHT, _REDACTED = "tool_use", "thinking", "redacted_thinking"
 _KNOWN = frozenset((_CALL, _THOUGHT, _REDACTED))
@@ -48,6 +49,8 @@ class _Block:
     ended: bool = False
     signature: str = ""
     spoke: bool = False
+    written: list[str] = field(default_factory=list)
+    """The arguments of a call."""
 
 
 @dataclass(slots=True)
@@ -67,6 +70,8 @@ class Hearer:
     _word: str | None = None
     """Why it ended; None: it has not."""
     _stop_sequence: str = ""
+    _half: bool = False
+    """The call that ended last is not whole: whether it ends depends on the reason."""
 
     def hear(self, data: bytes, name: str = "") -> list[Event]:
         if self._over or not data:
@@ -77,7 +82,7 @@ class Hearer:
         hear = _HEARD.get(text_of(document.get("type")) or name)
         if hear is not None:
             return hear(self, document)
-        return self._error(document) if document.get("error") else []
+        return self._error(document) if has_error(document) else []
 
     def close(self) -> list[Event]:
         return [] if self._over or self._word is None else self._message_stop({})
@@ -94,6 +99,7 @@ class Hearer:
     def _block_start(self, document: JsonObject) -> list[Event]:
         start, index = object_of(document.get("content_block")), _index(document)
         events: list[Event] = [] if self._begun else self._message_start({})
+        events += self._end_half()
         self._word = None
         if (same := self._blocks.get(index)) is not None:
             events += self._end(same)
@@ -125,6 +131,7 @@ class Hearer:
         elif kind == "input_json_delta":
             piece = text_of(delta.get("partial_json"))
             event = CallPiece(piece) if block.kind == _CALL and piece else None
+            block.written.append(piece)
         elif kind == "thinking_delta":
             event = ThoughtPiece(text) if block.kind == _THOUGHT and (text := text_of(delta.get("thinking"))) else None
         else:
@@ -155,6 +162,8 @@ class Hearer:
         events: list[Event] = [] if self._begun else self._message_start({})
         while self._open is not None:
             events += self._end(self._open)
+        if not is_cut(self._word):
+            events += self._end_half()
         self._over = True
         tokens = _tokens(self._usage) if self._usage else None
         return [*events, Finished(self._word or "", tokens, self._stop_sequence)]
@@ -187,6 +196,7 @@ class Hearer:
         self._open = None
         while self._open is None and self._waiting:
             block = self._waiting.pop(0)
+            events += self._end_half()
             events += block.held or []
             block.held = None
             self._open = None if block.ended else block
@@ -196,6 +206,9 @@ class Hearer:
         if block.kind == "text":
             return [BlockEnded()] if block.spoke else []
         if block.kind == _CALL:
+            if block.spoke and not is_whole_call("".join(block.written)):
+                self._half = block.held is None
+                return [] if self._half else [CallEnded()]
             given = object_of(block.start.get("input"))
             return [CallPiece(dumps(given).decode()), CallEnded()] if given and not block.spoke else [CallEnded()]
         seal = (
@@ -204,6 +217,10 @@ class Hearer:
             else self._seal("signature", {"signature": block.signature})
         )
         return [ThoughtEnded(seal)] if block.spoke or seal is not None else []
+
+    def _end_half(self) -> list[Event]:
+        half, self._half = self._half, False
+        return [CallEnded()] if half else []
 
     def _seal(self, name: str, where: JsonObject) -> Seal | None:
         word = text_of(where.get(name))
@@ -227,7 +244,7 @@ def hear_whole(body: bytes, maker: str, id: str) -> list[Event]:
         page = failure_of_page(body)
         return [Broken(page)] if page is not None else []
     content = document.get("content")
-    if not isinstance(content, list) or document.get("error"):
+    if not isinstance(content, list) or has_error(document):
         failure = failure_inside(document)
         return [Broken(failure)] if failure is not None else []
     hearer = Hearer(maker, id)

@@ -4,20 +4,21 @@
 2. What came in deltas is not told again; what never came in deltas is told from the `done` events, or from the last event of all.
 3. A custom tool's free text is told as the arguments `{"input": "…"}`; whoever tells the client turns it back.
 4. Items of tools that the provider ran itself are passed over, and so are annotations; a picture that it made is shown.
-5. A refusal is text; the answer then ends with `content_filter`, though its status is `completed`.
+5. A call that is incomplete does not end.
+6. A refusal is text; the answer then ends with `content_filter`, though its status is `completed`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from routing.dialects.failures import failure_inside, failure_of_page
-from routing.dialects.fields import list_of, object_of, read_object, text_of
-from routing.dialects.finish import read_response_finish
-from routing.dialects.translation.hearing.blocks import Block, Blocks
-from routing.dialects.translation.hearing.responses_items import WRITTEN, Item, joined, tokens_of, written_text
-from routing.dialects.translation.neutral import Broken, Event, Finished, Media, Seal, Started
-from routing.values import Dialect, JsonObject, ProviderError
+from ....values import Dialect, JsonObject, ProviderError
+from ...failures import failure_inside, failure_of_page, has_error
+from ...fields import list_of, object_of, read_object, text_of
+from ...finish import is_cut, read_response_finish
+from ..neutral import Broken, Event, Finished, Media, Seal, Started
+from .blocks import Block, Blocks
+from .responses_items import WRITTEN, Item, joined, tokens_of, written_text
 
 _SEALED = ("id", "summary", "content", "encrypted_content")
 _ADDED = "response.output_item.added"
@@ -52,7 +53,7 @@ class Hearer:
             hear(self, document, out)
             if not self._over:
                 self._blocks.tell(out)
-        elif document.get("error") and not kind.startswith("response."):
+        elif has_error(document) and not kind.startswith("response."):
             self._break(document, out)
         return out
 
@@ -93,8 +94,11 @@ class Hearer:
             known = self._items.get(index)
             if isinstance(item, dict) and (not seen if known is None else not known.done):
                 self._item_done({"output_index": index, "item": item}, out)
-        self._blocks.tell_all(out)
         word = read_response_finish(response)
+        if is_cut(word):
+            self._blocks.cut(out)
+        else:
+            self._blocks.tell_all(out)
         if self._refused and word in ("", "completed"):
             word = "content_filter"
         out.append(Finished(word, tokens_of(object_of(response.get("usage")))))
@@ -146,7 +150,7 @@ class Hearer:
         elif item.kind == "image_generation_call":
             self._show(given)
         if item.block is not None:
-            item.block.done = True
+            item.block.done = item.kind not in WRITTEN or given.get("status") != "incomplete"
 
     def _end_reasoning(self, item: Item, given: JsonObject) -> None:
         texts = [text for name in ("summary", "content") if (text := joined(given.get(name)))]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from routing.dialects.fields import count_of, list_of, object_of, text_of
-from routing.dialects.translation.hearing.blocks import Block
-from routing.dialects.translation.neutral import Tokens
-from routing.jsonbytes import dumps
-from routing.values import JsonObject
+from ....jsonbytes import dumps
+from ....values import JsonObject
+from ...fields import count_of, list_of, object_of, text_of
+from ..neutral import Tokens
+from .blocks import Block
 
 WRITTEN = {"function_call": "arguments", "custom_tool_call": "input"}
 """The kinds of calls, and where what the model wrote for the tool stands in each."""

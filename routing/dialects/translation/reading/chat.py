@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import isfinite
 
-from routing.dialects.calls.editing import items_in, text_in
-from routing.dialects.fields import list_of, object_of, text_of
-from routing.dialects.translation.neutral import Conversation, Effort, Feature, Format, Reasoning
-from routing.dialects.translation.reading.chat_parts import Notes
-from routing.dialects.translation.reading.chat_tools import read_choice, read_tools
-from routing.dialects.translation.reading.chat_turns import read_turns
-from routing.errors import BadCall
-from routing.values import Endpoint, JsonObject
+from ....errors import BadCall
+from ....values import Endpoint, JsonObject
+from ...calls.editing import items_in, text_in
+from ...fields import list_of, object_of, text_of
+from ..neutral import Conversation, Effort, Feature, Format, Reasoning
+from .chat_parts import Notes
+from .chat_tools import read_choice, read_tools
+from .chat_turns import read_turns
 
 _EFFORTS: dict[str, Effort] = {
     "none": "none",

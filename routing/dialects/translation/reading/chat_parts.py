@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from urllib.parse import unquote_to_bytes
 
-from routing.dialects.fields import list_of, object_of, text_of
-from routing.dialects.translation import seals
-from routing.dialects.translation.neutral import Feature, Media, Text, Thought
-from routing.values import JsonObject
+from ....values import JsonObject
+from ...fields import list_of, object_of, text_of
+from .. import seals
+from ..neutral import Feature, Media, Text, Thought
 
 Notes = dict[tuple[Feature, str], None]
 """What has no place in a conversation, in the order it was met."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from routing.dialects.fields import list_of, object_of, text_of
-from routing.dialects.translation.neutral import Choice, Feature, ServerToolKind, Tool
-from routing.dialects.translation.reading.chat_parts import Notes, is_cached
-from routing.values import JsonObject
+from ....values import JsonObject
+from ...fields import list_of, object_of, text_of
+from ..neutral import Choice, Feature, ServerToolKind, Tool
+from .chat_parts import Notes, is_cached
 
 _SERVER_KINDS: tuple[tuple[str, ServerToolKind], ...] = (
     ("web_search", "web_search"),

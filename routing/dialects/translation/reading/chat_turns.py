@@ -12,13 +12,14 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from routing.dialects.calls.editing import content_of, json_text
-from routing.dialects.fields import list_of, object_of, text_of
-from routing.dialects.translation import seals
-from routing.dialects.translation.neutral import Block, Feature, Media, Seal, Text, Thought, ToolResult, ToolUse, Turn
-from routing.dialects.translation.reading.chat_parts import Notes, Part, is_cached, read_content
-from routing.errors import BadCall
-from routing.values import Dialect, JsonObject
+from ....errors import BadCall
+from ....values import Dialect, JsonObject
+from ...calls.editing import content_of, json_text
+from ...fields import list_of, object_of, text_of
+from ...signed import call_words, words_in
+from .. import seals
+from ..neutral import Block, Feature, Media, Seal, Text, Thought, ToolResult, ToolUse, Turn
+from .chat_parts import Notes, Part, is_cached, read_content
 
 _SYSTEM = ("system", "developer")
 _RESULTS = ("tool", "function")
@@ -78,6 +79,8 @@ def _answer(message: JsonObject, pairs: _Pairs, notes: Notes) -> Iterator[Block]
     yield from blocks
     if not blocks and (refusal := text_of(message.get("refusal"))):
         yield Text(refusal)
+    if word := next(iter(words_in(message)), ""):
+        yield Thought("", _seal_of(word, "part"))
     yield from read_content(list_of(message.get("images")), notes)
     if message.get("audio"):
         notes[Feature.AUDIO, "an earlier spoken answer"] = None
@@ -133,12 +136,13 @@ def _call(raw: JsonObject, pairs: _Pairs) -> ToolUse:
 
 
 def _call_seal(raw: JsonObject) -> Seal | None:
-    """Google's place for a call's signature holds a word of ours, or Gemini's own signature."""
-    google = object_of(object_of(raw.get("extra_content")).get("google"))
-    word = text_of(google.get("thought_signature")) or text_of(raw.get("thought_signature"))
-    if not word:
-        return None
-    return seals.unwrap(word) or Seal(Dialect.GEMINI, "", {"for": "call", "signature": word})
+    """The places of a call's signature hold a word of ours, or Gemini's own signature."""
+    word = next(iter(call_words(raw)), "")
+    return _seal_of(word, "call") if word else None
+
+
+def _seal_of(word: str, place: str) -> Seal:
+    return seals.unwrap(word) or Seal(Dialect.GEMINI, "", {"for": place, "signature": word})
 
 
 # --- what the tools answered --------------------------------------------------------------------------------------------

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from routing.dialects.fields import list_of, object_of, text_of
-from routing.dialects.translation.neutral import (
+from ....errors import BadCall
+from ....values import Endpoint, JsonObject
+from ...fields import list_of, object_of, text_of
+from ..neutral import (
     Block,
     Conversation,
     Effort,
@@ -20,11 +22,9 @@ from routing.dialects.translation.neutral import (
     Text,
     Turn,
 )
-from routing.dialects.translation.reading.gemini_parts import History, Others, named, whole_of
-from routing.dialects.translation.reading.gemini_schema import json_schema
-from routing.dialects.translation.reading.gemini_tools import read_choice, read_tools
-from routing.errors import BadCall
-from routing.values import Endpoint, JsonObject
+from .gemini_parts import History, Others, named, whole_of
+from .gemini_schema import json_schema
+from .gemini_tools import read_choice, read_tools
 
 _LEVELS: dict[str, Effort] = {"MINIMAL": "minimal", "LOW": "low", "MEDIUM": "medium", "HIGH": "high", "XHIGH": "xhigh"}
 _SCHEMAS = ("responseJsonSchema", "_responseJsonSchema", "responseSchema")

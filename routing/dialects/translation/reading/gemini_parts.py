@@ -9,12 +9,12 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Literal
 
-from routing.dialects.fields import list_of, object_of, text_of
-from routing.dialects.translation import seals
-from routing.dialects.translation.carried import unloaded
-from routing.dialects.translation.neutral import Block, Feature, Media, Seal, Text, Thought, ToolResult, ToolUse, Turn
-from routing.jsonbytes import dumps
-from routing.values import Dialect, JsonObject
+from ....jsonbytes import dumps
+from ....values import Dialect, JsonObject
+from ...fields import list_of, object_of, text_of
+from .. import seals
+from ..carried import unloaded
+from ..neutral import Block, Feature, Media, Seal, Text, Thought, ToolResult, ToolUse, Turn
 
 _ROLES: dict[str, Literal["system", "user", "assistant"]] = {
     "user": "user",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from routing.dialects.fields import list_of
-from routing.values import JsonObject
+from ....values import JsonObject
+from ...fields import list_of
 
 _SPELLED = {
     "any_of": "anyOf",

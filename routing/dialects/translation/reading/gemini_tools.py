@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from routing.dialects.fields import list_of, object_of, text_of
-from routing.dialects.translation.neutral import Choice, Feature, ServerToolKind, Tool
-from routing.dialects.translation.reading.gemini_parts import Others, named
-from routing.dialects.translation.reading.gemini_schema import json_schema
-from routing.values import JsonObject
+from ....values import JsonObject
+from ...fields import list_of, object_of, text_of
+from ..neutral import Choice, Feature, ServerToolKind, Tool
+from .gemini_parts import Others, named
+from .gemini_schema import json_schema
 
 _SERVER: dict[str, ServerToolKind] = {
     "googleSearch": "web_search",

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from routing.dialects.calls.editing import content_of, items_in
-from routing.dialects.fields import list_of, object_of, text_of
-from routing.dialects.translation.neutral import (
+from ....errors import BadCall
+from ....values import Endpoint, JsonObject
+from ...calls.editing import content_of, items_in
+from ...fields import list_of, object_of, text_of
+from ..neutral import (
     Block,
     Conversation,
     Effort,
@@ -22,10 +24,8 @@ from routing.dialects.translation.neutral import (
     ToolResult,
     Turn,
 )
-from routing.dialects.translation.reading.messages_blocks import Met, read_blocks
-from routing.dialects.translation.reading.messages_tools import read_choice, read_tools
-from routing.errors import BadCall
-from routing.values import Endpoint, JsonObject
+from .messages_blocks import Met, read_blocks
+from .messages_tools import read_choice, read_tools
 
 _BILLING = "x-anthropic-billing-header"
 

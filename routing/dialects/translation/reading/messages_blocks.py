@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from routing.dialects.calls.editing import json_text
-from routing.dialects.fields import list_of, object_of, text_of
-from routing.dialects.translation import seals
-from routing.dialects.translation.neutral import Block, Feature, Media, Seal, Text, Thought, ToolResult, ToolUse
-from routing.dialects.translation.reading.messages_served import SERVED, Served, read_served, served_in
-from routing.values import Dialect, JsonObject
+from ....values import Dialect, JsonObject
+from ...calls.editing import json_text
+from ...fields import list_of, object_of, text_of
+from .. import seals
+from ..neutral import Block, Feature, Media, Seal, Text, Thought, ToolResult, ToolUse
+from .messages_served import SERVED, Served, read_served, served_in
 
 Met: TypeAlias = list[tuple[Feature, str]]
 """What has no place in a `Conversation`."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from routing.dialects.calls.editing import json_text
-from routing.dialects.fields import list_of, object_of, text_of
-from routing.dialects.translation.neutral import Text
-from routing.values import JsonObject
+from ....values import JsonObject
+from ...calls.editing import json_text
+from ...fields import list_of, object_of, text_of
+from ..neutral import Text
 
 _CALLS = frozenset(("server_tool_use", "mcp_tool_use"))
 SERVED = _CALLS | frozenset(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from routing.dialects.fields import list_of, object_of, text_of
-from routing.dialects.translation.neutral import Choice, Feature, ServerToolKind, Tool
-from routing.dialects.translation.reading.messages_blocks import Met
-from routing.values import JsonObject
+from ....values import JsonObject
+from ...fields import list_of, object_of, text_of
+from ..neutral import Choice, Feature, ServerToolKind, Tool
+from .messages_blocks import Met
 
 _DATED = re.compile(r"(?P<kind>[a-z_0-9]+?)_\d{8}")
 """A tool that the API itself knows: its kind and its version."""

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from typing import cast, get_args
 
-from routing.dialects.calls.editing import items_in
-from routing.dialects.fields import list_of, object_of, text_of
-from routing.dialects.translation.neutral import Conversation, Effort, Feature, Format, Reasoning, Text, Turn
-from routing.dialects.translation.reading.responses_items import History, read_items, turns_of
-from routing.dialects.translation.reading.responses_tools import Notes, choice_of, declared
-from routing.errors import BadCall
-from routing.values import Endpoint, JsonObject
+from ....errors import BadCall
+from ....values import Endpoint, JsonObject
+from ...calls.editing import items_in
+from ...fields import list_of, object_of, text_of
+from ..neutral import Conversation, Effort, Feature, Format, Reasoning, Text, Turn
+from .responses_items import History, read_items, turns_of
+from .responses_tools import Notes, choice_of, declared
 
 _KEPT_ELSEWHERE = {
     "previous_response_id": "the history before this call",

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from routing.dialects.fields import list_of, object_of, text_of
-from routing.dialects.translation import seals
-from routing.dialects.translation.neutral import Block, Feature, Media, Seal, Text, Thought, ToolResult, ToolUse, Turn
-from routing.dialects.translation.reading.responses_parts import json_text, parts_of, picture, screenshot, shell_output
-from routing.dialects.translation.reading.responses_tools import BUILT_IN, Notes, namespace_of
-from routing.errors import BadCall
-from routing.values import Dialect, JsonObject
+from ....errors import BadCall
+from ....values import Dialect, JsonObject
+from ...fields import list_of, object_of, text_of
+from .. import seals
+from ..neutral import Block, Feature, Media, Seal, Text, Thought, ToolResult, ToolUse, Turn
+from .responses_parts import json_text, parts_of, picture, screenshot, shell_output
+from .responses_tools import BUILT_IN, Notes, namespace_of
 
 _ROLES: dict[str, Literal["system", "user", "assistant"]] = {
     "user": "user",

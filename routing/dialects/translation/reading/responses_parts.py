@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from typing import Literal
 from urllib.parse import unquote_to_bytes
 
-from routing import jsonbytes
-from routing.dialects.fields import count_of, list_of, object_of, text_of
-from routing.dialects.translation.neutral import Feature, Media, Text
-from routing.dialects.translation.reading.responses_tools import Notes
-from routing.values import JsonObject
+from .... import jsonbytes
+from ....values import JsonObject
+from ...fields import count_of, list_of, object_of, text_of
+from ..neutral import Feature, Media, Text
+from .responses_tools import Notes
 
 Kind = Literal["image", "audio", "video", "file"]
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from routing.dialects.fields import list_of, object_of, text_of
-from routing.dialects.translation.neutral import Choice, Feature, ServerToolKind, Tool
-from routing.values import JsonObject
+from ....values import JsonObject
+from ...fields import list_of, object_of, text_of
+from ..neutral import Choice, Feature, ServerToolKind, Tool
 
 Notes = dict[tuple[Feature, str], None]
 """What has no place in a conversation, in the order it was met."""

@@ -11,10 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from routing.dialects.answers import chat as answers
-from routing.dialects.finish import decide_finish
-from routing.dialects.translation.ids import digest
-from routing.dialects.translation.neutral import (
+from ....jsonbytes import dumps
+from ....values import Dialect, JsonObject
+from ...answers import chat as answers
+from ...finish import decide_finish, is_cut
+from ...signed import signed_fields
+from ..ids import digest
+from ..neutral import (
     Asked,
     Broken,
     CallEnded,
@@ -32,10 +35,8 @@ from routing.dialects.translation.neutral import (
     Tokens,
     ToolName,
 )
-from routing.dialects.translation.seals import wrap
-from routing.dialects.translation.telling.words import CUT_OFF, free_text, told_media
-from routing.jsonbytes import dumps
-from routing.values import Dialect, JsonObject
+from ..seals import wrap
+from .words import CUT_OFF, free_text, told_media
 
 _PREFIX = "chatcmpl-"
 _DONE = b"data: [DONE]\n\n"
@@ -56,6 +57,8 @@ class Teller:
         self._written = False
         """The open call has arguments."""
         self._id = ""
+        self._half = False
+        """The open call has not ended."""
         self._finished = False
 
     def tell(self, event: Event) -> bytes:
@@ -107,6 +110,7 @@ class Teller:
         self._tool = self._asked.tools.get(event.name, ToolName(event.name))
         self._id, self._written = call_id(event.id, self._calls, self._asked), False
         self._calls += 1
+        self._half = True
         self._custom = [] if self._tool.custom else None
         return b"" if self._tool.custom else self._entry(_function(self._id, self._tool.name, ""))
 
@@ -118,6 +122,7 @@ class Teller:
         return self._entry({"function": {"arguments": arguments}})
 
     def _end_call(self, seal: Seal | None) -> bytes:
+        self._half = False
         sealed = _extra(seal)
         if self._custom is not None:
             whole, self._custom = "".join(self._custom), None
@@ -134,7 +139,8 @@ class Teller:
     def _finish(self, event: Finished) -> bytes:
         self._finished = True
         started = b"" if self._head else self._start("")
-        word = decide_finish(event.word, Dialect.CHAT, calls=bool(self._calls)).word
+        half = self._half and is_cut(event.word)
+        word = decide_finish(event.word, Dialect.CHAT, calls=None if half else bool(self._calls)).word
         out = started + self._head + b"{}" + self._tail.replace(b'"finish_reason":null', b'"finish_reason":' + dumps(word), 1)
         if not self._asked.include_usage:
             return out
@@ -162,7 +168,8 @@ class _Whole:
         self._details: list[JsonObject] = []
         self._images: list[object] = []
         self._calls: list[JsonObject] = []
-        self._started = CallStarted("", "")
+        self._started: CallStarted | None = None
+        """The call that has not ended."""
         self._arguments: list[str] = []
         self._end: Finished | Broken | None = None
 
@@ -195,8 +202,11 @@ class _Whole:
             self._texts.append(str(shown["content"]))
 
     def _end_call(self, seal: Seal | None) -> None:
-        tool = self._asked.tools.get(self._started.name, ToolName(self._started.name))
-        id, arguments = call_id(self._started.id, len(self._calls), self._asked), "".join(self._arguments)
+        started, self._started = self._started, None
+        if started is None:
+            return
+        tool = self._asked.tools.get(started.name, ToolName(started.name))
+        id, arguments = call_id(started.id, len(self._calls), self._asked), "".join(self._arguments)
         call = _custom(id, tool.name, free_text(arguments)) if tool.custom else _function(id, tool.name, arguments or "{}")
         self._calls.append({**call, **_extra(seal)})
 
@@ -209,9 +219,14 @@ class _Whole:
         asked = self._asked
         message: JsonObject = {"role": "assistant", "content": "".join(self._texts) or None, "refusal": None, "annotations": []}
         told: JsonObject = {"reasoning_content": "".join(self._reasoning), "reasoning_details": self._details}
-        told |= {"images": self._images, "tool_calls": self._calls}
+        told |= {"images": self._images}
+        half = self._started is not None and is_cut(self._end.word)
+        if not half:
+            self._end_call(None)
+        told["tool_calls"] = self._calls
         message |= {name: value for name, value in told.items() if value}
-        word = decide_finish(self._end.word, Dialect.CHAT, calls=bool(self._calls)).word
+        calls = None if half else bool(self._calls)
+        word = decide_finish(self._end.word, Dialect.CHAT, calls=calls).word
         choice: JsonObject = {"index": 0, "message": message, "logprobs": None, "finish_reason": word}
         head: JsonObject = {"id": answer_id(self._id, asked), "object": "chat.completion", "created": asked.created}
         return dumps({**head, "model": asked.model, "choices": [choice], "usage": _usage(self._end.tokens, asked)})
@@ -269,8 +284,7 @@ def _extra(seal: Seal | None) -> JsonObject:
     if seal is None:
         return {}
     if seal.dialect is Dialect.CHAT:
-        given = seal.payload.get("extra_content")
-        return {"extra_content": given} if given else {}
+        return signed_fields(seal.payload)
     return {"extra_content": {"google": {"thought_signature": wrap(seal)}}}
 
 

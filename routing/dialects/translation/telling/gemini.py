@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from routing.dialects import answers
-from routing.dialects.finish import decide_finish
-from routing.dialects.translation.neutral import (
+from ....jsonbytes import dumps
+from ....values import Dialect, JsonObject, ProviderError
+from ... import answers
+from ...finish import decide_finish, is_cut
+from ..neutral import (
     Asked,
     BlockEnded,
     Broken,
@@ -28,10 +30,8 @@ from routing.dialects.translation.neutral import (
     ThoughtPiece,
     Tokens,
 )
-from routing.dialects.translation.telling import words
-from routing.dialects.translation.telling.gemini_parts import Joined, Parts, identity_of, usage_of
-from routing.jsonbytes import dumps
-from routing.values import Dialect, JsonObject, ProviderError
+from . import words
+from .gemini_parts import Joined, Parts, identity_of, usage_of
 
 _CUT_OFF = ProviderError(502, words.CUT_OFF, "UPSTREAM_ERROR")
 _NOTHING = b'{"text":""}'
@@ -89,9 +89,10 @@ class Teller:
         return self._chunk(dumps(parts)[1:-1]) if parts else b""
 
     def _finish(self, event: Finished) -> bytes:
+        half = is_cut(event.word) and self._parts.drop()
         parts = self._parts.rest()
         written = dumps(parts)[1:-1] if parts else _NOTHING
-        reason = dumps(decide_finish(event.word, Dialect.GEMINI, calls=bool(self._parts.calls)).word)
+        reason = dumps(decide_finish(event.word, Dialect.GEMINI, calls=None if half else self._parts.calls > 0).word)
         usage = dumps(usage_of(event.tokens or self._tokens))
         self._over = self._finished = True
         middle = b'],"role":"model"},"finishReason":' + reason + b',"index":0}],"usageMetadata":' + usage + b","
@@ -131,8 +132,9 @@ def tell_whole(events: Iterable[Event], asked: Asked) -> bytes:
             case Broken():
                 return _failed(event.error)
             case Finished():
+                half = is_cut(event.word) and parts.drop()
                 joined.add(parts.rest())
-                word = decide_finish(event.word, Dialect.GEMINI, calls=bool(parts.calls)).word
+                word = decide_finish(event.word, Dialect.GEMINI, calls=None if half else parts.calls > 0).word
                 content: JsonObject = {"parts": joined.parts, "role": "model"}
                 candidate: JsonObject = {"content": content, "finishReason": word, "index": 0}
                 usage = usage_of(event.tokens or tokens)

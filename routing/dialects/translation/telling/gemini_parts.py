@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from routing.dialects.fields import arguments_of, text_of
-from routing.dialects.translation.carried import carry
-from routing.dialects.translation.ids import digest
-from routing.dialects.translation.neutral import (
+from ....values import Dialect, JsonObject
+from ...fields import arguments_of, text_of
+from ..carried import carry
+from ..ids import digest
+from ..neutral import (
     Asked,
     CallEnded,
     CallPiece,
@@ -20,8 +21,7 @@ from routing.dialects.translation.neutral import (
     ThoughtPiece,
     Tokens,
 )
-from routing.dialects.translation.seals import wrap
-from routing.values import Dialect, JsonObject
+from ..seals import wrap
 
 _PLAIN = frozenset(("text", "thought"))
 
@@ -89,6 +89,12 @@ class Parts:
         seal = carry(self._thoughts, first=self._first)
         self._thoughts.clear()
         return seal
+
+    def drop(self) -> bool:
+        """The open call broke off: it is not told. Whether there is one."""
+        half, self._call = self._call is not None, None
+        self._pieces.clear()
+        return half
 
     def rest(self, seal: Seal | None = None) -> list[JsonObject]:
         """The open call, which is over."""

@@ -14,10 +14,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from routing.dialects import answers
-from routing.dialects.fields import arguments_of, text_of
-from routing.dialects.sse import write_event
-from routing.dialects.translation.neutral import (
+from ....jsonbytes import dumps
+from ....values import Dialect, JsonObject, ProviderError
+from ... import answers
+from ...fields import arguments_of, text_of
+from ...finish import is_cut
+from ...sse import write_event
+from ..neutral import (
     Asked,
     BlockEnded,
     Broken,
@@ -34,8 +37,8 @@ from routing.dialects.translation.neutral import (
     ThoughtPiece,
     Tokens,
 )
-from routing.dialects.translation.telling import words
-from routing.dialects.translation.telling.messages_blocks import (
+from . import words
+from .messages_blocks import (
     Ids,
     as_object,
     head_of,
@@ -47,8 +50,6 @@ from routing.dialects.translation.telling.messages_blocks import (
     usage_of,
     word_of,
 )
-from routing.jsonbytes import dumps
-from routing.values import Dialect, JsonObject, ProviderError
 
 _CUT_OFF = ProviderError(502, words.CUT_OFF, "UPSTREAM_ERROR")
 
@@ -175,11 +176,14 @@ class Teller:
         return self._stop() if self._open != "tool_use" else b""
 
     def _finished(self, event: Finished) -> bytes:
+        half = self._call is not None and is_cut(event.word)
+        if half:  # of the call that it broke off in nothing more is told
+            self._call = None
         out = self._end_call() + self._stop()
         self._over = True
         tokens = event.tokens or self._tokens
         delta: JsonObject = {
-            "stop_reason": stop_reason(event, self._ids.count, self._asked),
+            "stop_reason": stop_reason(event, None if half else self._ids.count > 0, self._asked),
             "stop_sequence": event.stop_sequence or None,
         }
         last: JsonObject = {"type": "message_delta", "delta": delta, "usage": last_usage(tokens)}
@@ -295,12 +299,17 @@ class _Whole:
                 self._end()
 
     def finished(self, event: Finished) -> JsonObject:
+        half = self._open == "tool_use" and is_cut(event.word)
+        if half:
+            self._blocks.pop()
+            self._pieces.clear()
+            self._open = ""
         self._end()
         tokens = event.tokens or self._tokens
         return {
             **head_of(self._id, self._asked),
             "content": self._blocks,
-            "stop_reason": stop_reason(event, self._ids.count, self._asked),
+            "stop_reason": stop_reason(event, None if half else self._ids.count > 0, self._asked),
             "stop_sequence": event.stop_sequence or None,
             "usage": last_usage(tokens),
         }

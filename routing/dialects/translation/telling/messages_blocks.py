@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from routing.dialects.fields import arguments_of, read_json, text_of
-from routing.dialects.finish import decide_finish
-from routing.dialects.translation.ids import digest, fitting
-from routing.dialects.translation.neutral import Asked, CallStarted, Finished, Media, Seal, Tokens
-from routing.dialects.translation.seals import wrap
-from routing.dialects.translation.telling.words import told_media
-from routing.jsonbytes import dumps
-from routing.values import Dialect, JsonObject
+from ....jsonbytes import dumps
+from ....values import Dialect, JsonObject
+from ...fields import arguments_of, read_json, text_of
+from ...finish import decide_finish
+from ..ids import digest, fitting
+from ..neutral import Asked, CallStarted, Finished, Media, Seal, Tokens
+from ..seals import wrap
+from .words import told_media
 
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 _LONGEST_ID = 64
@@ -67,8 +67,8 @@ def last_usage(tokens: Tokens) -> JsonObject:
     return {**usage, "output_tokens_details": {"thinking_tokens": tokens.reasoning}} if tokens.reasoning else usage
 
 
-def stop_reason(event: Finished, calls: int, asked: Asked) -> str:
-    finish = decide_finish(event.word, Dialect.MESSAGES, calls=bool(calls), content_filter=asked.endings.content_filter)
+def stop_reason(event: Finished, calls: bool | None, asked: Asked) -> str:
+    finish = decide_finish(event.word, Dialect.MESSAGES, calls=calls, content_filter=asked.endings.content_filter)
     return "stop_sequence" if event.stop_sequence and finish.reason == "stop" else finish.word
 
 

@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from routing.dialects.answers import responses as answers
-from routing.dialects.finish import decide_finish
-from routing.dialects.sse import write_event
-from routing.dialects.translation.neutral import (
+from ....jsonbytes import dumps
+from ....values import Dialect, JsonObject
+from ...answers import responses as answers
+from ...finish import decide_finish, is_cut
+from ...sse import write_event
+from ..neutral import (
     Asked,
     BlockEnded,
     Broken,
@@ -32,8 +34,8 @@ from routing.dialects.translation.neutral import (
     ThoughtEnded,
     ThoughtPiece,
 )
-from routing.dialects.translation.seals import wrap
-from routing.dialects.translation.telling.responses_items import (
+from ..seals import wrap
+from .responses_items import (
     Call,
     Names,
     built_in,
@@ -43,9 +45,7 @@ from routing.dialects.translation.telling.responses_items import (
     response_head,
     text_part,
 )
-from routing.dialects.translation.telling.words import CUT_OFF, told_media
-from routing.jsonbytes import dumps
-from routing.values import Dialect, JsonObject
+from .words import CUT_OFF, told_media
 
 
 class Teller:
@@ -95,8 +95,9 @@ class Teller:
         return self._event("created", response=self._head) + self._event("in_progress", response=self._head)
 
     def _finished(self, event: Finished) -> bytes:
-        out = self._begin() + self._between()
-        finish = decide_finish(event.word, Dialect.RESPONSES, calls=bool(self._calls))
+        half = self._call if is_cut(event.word) else None
+        out = self._begin() + (self._between() if half is None else self._cut(half))
+        finish = decide_finish(event.word, Dialect.RESPONSES, calls=bool(self._calls) if half is None else None)
         self.ended = ended(self._head, self._output, finish, event.tokens, self._asked)
         # an `error` beside the response makes the official SDKs raise, as for any failed answer
         error = {"error": self.ended["error"]} if self.ended["error"] else {}
@@ -267,6 +268,11 @@ class Teller:
         elif call.kind == "custom":
             out += self._event("custom_tool_call_input.done", **self._about(), input=call.arguments)
         return out + self._done(call.item("completed"))
+
+    def _cut(self, call: Call) -> bytes:
+        """The call that the answer broke off in: told as such where the client knows of it already."""
+        self._call = None
+        return self._done(call.item("incomplete")) if call.live else b""
 
 
 _TOLD: dict[type, Callable[[Teller, Any], bytes]] = {

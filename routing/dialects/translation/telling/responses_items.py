@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from routing.dialects.fields import arguments_of, list_of, object_of, text_of
-from routing.dialects.finish import Finish, response_status
-from routing.dialects.translation.ids import digest, fitting
-from routing.dialects.translation.neutral import Asked, CallStarted, Media, Tokens, ToolName
-from routing.dialects.translation.reading.responses_tools import BUILT_IN
-from routing.dialects.translation.telling.words import free_text
-from routing.values import JsonObject
+from ....values import JsonObject
+from ...fields import arguments_of, list_of, object_of, text_of
+from ...finish import Finish, response_status
+from ..ids import digest, fitting
+from ..neutral import Asked, CallStarted, Media, Tokens, ToolName
+from ..reading.responses_tools import BUILT_IN
+from .words import free_text
 
 _ALLOWED = re.compile(r"[A-Za-z0-9_-]+")
 _PREFIX = "resp_"

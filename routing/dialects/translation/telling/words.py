@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from routing.dialects.fields import read_json
-from routing.dialects.translation.neutral import Media
+from ...fields import read_json
+from ..neutral import Media
 
 CUT_OFF = "The provider's answer ended before its end."
 

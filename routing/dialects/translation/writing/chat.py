@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import re
 
-from routing.dialects.translation import ids
-from routing.dialects.translation.neutral import Conversation, Feature, Format, LeftOut, Text, Written
-from routing.dialects.translation.writing.chat_hosts import Host, host_of, limits_completion, most_output, samples_freely
-from routing.dialects.translation.writing.chat_thinking import thinks, write_reasoning
-from routing.dialects.translation.writing.chat_tools import fit_tools, fitting_name, write_tools
-from routing.dialects.translation.writing.chat_turns import write_messages
-from routing.errors import BadCall
-from routing.jsonbytes import dumps
-from routing.values import JsonObject
+from ....errors import BadCall
+from ....jsonbytes import dumps
+from ....values import JsonObject
+from .. import ids
+from ..neutral import Conversation, Feature, Format, LeftOut, Text, Written
+from .chat_hosts import Host, host_of, limits_completion, most_output, samples_freely
+from .chat_thinking import thinks, write_reasoning
+from .chat_tools import fit_tools, fitting_name, write_tools
+from .chat_turns import write_messages
 
 _KEY = re.compile(r"[\x21-\x7e]+")
 _LONGEST_KEY = 64

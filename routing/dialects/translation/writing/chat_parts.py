@@ -5,9 +5,9 @@ What the host does not take leaves a line in its place, so that the model knows 
 
 from __future__ import annotations
 
-from routing.dialects.translation.neutral import Feature, LeftOut, Media, Text
-from routing.dialects.translation.writing.chat_hosts import Host
-from routing.values import JsonObject
+from ....values import JsonObject
+from ..neutral import Feature, LeftOut, Media, Text
+from .chat_hosts import Host
 
 _DETAILS = ("auto", "low", "high")
 _FORMATS = {"audio/mpeg": "mp3", "audio/mp3": "mp3", "audio/wav": "wav", "audio/x-wav": "wav", "audio/wave": "wav"}

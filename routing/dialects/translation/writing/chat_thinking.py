@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from routing.dialects.translation.neutral import Effort, Feature, LeftOut, Reasoning
-from routing.dialects.translation.writing.chat_hosts import Host, samples_freely
-from routing.values import JsonObject
+from ....values import JsonObject
+from ..neutral import Effort, Feature, LeftOut, Reasoning
+from .chat_hosts import Host, samples_freely
 
 _ORDER: tuple[Effort, ...] = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _BUDGETS: tuple[tuple[int, Effort], ...] = ((2_048, "low"), (12_288, "medium"))

@@ -12,11 +12,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from routing.dialects.fields import object_of, text_of
-from routing.dialects.translation import ids
-from routing.dialects.translation.neutral import Choice, Feature, LeftOut, Tool, ToolName
-from routing.dialects.translation.writing.chat_hosts import Host
-from routing.values import JsonObject
+from ....values import JsonObject
+from ...fields import object_of, text_of
+from .. import ids
+from ..neutral import Choice, Feature, LeftOut, Tool, ToolName
+from .chat_hosts import Host
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
 _LONGEST_NAME = 64

@@ -16,14 +16,15 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from routing.dialects.fields import arguments_of, list_of, read_object, text_of
-from routing.dialects.translation import ids
-from routing.dialects.translation.neutral import Block, Feature, LeftOut, Media, Seal, Text, Thought, ToolResult, ToolUse, Turn
-from routing.dialects.translation.writing.chat_hosts import Host
-from routing.dialects.translation.writing.chat_parts import missing, text_part, write_part
-from routing.dialects.translation.writing.chat_tools import Tools
-from routing.jsonbytes import dumps
-from routing.values import Dialect, JsonObject
+from ....jsonbytes import dumps
+from ....values import Dialect, JsonObject
+from ...fields import arguments_of, list_of, object_of, read_object, text_of
+from ...signed import signed_fields
+from .. import ids
+from ..neutral import Block, Feature, LeftOut, Media, Seal, Text, Thought, ToolResult, ToolUse, Turn
+from .chat_hosts import Host
+from .chat_parts import missing, text_part, write_part
+from .chat_tools import Tools
 
 _GAP = "\n\n"
 _NO_RESULT = "No result of this call is known."
@@ -165,9 +166,8 @@ class _Writer:
                 texts.append(Text(missing(block)))
         told = _joined(texts)
         message: JsonObject = {"role": "assistant", "content": told or None}
-        if kept := self._thinking(thoughts):
-            message |= kept
-        elif self.fills_thoughts:
+        message |= self._thinking(thoughts)
+        if self.fills_thoughts and len(message) == 2:
             message["reasoning_content"] = _BLANK
         if calls:
             message["tool_calls"] = [self._call(call) for call in calls]
@@ -180,7 +180,11 @@ class _Writer:
         texts: list[str] = []
         details: list[object] = []
         name = ""
+        signed: JsonObject = {}
         for thought in thoughts:
+            if thought.seal is not None and thought.seal.payload.get("for") == "message" and self._is_own(thought.seal):
+                signed |= signed_fields(thought.seal.payload)
+                continue
             if not self._is_own(thought.seal) or not self.tools.host.keeps_thoughts:
                 self.left.add(Feature.THOUGHTS)
                 continue
@@ -190,7 +194,7 @@ class _Writer:
             if thought.text:
                 texts.append(thought.text)
         kept: JsonObject = {name or ("reasoning" if details else "reasoning_content"): _GAP.join(texts)} if texts else {}
-        return kept | ({"reasoning_details": details} if details else {})
+        return kept | ({"reasoning_details": details} if details else {}) | signed
 
     def _is_own(self, seal: Seal | None) -> bool:
         return seal is not None and seal.dialect is Dialect.CHAT and seal.maker in ("", self.maker)
@@ -205,9 +209,9 @@ class _Writer:
         arguments = dumps({"input": call.arguments}).decode() if call.custom else _arguments(call.arguments)
         written: JsonObject = {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
         if call.seal is not None:
-            extra = call.seal.payload.get("extra_content")
-            if self._is_own(call.seal) and extra:
-                written["extra_content"] = extra
+            signed, inner = signed_fields(call.seal.payload), signed_fields(object_of(call.seal.payload.get("function")))
+            if self._is_own(call.seal) and (signed or inner):
+                written |= {**signed, "function": {"name": name, "arguments": arguments, **inner}}
             else:
                 self.left.add(Feature.THOUGHTS)
         return written

@@ -7,14 +7,14 @@
 
 from __future__ import annotations
 
-from routing.dialects.translation.neutral import Conversation, Feature, LeftOut, Written
-from routing.dialects.translation.writing.gemini_models import Family, family_of, thinking_config
-from routing.dialects.translation.writing.gemini_parts import Form, write_contents, write_system
-from routing.dialects.translation.writing.gemini_schema import clean_any
-from routing.dialects.translation.writing.gemini_tools import Names, write_choice, write_tools
-from routing.errors import BadCall
-from routing.jsonbytes import dumps
-from routing.values import JsonObject
+from ....errors import BadCall
+from ....jsonbytes import dumps
+from ....values import JsonObject
+from ..neutral import Conversation, Feature, LeftOut, Written
+from .gemini_models import Family, family_of, thinking_config
+from .gemini_parts import Form, write_contents, write_system
+from .gemini_schema import clean_any
+from .gemini_tools import Names, write_choice, write_tools
 
 _MOST_STOPS = 5
 _MOST_TEMPERATURE = 2.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from base64 import b64decode, b64encode
 
-from routing.dialects.translation.neutral import Feature, LeftOut, Media
-from routing.values import JsonObject
+from ....values import JsonObject
+from ..neutral import Feature, LeftOut, Media
 
 _PICTURES = frozenset(("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"))
 _FILES = frozenset(("text/plain", "application/pdf"))

@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from routing.dialects.translation.neutral import Effort, Feature, LeftOut, Reasoning
-from routing.values import JsonObject
+from ....values import JsonObject
+from ..neutral import Effort, Feature, LeftOut, Reasoning
 
 _VERSION = re.compile(r"gemini-(\d{1,2})(?:\.(\d{1,2}))?(?![0-9])")
 _LATEST = re.compile(r"gemini-(?:pro|flash|flash-lite)-latest")

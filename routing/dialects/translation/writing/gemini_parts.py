@@ -13,8 +13,9 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from routing.dialects.fields import arguments_of, text_of
-from routing.dialects.translation.neutral import (
+from ....values import Dialect, JsonObject
+from ...fields import arguments_of, text_of
+from ..neutral import (
     Block,
     Feature,
     LeftOut,
@@ -26,10 +27,9 @@ from routing.dialects.translation.neutral import (
     ToolUse,
     Turn,
 )
-from routing.dialects.translation.writing.gemini_media import is_for_results, media_parts
-from routing.dialects.translation.writing.gemini_models import Family
-from routing.dialects.translation.writing.gemini_tools import Names
-from routing.values import Dialect, JsonObject
+from .gemini_media import is_for_results, media_parts
+from .gemini_models import Family
+from .gemini_tools import Names
 
 NO_SIGNATURE = "skip_thought_signature_validator"
 MISSING_RESULT = "The result of this call is missing."

@@ -14,9 +14,11 @@ import math
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
-from routing.dialects.fields import list_of, object_of, text_of
-from routing.dialects.translation.neutral import Feature, LeftOut
-from routing.dialects.translation.writing.gemini_words import (
+from ....jsonbytes import dumps
+from ....values import JsonObject
+from ...fields import list_of, object_of, text_of
+from ..neutral import Feature, LeftOut
+from .gemini_words import (
     LIMITS_OF,
     alone,
     cut,
@@ -26,8 +28,6 @@ from routing.dialects.translation.writing.gemini_words import (
     types_of,
     without_const,
 )
-from routing.jsonbytes import dumps
-from routing.values import JsonObject
 
 _LIMITS = frozenset(limit for limits in LIMITS_OF.values() for limit in limits)
 _FORMATS = {"STRING": ("date-time",), "NUMBER": ("float", "double"), "INTEGER": ("int32", "int64")}

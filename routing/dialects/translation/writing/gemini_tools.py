@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from routing.dialects.fields import object_of, text_of
-from routing.dialects.translation import ids
-from routing.dialects.translation.neutral import Choice, Conversation, Feature, LeftOut, ServerToolKind, Tool, ToolName
-from routing.dialects.translation.writing.gemini_schema import clean
-from routing.errors import BadCall
-from routing.values import JsonObject
+from ....errors import BadCall
+from ....values import JsonObject
+from ...fields import object_of, text_of
+from .. import ids
+from ..neutral import Choice, Conversation, Feature, LeftOut, ServerToolKind, Tool, ToolName
+from .gemini_schema import clean
 
 _FITS = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]*|[a-zA-Z0-9_.:-]")
 """A name, or one letter out of the middle of one."""

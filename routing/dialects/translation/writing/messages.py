@@ -9,27 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from routing.dialects.calls.editing import json_text
-from routing.dialects.translation.neutral import Conversation, Feature, Format, LeftOut, ToolUse, Written
-from routing.dialects.translation.writing.messages_blocks import write_text
-from routing.dialects.translation.writing.messages_history import (
+from ....errors import BadCall
+from ....values import JsonObject
+from ...calls.editing import json_text
+from ..neutral import Conversation, Feature, Format, LeftOut, ToolUse, Written
+from .messages_blocks import write_text
+from .messages_history import (
     GO_ON,
     instructions_of,
     write_history,
     write_instructions,
 )
-from routing.dialects.translation.writing.messages_models import DEFAULT_MAX_TOKENS, Traits, traits_of
-from routing.dialects.translation.writing.messages_schema import strict_schema
-from routing.dialects.translation.writing.messages_thinking import Thinking, decide_thinking, room_for
-from routing.dialects.translation.writing.messages_tools import (
+from .messages_models import DEFAULT_MAX_TOKENS, Traits, traits_of
+from .messages_schema import strict_schema
+from .messages_thinking import Thinking, decide_thinking, room_for
+from .messages_tools import (
     Chosen,
     Names,
     tools_of_history,
     write_choice,
     write_tools,
 )
-from routing.errors import BadCall
-from routing.values import JsonObject
 
 _MARK: JsonObject = {"cache_control": {"type": "ephemeral"}}
 _MARKED_MESSAGES = 2

@@ -8,8 +8,8 @@ from __future__ import annotations
 import binascii
 from base64 import b64decode
 
-from routing.dialects.translation.neutral import Feature, LeftOut, Media, Seal, Text, Thought
-from routing.values import Dialect, JsonObject
+from ....values import Dialect, JsonObject
+from ..neutral import Feature, LeftOut, Media, Seal, Text, Thought
 
 _PICTURES = frozenset(("image/jpeg", "image/png", "image/gif", "image/webp"))
 _MAGIC = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp"}

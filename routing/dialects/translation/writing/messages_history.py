@@ -15,9 +15,10 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from routing.dialects.fields import arguments_of
-from routing.dialects.translation.ids import digest, fitting
-from routing.dialects.translation.neutral import (
+from ....values import JsonObject
+from ...fields import arguments_of
+from ..ids import digest, fitting
+from ..neutral import (
     Block,
     Feature,
     LeftOut,
@@ -28,9 +29,8 @@ from routing.dialects.translation.neutral import (
     ToolUse,
     Turn,
 )
-from routing.dialects.translation.writing.messages_blocks import is_media, write_block, write_text, write_thought
-from routing.dialects.translation.writing.messages_tools import Names
-from routing.values import JsonObject
+from .messages_blocks import is_media, write_block, write_text, write_thought
+from .messages_tools import Names
 
 GO_ON = "continue"
 """What the user says where the conversation demands that somebody does."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from routing.dialects.translation.neutral import Effort
+from ..neutral import Effort
 
 DEFAULT_MAX_TOKENS = 32_000
 """Where the client set no limit: the dialect demands one, and the client's own dialect has the model's own."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import cast
 
-from routing.dialects.calls.editing import json_text
-from routing.dialects.fields import list_of, object_of, text_of
-from routing.values import JsonObject
+from ....values import JsonObject
+from ...calls.editing import json_text
+from ...fields import list_of, object_of, text_of
 
 _COMBINED = ("anyOf", "oneOf", "allOf")
 _KEY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import get_args
 
-from routing.dialects.translation.neutral import Effort, Feature, LeftOut, Reasoning
-from routing.dialects.translation.writing.messages_models import Traits
-from routing.values import JsonObject
+from ....values import JsonObject
+from ..neutral import Effort, Feature, LeftOut, Reasoning
+from .messages_models import Traits
 
 BUDGETS: dict[Effort, int] = {
     "minimal": 1_024,

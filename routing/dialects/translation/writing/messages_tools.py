@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from routing.dialects.calls.editing import json_text
-from routing.dialects.fields import text_of
-from routing.dialects.translation.ids import digest, fitting
-from routing.dialects.translation.neutral import Choice, Feature, LeftOut, ServerToolKind, Tool, ToolName, ToolUse
-from routing.dialects.translation.writing.messages_models import Traits
-from routing.dialects.translation.writing.messages_schema import strict_schema, tool_schema
-from routing.values import JsonObject
+from ....values import JsonObject
+from ...calls.editing import json_text
+from ...fields import text_of
+from ..ids import digest, fitting
+from ..neutral import Choice, Feature, LeftOut, ServerToolKind, Tool, ToolName, ToolUse
+from .messages_models import Traits
+from .messages_schema import strict_schema, tool_schema
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
 _LONGEST = 128

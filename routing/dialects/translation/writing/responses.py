@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from routing.dialects.translation.ids import digest, fitting
-from routing.dialects.translation.neutral import Conversation, Feature, Format, LeftOut, Text, ToolResult, Turn, Written
-from routing.dialects.translation.writing.responses_items import write_items
-from routing.dialects.translation.writing.responses_models import Traits, traits_of, write_reasoning
-from routing.dialects.translation.writing.responses_tools import LONGEST, NAME, Names, write_choice, write_tools
-from routing.errors import BadCall
-from routing.values import JsonObject
+from ....errors import BadCall
+from ....values import JsonObject
+from ..ids import digest, fitting
+from ..neutral import Conversation, Feature, Format, LeftOut, Text, ToolResult, Turn, Written
+from .responses_items import write_items
+from .responses_models import Traits, traits_of, write_reasoning
+from .responses_tools import LONGEST, NAME, Names, write_choice, write_tools
 
 _LONGEST_KEY = 64
 _LEAST_TOKENS = 16

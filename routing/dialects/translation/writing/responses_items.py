@@ -13,11 +13,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from routing.dialects.translation.ids import digest, fitting
-from routing.dialects.translation.neutral import Block, Feature, LeftOut, Media, Seal, Text, Thought, ToolResult, ToolUse, Turn
-from routing.dialects.translation.writing.responses_parts import told, write_output, write_part, write_parts, write_text
-from routing.dialects.translation.writing.responses_tools import Names
-from routing.values import Dialect, JsonObject
+from ....values import Dialect, JsonObject
+from ..ids import digest, fitting
+from ..neutral import Block, Feature, LeftOut, Media, Seal, Text, Thought, ToolResult, ToolUse, Turn
+from .responses_parts import told, write_output, write_part, write_parts, write_text
+from .responses_tools import Names
 
 _ID = re.compile(r"[a-zA-Z0-9_.:-]+")
 _LONGEST_ID = 64

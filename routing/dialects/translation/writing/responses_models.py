@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import get_args
 
-from routing.dialects.translation.neutral import Effort, Feature, LeftOut, Reasoning
-from routing.values import JsonObject
+from ....values import JsonObject
+from ..neutral import Effort, Feature, LeftOut, Reasoning
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from routing.dialects.translation.neutral import Block, Feature, LeftOut, Media, Text, ToolResult
-from routing.values import JsonObject
+from ....values import JsonObject
+from ..neutral import Block, Feature, LeftOut, Media, Text, ToolResult
 
 _DETAILS = ("auto", "low", "high", "original")
 _UNKNOWN_KINDS: dict[str, Feature] = {"audio": Feature.AUDIO, "video": Feature.VIDEO}

@@ -11,10 +11,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from routing.dialects.fields import object_of, text_of
-from routing.dialects.translation.ids import digest, fitting
-from routing.dialects.translation.neutral import Choice, Feature, LeftOut, ServerToolKind, Tool, ToolName
-from routing.values import JsonObject
+from ....values import JsonObject
+from ...fields import object_of, text_of
+from ..ids import digest, fitting
+from ..neutral import Choice, Feature, LeftOut, ServerToolKind, Tool, ToolName
 
 NAME = re.compile(r"[a-zA-Z0-9_-]+")
 LONGEST = 64

@@ -7,8 +7,8 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from routing.dialects.sse import ArrayItems, Event, Events
-from routing.values import Dialect
+from routecodex.routing.dialects.sse import ArrayItems, Event, Events
+from routecodex.routing.values import Dialect
 
 Reader = Events | ArrayItems
 Pairs = list[tuple[str, bytes]]

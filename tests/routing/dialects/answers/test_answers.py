@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.dialects import answers
-from routing.dialects.sse import ArrayItems, Events, write_event
-from routing.values import Answer, Dialect, FinishReason, ToolCall, Usage
+from routecodex.routing.dialects import answers
+from routecodex.routing.dialects.sse import ArrayItems, Events, write_event
+from routecodex.routing.values import Answer, Dialect, FinishReason, ToolCall, Usage
 from tests.routing.dialects.answers import streams
 
 MESSAGES, CHAT, RESPONSES, GEMINI = Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from routing.dialects.endpoints import endpoint_of
-from routing.values import Endpoint
+from routecodex.routing.dialects.endpoints import endpoint_of
+from routecodex.routing.values import Endpoint
 
 FOLDER = Path(__file__).parents[3] / "fixtures"
 

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from routing.dialects.calls import drop_exchange, edit_texts, for_target, read_call
-from routing.values import Call, Dialect, Endpoint, Text
+from routecodex.routing.dialects.calls import drop_exchange, edit_texts, for_target, read_call
+from routecodex.routing.values import Call, Dialect, Endpoint, Text
 
 ENDPOINTS = {
     "messages": Endpoint(Dialect.MESSAGES),

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from routing.dialects.calls.ending import texts_behind, with_texts
+from routecodex.routing.dialects.calls.ending import texts_behind, with_texts
 from tests.routing.clock.test_time_tag import GEMINI, KEYS, MESSAGES, PLACES, call_of, sent
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from routing.dialects.calls import edit_texts, for_target, read_call
-from routing.values import Dialect, Endpoint, JsonObject
+from routecodex.routing.dialects.calls import edit_texts, for_target, read_call
+from routecodex.routing.values import Dialect, Endpoint, JsonObject
 from tests.routing.dialects.calls.recorded import CALLS, Recorded
 
 MESSAGES, CHAT, RESPONSES = Endpoint(Dialect.MESSAGES), Endpoint(Dialect.CHAT), Endpoint(Dialect.RESPONSES)

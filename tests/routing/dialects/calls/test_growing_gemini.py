@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from routing.dialects.calls import for_target, inner_body, read_call
-from routing.dialects.calls.growing import with_messages, with_tool, write_results, write_user
-from routing.dialects.endpoints import endpoint_of
-from routing.dialects.merging import merger_for
-from routing.values import Call, Dialect, ToolCall
+from routecodex.routing.dialects.calls import for_target, inner_body, read_call
+from routecodex.routing.dialects.calls.growing import with_messages, with_tool, write_results, write_user
+from routecodex.routing.dialects.endpoints import endpoint_of
+from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.values import Call, Dialect, ToolCall
 from tests.routing.dialects.calls.recorded import CALLS, Recorded
 from tests.routing.dialects.merging import rounds
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from routing.dialects.calls import for_target, read_call
-from routing.dialects.calls.growing import with_messages, with_tool, write_results, write_user
-from routing.dialects.endpoints import endpoint_of
-from routing.values import Call, Dialect, ToolCall
+from routecodex.routing.dialects.calls import for_target, read_call
+from routecodex.routing.dialects.calls.growing import with_messages, with_tool, write_results, write_user
+from routecodex.routing.dialects.endpoints import endpoint_of
+from routecodex.routing.values import Call, Dialect, ToolCall
 from tests.routing.dialects.calls.recorded import CALLS, Recorded
 
 MESSAGES = Dialect.MESSAGES

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from routing.dialects.calls import for_target, read_call
-from routing.dialects.calls.growing import with_messages, with_tool, write_results, write_user
-from routing.dialects.merging import merger_for
-from routing.values import Call, Dialect, Endpoint, ToolCall
+from routecodex.routing.dialects.calls import for_target, read_call
+from routecodex.routing.dialects.calls.growing import with_messages, with_tool, write_results, write_user
+from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.values import Call, Dialect, Endpoint, ToolCall
 from tests.routing.dialects.calls.recorded import CALLS, Recorded
 from tests.routing.dialects.merging import openai_rounds as openai
 from tests.routing.dialects.merging import rounds

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing import jsonbytes
-from routing.dialects.calls import edit_texts, for_target, read_call
-from routing.errors import BadCall
-from routing.values import (
+from routecodex.routing import jsonbytes
+from routecodex.routing.dialects.calls import edit_texts, for_target, read_call
+from routecodex.routing.errors import BadCall
+from routecodex.routing.values import (
     Call,
     Dialect,
     Endpoint,

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from routing.dialects.calls import edit_texts, for_target, inner_body, read_call
-from routing.values import Dialect, Endpoint, JsonObject, Text
+from routecodex.routing.dialects.calls import edit_texts, for_target, inner_body, read_call
+from routecodex.routing.values import Dialect, Endpoint, JsonObject, Text
 from tests.routing.dialects.calls.recorded import CALLS, FOLDER, Recorded
 
 by_call = pytest.mark.parametrize("recorded, endpoint", [pytest.param(*pair, id=pair[0].name) for pair in CALLS])

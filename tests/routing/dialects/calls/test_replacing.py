@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from routing.dialects.calls import for_target, read_call
-from routing.dialects.calls.replacing import Swap, raw_items, replace_items
-from routing.dialects.calls.restoring import as_client_sends, join_results
-from routing.dialects.calls.same import canonical
-from routing.values import Call, Dialect, Endpoint
+from routecodex.routing.dialects.calls import for_target, read_call
+from routecodex.routing.dialects.calls.replacing import Swap, raw_items, replace_items
+from routecodex.routing.dialects.calls.restoring import as_client_sends, join_results
+from routecodex.routing.dialects.calls.same import canonical
+from routecodex.routing.values import Call, Dialect, Endpoint
 
 DIALECTS = list(Dialect)
 FIELDS = {Dialect.MESSAGES: "messages", Dialect.CHAT: "messages", Dialect.RESPONSES: "input", Dialect.GEMINI: "contents"}

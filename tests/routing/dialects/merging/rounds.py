@@ -10,12 +10,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from routing.dialects.merging import Merger
-from routing.dialects.sse import ArrayItems, Events
-from routing.turn.hidden import hidden_in, put_back
-from routing.turn.left_out import without_tools
-from routing.turn.said import Said
-from routing.values import Dialect
+from routecodex.routing.dialects.merging import Merger
+from routecodex.routing.dialects.sse import ArrayItems, Events
+from routecodex.routing.turn.hidden import hidden_in, put_back
+from routecodex.routing.turn.left_out import without_tools
+from routecodex.routing.turn.said import Said
+from routecodex.routing.values import Dialect
 from tests.routing.turn.hidden_talk import TALKS
 
 OWN = frozenset({"clock", "lookup"})

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.dialects.endpoints import endpoint_of
-from routing.dialects.finish import Endings
-from routing.dialects.merging import merger_for
-from routing.dialects.merging.common import GrowingText, client_calls
-from routing.turn.said import Said
-from routing.values import Dialect, ToolCall, Usage
+from routecodex.routing.dialects.endpoints import endpoint_of
+from routecodex.routing.dialects.finish import Endings
+from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.dialects.merging.common import GrowingText, client_calls
+from routecodex.routing.turn.said import Said
+from routecodex.routing.values import Dialect, ToolCall, Usage
 from tests.rig import wire
 from tests.rig.reply import Asked
 from tests.rig.reply import Reply as ProviderReply

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.dialects.endpoints import endpoint_of
-from routing.dialects.finish import Endings
-from routing.dialects.merging import Merger, merger_for
-from routing.dialects.sse import Events
-from routing.values import Dialect, Endpoint, Usage
+from routecodex.routing.dialects.endpoints import endpoint_of
+from routecodex.routing.dialects.finish import Endings
+from routecodex.routing.dialects.merging import Merger, merger_for
+from routecodex.routing.dialects.sse import Events
+from routecodex.routing.values import Dialect, Endpoint, Usage
 from tests.routing.dialects.answers import streams
 from tests.routing.dialects.merging import rounds
 from tests.routing.dialects.merging.rounds import OWN, Spoken, spoken

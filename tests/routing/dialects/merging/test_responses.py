@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.dialects.merging import Merger, merger_for, opener_for
-from routing.dialects.sse import Events
-from routing.values import Dialect, Endpoint, ToolCall, Usage
+from routecodex.routing.dialects.merging import Merger, merger_for, opener_for
+from routecodex.routing.dialects.sse import Events
+from routecodex.routing.values import Dialect, Endpoint, ToolCall, Usage
 from tests.routing.dialects.answers import streams
 from tests.routing.dialects.merging import openai_rounds as openai
 from tests.routing.dialects.merging import rounds

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from routing.values import Dialect, Endpoint
+from routecodex.routing.values import Dialect, Endpoint
 from tests.routing.dialects.translation.conversations import Meant, Result, Said, Shown, Thinking, Turn, Use
 
 Document = dict[str, Any]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 
 Document = dict[str, Any]
 

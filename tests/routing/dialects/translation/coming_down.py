@@ -10,11 +10,11 @@ from typing import Any, Protocol
 
 from hypothesis import strategies as st
 
-from routing.dialects import answers
-from routing.dialects.merging import merger_for
-from routing.dialects.translation.hearing import gemini as gemini_hearing
-from routing.dialects.translation.hearing import messages as messages_hearing
-from routing.dialects.translation.neutral import (
+from routecodex.routing.dialects import answers
+from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.dialects.translation.hearing import gemini as gemini_hearing
+from routecodex.routing.dialects.translation.hearing import messages as messages_hearing
+from routecodex.routing.dialects.translation.neutral import (
     Asked,
     BlockEnded,
     CallEnded,
@@ -31,10 +31,10 @@ from routing.dialects.translation.neutral import (
     ThoughtPiece,
     Tokens,
 )
-from routing.dialects.translation.telling import gemini as gemini_telling
-from routing.dialects.translation.telling import messages as messages_telling
-from routing.turn.said import Said
-from routing.values import Dialect, Endpoint
+from routecodex.routing.dialects.translation.telling import gemini as gemini_telling
+from routecodex.routing.dialects.translation.telling import messages as messages_telling
+from routecodex.routing.turn.said import Said
+from routecodex.routing.values import Dialect, Endpoint
 from tests.routing.dialects.merging import rounds
 
 MESSAGES = Endpoint(Dialect.MESSAGES)

@@ -11,7 +11,7 @@ import random
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 
 Role = Literal["system", "user", "assistant"]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from routing.dialects.translation.carried import carry, unloaded
-from routing.dialects.translation.coming_down import Translation
-from routing.dialects.translation.going_up import translate
-from routing.dialects.translation.neutral import Seal, Thought, ToolUse
-from routing.values import Dialect, Endpoint
+from routecodex.routing.dialects.translation.carried import carry, unloaded
+from routecodex.routing.dialects.translation.coming_down import Translation
+from routecodex.routing.dialects.translation.going_up import translate
+from routecodex.routing.dialects.translation.neutral import Seal, Thought, ToolUse
+from routecodex.routing.values import Dialect, Endpoint
 from tests.rig.wire import Asked, Reply, events, whole
 from tests.rig.wire import ToolUse as Use
 from tests.routing.dialects.translation.telling.spoken import asked

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from routing.dialects.finish import Endings
-from routing.dialects.translation.coming_down import LARGEST_WHOLE, Translation
-from routing.dialects.translation.neutral import Asked
-from routing.errors import BadAnswer
-from routing.values import Dialect, Endpoint
+from routecodex.routing.dialects.finish import Endings
+from routecodex.routing.dialects.translation.coming_down import LARGEST_WHOLE, Translation
+from routecodex.routing.dialects.translation.neutral import Asked
+from routecodex.routing.errors import BadAnswer
+from routecodex.routing.values import Dialect, Endpoint
 from tests.rig import wire
 from tests.rig.wire import Reply
 

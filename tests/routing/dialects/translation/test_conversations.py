@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from routing.dialects.translation.going_up import READ, translate
-from routing.dialects.translation.neutral import Feature, Text, ToolName, ToolResult, ToolUse, Written
-from routing.jsonbytes import dumps, loads
-from routing.values import Dialect, Endpoint
+from routecodex.routing.dialects.translation.going_up import READ, translate
+from routecodex.routing.dialects.translation.neutral import Feature, Text, ToolName, ToolResult, ToolUse, Written
+from routecodex.routing.jsonbytes import dumps, loads
+from routecodex.routing.values import Dialect, Endpoint
 from tests.conftest import LONG
 from tests.routing.dialects.translation.as_calls import call_of, endpoint_of
 from tests.routing.dialects.translation.as_sent import Sent, read_sent

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from routing.dialects.finish import Endings
-from routing.dialects.merging import merger_for
-from routing.dialects.translation.coming_down import Translation
-from routing.dialects.translation.neutral import Asked
-from routing.values import Dialect, Endpoint
+from routecodex.routing.dialects.finish import Endings
+from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.dialects.translation.coming_down import Translation
+from routecodex.routing.dialects.translation.neutral import Asked
+from routecodex.routing.values import Dialect, Endpoint
 from tests.system.grammar import read, read_whole
 
 MESSAGES, CHAT, RESPONSES, GEMINI = Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI
@@ -65,7 +65,7 @@ TABLE: list[tuple[Dialect, str, bool, Words]] = [
     (GEMINI, "MAX_TOKENS", False, LENGTH),
     (GEMINI, "SAFETY", False, FILTER),
     (GEMINI, "RECITATION", False, ("stop_sequence", "content_filter", "content_filter", "RECITATION")),
-    (GEMINI, "MALFORMED_FUNCTION_CALL", False, ("stop_sequence", "error", "failed", "MALFORMED_FUNCTION_CALL")),
+    (GEMINI, "MALFORMED_FUNCTION_CALL", False, ("end_turn", "stop", "failed", "MALFORMED_FUNCTION_CALL")),
     (GEMINI, "SOMETHING_NEW", False, STOP),
 ]
 """Provider, its word, whether it called a tool, and the words of the four clients."""

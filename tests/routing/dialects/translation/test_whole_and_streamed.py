@@ -8,9 +8,9 @@ from itertools import product
 
 import pytest
 
-from routing.dialects.translation.coming_down import Translation
-from routing.dialects.translation.neutral import Asked
-from routing.values import Dialect, Endpoint
+from routecodex.routing.dialects.translation.coming_down import Translation
+from routecodex.routing.dialects.translation.neutral import Asked
+from routecodex.routing.values import Dialect, Endpoint
 from tests.rig.reply import Asked as RigAsked
 from tests.rig.reply import Reply, ToolUse
 from tests.rig.spoken import EVENTS, WHOLE

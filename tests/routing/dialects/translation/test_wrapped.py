@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from routing.dialects.calls import read_call
-from routing.dialects.endpoints import endpoint_of
-from routing.dialects.translation.neutral import Seal
-from routing.dialects.translation.seals import MARK, unwrap, wrap
-from routing.dialects.translation.wrapped import MARKED, unsealed
-from routing.values import Dialect
+from routecodex.routing.dialects.calls import read_call
+from routecodex.routing.dialects.endpoints import endpoint_of
+from routecodex.routing.dialects.translation.neutral import Seal
+from routecodex.routing.dialects.translation.seals import MARK, unwrap, wrap
+from routecodex.routing.dialects.translation.wrapped import MARKED, unsealed
+from routecodex.routing.values import Dialect
 
 SEAL = Seal(Dialect.GEMINI, "google", {"for": "call", "thoughtSignature": "abc="})
 WORD = wrap(SEAL)

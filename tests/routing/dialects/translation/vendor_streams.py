@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.rig.reply import Asked, Reply, ToolUse
 from tests.rig.spoken import EVENTS
 from tests.routing.dialects.answers.streams import WORDS, array_streams, provider_streams

@@ -7,8 +7,8 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
-from routing.dialects.sse import Events
-from routing.dialects.translation.neutral import (
+from routecodex.routing.dialects.sse import Events
+from routecodex.routing.dialects.translation.neutral import (
     BlockEnded,
     Broken,
     CallEnded,

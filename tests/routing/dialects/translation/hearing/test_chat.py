@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.dialects.translation.hearing.chat import Hearer, hear_whole
-from routing.dialects.translation.neutral import (
+from routecodex.routing.dialects.translation.hearing.chat import Hearer, hear_whole
+from routecodex.routing.dialects.translation.neutral import (
     Broken,
     CallEnded,
     CallPiece,
@@ -24,7 +24,7 @@ from routing.dialects.translation.neutral import (
     ThoughtPiece,
     Tokens,
 )
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.routing.dialects.answers import streams
 from tests.routing.dialects.translation.hearing.listening import folded, heard, in_three_ways, sse
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.dialects.translation.hearing.gemini import Hearer, hear_whole
-from routing.dialects.translation.hearing.gemini_arguments import Arguments
-from routing.dialects.translation.neutral import (
+from routecodex.routing.dialects.translation.hearing.gemini import Hearer, hear_whole
+from routecodex.routing.dialects.translation.hearing.gemini_arguments import Arguments
+from routecodex.routing.dialects.translation.neutral import (
     Broken,
     CallEnded,
     CallPiece,
@@ -25,7 +25,7 @@ from routing.dialects.translation.neutral import (
     ThoughtPiece,
     Tokens,
 )
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.routing.dialects.answers import streams
 from tests.routing.dialects.merging import rounds
 from tests.routing.dialects.merging.rounds import spoken

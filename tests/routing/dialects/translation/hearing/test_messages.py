@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.dialects.translation.hearing.messages import Hearer, hear_whole
-from routing.dialects.translation.neutral import (
+from routecodex.routing.dialects.translation.hearing.messages import Hearer, hear_whole
+from routecodex.routing.dialects.translation.neutral import (
     BlockEnded,
     Broken,
     CallEnded,
@@ -23,8 +23,8 @@ from routing.dialects.translation.neutral import (
     ThoughtPiece,
     Tokens,
 )
-from routing.dialects.translation.seals import wrap
-from routing.values import Dialect
+from routecodex.routing.dialects.translation.seals import wrap
+from routecodex.routing.values import Dialect
 from tests.routing.dialects.answers import streams
 from tests.routing.dialects.merging import rounds
 from tests.routing.dialects.merging.rounds import spoken

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.dialects.translation.hearing.responses import Hearer, hear_whole
-from routing.dialects.translation.neutral import (
+from routecodex.routing.dialects.translation.hearing.responses import Hearer, hear_whole
+from routecodex.routing.dialects.translation.neutral import (
     BlockEnded,
     Broken,
     CallEnded,
@@ -24,7 +24,7 @@ from routing.dialects.translation.neutral import (
     TextPiece,
     Tokens,
 )
-from routing.values import Dialect
+from routecodex.routing.values import Dialect
 from tests.routing.dialects.answers import streams
 from tests.routing.dialects.merging import openai_rounds as openai
 from tests.routing.dialects.merging.rounds import Spoken, spoken

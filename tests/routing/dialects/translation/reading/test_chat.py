@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from routing.dialects.translation import neutral, seals
-from routing.dialects.translation.neutral import (
+from routecodex.routing.dialects.translation import neutral, seals
+from routecodex.routing.dialects.translation.neutral import (
     Choice,
     Conversation,
     Feature,
@@ -24,10 +24,10 @@ from routing.dialects.translation.neutral import (
     ToolUse,
     Turn,
 )
-from routing.dialects.translation.reading.chat import read
-from routing.dialects.translation.telling.chat import tell_whole
-from routing.errors import RouteCodexError
-from routing.values import Dialect, Endpoint
+from routecodex.routing.dialects.translation.reading.chat import read
+from routecodex.routing.dialects.translation.telling.chat import tell_whole
+from routecodex.routing.errors import RouteCodexError
+from routecodex.routing.values import Dialect, Endpoint
 from tests.routing.dialects.calls.recorded import CALLS
 
 CHAT = Endpoint(Dialect.CHAT)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.dialects.calls.editing import DEEPEST
-from routing.dialects.translation import seals
-from routing.dialects.translation.neutral import (
+from routecodex.routing.dialects.calls.editing import DEEPEST
+from routecodex.routing.dialects.translation import seals
+from routecodex.routing.dialects.translation.neutral import (
     Block,
     Choice,
     Conversation,
@@ -28,9 +28,9 @@ from routing.dialects.translation.neutral import (
     ToolUse,
     Turn,
 )
-from routing.dialects.translation.reading.messages import read
-from routing.errors import BadCall
-from routing.values import Dialect, Endpoint
+from routecodex.routing.dialects.translation.reading.messages import read
+from routecodex.routing.errors import BadCall
+from routecodex.routing.values import Dialect, Endpoint
 from tests.routing.dialects.calls.recorded import CALLS
 
 GENERATE, COUNT = Endpoint(Dialect.MESSAGES), Endpoint(Dialect.MESSAGES, action="count")

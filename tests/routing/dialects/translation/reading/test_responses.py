@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.dialects.translation import seals
-from routing.dialects.translation.neutral import (
+from routecodex.routing.dialects.translation import seals
+from routecodex.routing.dialects.translation.neutral import (
     Block,
     Choice,
     Conversation,
@@ -27,9 +27,9 @@ from routing.dialects.translation.neutral import (
     ToolUse,
     Turn,
 )
-from routing.dialects.translation.reading.responses import read
-from routing.errors import BadCall, RouteCodexError
-from routing.values import Dialect, Endpoint
+from routecodex.routing.dialects.translation.reading.responses import read
+from routecodex.routing.errors import BadCall, RouteCodexError
+from routecodex.routing.values import Dialect, Endpoint
 from tests.routing.dialects.calls.recorded import CALLS
 
 HERE = Endpoint(Dialect.RESPONSES)

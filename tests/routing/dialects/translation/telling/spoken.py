@@ -10,8 +10,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from routing.dialects.merging import merger_for
-from routing.dialects.translation.neutral import (
+from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.dialects.translation.neutral import (
     Asked,
     BlockEnded,
     CallEnded,
@@ -29,8 +29,8 @@ from routing.dialects.translation.neutral import (
     Tokens,
     ToolName,
 )
-from routing.turn.said import Said
-from routing.values import Dialect, Endpoint
+from routecodex.routing.turn.said import Said
+from routecodex.routing.values import Dialect, Endpoint
 
 TOKENS = Tokens(100, 20, 40, 5, 7)
 SIGNED = Seal(Dialect.MESSAGES, "anthropic", {"signature": "EuYB"})

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from routing.dialects.sse import Events
-from routing.dialects.translation import seals
-from routing.dialects.translation.hearing.chat import Hearer
-from routing.dialects.translation.neutral import (
+from routecodex.routing.dialects.sse import Events
+from routecodex.routing.dialects.translation import seals
+from routecodex.routing.dialects.translation.hearing.chat import Hearer
+from routecodex.routing.dialects.translation.neutral import (
     Broken,
     CallPiece,
     CallStarted,
@@ -23,9 +23,9 @@ from routing.dialects.translation.neutral import (
     ThoughtPiece,
     Tokens,
 )
-from routing.dialects.translation.reading.chat import read
-from routing.dialects.translation.telling.chat import Teller, tell_whole
-from routing.values import Dialect, Endpoint, ProviderError
+from routecodex.routing.dialects.translation.reading.chat import read
+from routecodex.routing.dialects.translation.telling.chat import Teller, tell_whole
+from routecodex.routing.values import Dialect, Endpoint, ProviderError
 from tests.routing.dialects.answers import streams
 from tests.routing.dialects.merging import openai_rounds as openai
 from tests.routing.dialects.translation.hearing.listening import folded, heard
@@ -152,7 +152,7 @@ def test_why_it_ended(word: str) -> None:
     assert accumulated(events)["finish_reason"] == WORDS[word]
     assert json.loads(tell_whole(events, spoken.asked(CHAT)))["choices"][0]["finish_reason"] == WORDS[word]
     with_call = [START, *call("c1", "f", "{}"), Finished(word, TOKENS)]
-    assert accumulated(with_call)["finish_reason"] == "tool_calls"
+    assert accumulated(with_call)["finish_reason"] == ("tool_calls" if WORDS[word] == "stop" else WORDS[word])
 
 
 def test_ids_are_the_providers_or_follow_from_the_rounds() -> None:

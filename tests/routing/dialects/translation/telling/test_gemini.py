@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from routing.dialects.translation import seals
-from routing.dialects.translation.neutral import (
+from routecodex.routing.dialects.translation import seals
+from routecodex.routing.dialects.translation.neutral import (
     BlockEnded,
     Broken,
     CallEnded,
@@ -25,8 +25,8 @@ from routing.dialects.translation.neutral import (
     Tokens,
     ToolName,
 )
-from routing.dialects.translation.telling.gemini import Teller
-from routing.values import Dialect, Endpoint, ProviderError
+from routecodex.routing.dialects.translation.telling.gemini import Teller
+from routecodex.routing.values import Dialect, Endpoint, ProviderError
 from tests.routing.dialects.answers import streams
 from tests.routing.dialects.merging import rounds
 from tests.routing.dialects.merging.rounds import Spoken, spoken

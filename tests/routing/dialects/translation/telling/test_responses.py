@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from routing.dialects.merging import merger_for, opener_for
-from routing.dialects.sse import Events
-from routing.dialects.translation import seals
-from routing.dialects.translation.hearing.chat import Hearer as ChatHearer
-from routing.dialects.translation.hearing.responses import Hearer, hear_whole
-from routing.dialects.translation.neutral import (
+from routecodex.routing.dialects.merging import merger_for, opener_for
+from routecodex.routing.dialects.sse import Events
+from routecodex.routing.dialects.translation import seals
+from routecodex.routing.dialects.translation.hearing.chat import Hearer as ChatHearer
+from routecodex.routing.dialects.translation.hearing.responses import Hearer, hear_whole
+from routecodex.routing.dialects.translation.neutral import (
     BlockEnded,
     Broken,
     CallEnded,
@@ -32,9 +32,9 @@ from routing.dialects.translation.neutral import (
     Tokens,
     ToolUse,
 )
-from routing.dialects.translation.reading.responses import read
-from routing.dialects.translation.telling.responses import Teller, tell_whole
-from routing.values import Dialect, Endpoint, ProviderError
+from routecodex.routing.dialects.translation.reading.responses import read
+from routecodex.routing.dialects.translation.telling.responses import Teller, tell_whole
+from routecodex.routing.values import Dialect, Endpoint, ProviderError
 from tests.routing.dialects.answers import streams
 from tests.routing.dialects.merging import openai_rounds as openai
 from tests.routing.dialects.merging.rounds import Spoken
@@ -364,7 +364,7 @@ def test_why_it_ended(word: str) -> None:
     assert ended["status"] == status
     assert ended["incomplete_details"] == ({"reason": reason} if reason else None)
     assert ended["error"] is None
-    assert response([START, *call("c1", "f", "{}"), Finished(word, TOKENS)])["status"] == "completed"
+    assert response([START, *call("c1", "f", "{}"), Finished(word, TOKENS)])["status"] == status
 
 
 def test_an_answer_that_ended_with_an_error_failed() -> None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.dialects.translation.neutral import Feature, LeftOut
-from routing.dialects.translation.writing.gemini_schema import clean, clean_any
-from routing.values import JsonObject
+from routecodex.routing.dialects.translation.neutral import Feature, LeftOut
+from routecodex.routing.dialects.translation.writing.gemini_schema import clean, clean_any
+from routecodex.routing.values import JsonObject
 from tests.routing.dialects.calls.recorded import CALLS
 
 S, N, B = {"type": "STRING"}, {"type": "NUMBER"}, {"type": "BOOLEAN"}

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.dialects.translation import seals
-from routing.dialects.translation.neutral import (
+from routecodex.routing.dialects.translation import seals
+from routecodex.routing.dialects.translation.neutral import (
     Block,
     Choice,
     Conversation,
@@ -34,12 +34,12 @@ from routing.dialects.translation.neutral import (
     Turn,
     Written,
 )
-from routing.dialects.translation.reading.messages import read
-from routing.dialects.translation.writing.messages import write
-from routing.dialects.translation.writing.messages_models import DEFAULT_MAX_TOKENS, traits_of
-from routing.dialects.translation.writing.messages_schema import strict_schema, tool_schema
-from routing.errors import BadCall
-from routing.values import Dialect, Endpoint
+from routecodex.routing.dialects.translation.reading.messages import read
+from routecodex.routing.dialects.translation.writing.messages import write
+from routecodex.routing.dialects.translation.writing.messages_models import DEFAULT_MAX_TOKENS, traits_of
+from routecodex.routing.dialects.translation.writing.messages_schema import strict_schema, tool_schema
+from routecodex.routing.errors import BadCall
+from routecodex.routing.values import Dialect, Endpoint
 from tests.routing.dialects.calls.recorded import CALLS
 
 NEW, OLD, MIDDLE, ALWAYS, OTHER = "claude-opus-5-5", "claude-sonnet-4-5", "claude-opus-4-6", "claude-fable-5-1", "glm-4.7"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routing.dialects.translation.neutral import (
+from routecodex.routing.dialects.translation.neutral import (
     Block,
     Choice,
     Conversation,
@@ -29,10 +29,10 @@ from routing.dialects.translation.neutral import (
     Turn,
     Written,
 )
-from routing.dialects.translation.reading.responses import read
-from routing.dialects.translation.writing.responses import write
-from routing.errors import BadCall
-from routing.values import Dialect, Endpoint
+from routecodex.routing.dialects.translation.reading.responses import read
+from routecodex.routing.dialects.translation.writing.responses import write
+from routecodex.routing.errors import BadCall
+from routecodex.routing.values import Dialect, Endpoint
 from tests.routing.dialects.calls.recorded import CALLS
 
 HERE = Endpoint(Dialect.RESPONSES)

@@ -1,0 +1,1 @@
+"""What touches mitmproxy: hooks, flows, the relay that keeps an answer open. It carries, and decides nothing."""
