@@ -311,7 +311,7 @@ class Desk:
         seconds = math.ceil(resting.seconds)
         back = time_of_day(self.clocks.wall() + resting.seconds, self.clocks.utc_offset_s())
         message = f"{resting.message}: it rests until {back}, for {seconds} s more"
-        again = seconds <= REST_TOLD_S and retries_well(reading.caller.client)
+        again = seconds <= REST_TOLD_S and reading.client.honours_retry_after
         return self.replies.resting(reading.received.endpoint, message, resting, again_in_s=seconds if again else None)
 
     def _size_matters(self, reading: Reading) -> bool:
@@ -451,11 +451,6 @@ def time_of_day(epoch_s: float, utc_offset_s: float) -> str:
     """As a person's clock shows it."""
     seconds = int(epoch_s + utc_offset_s) % 86_400
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-
-
-def retries_well(client: str) -> bool:
-    """Whether it waits as long as a 429 says, and shows what is wrong in the end."""
-    return client in ("claude-code", "opencode") or client.startswith(("anthropic/", "openai/"))
 
 
 def _opens(call: Call, typed: tuple[Typed, ...]) -> bool:

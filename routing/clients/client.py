@@ -93,7 +93,7 @@ class Client:
     waits_s: float = 300.0
     """So long it waits for the head of an answer."""
     honours_retry_after: bool = False
-    """It shows a 429, waits as `Retry-After` says, and asks again."""
+    """It waits as long as the `Retry-After` of a 429 says, asks again, and shows in the end what is wrong."""
 
     # What brings it to the proxy
     command: str = ""
