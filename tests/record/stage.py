@@ -67,6 +67,7 @@ class Stage:
         self.fresh_project()
         self.provider.__enter__()
         self.proxy.__enter__()
+        self.provider.standing = Behaviour(reply=Reply("ok"))
         self.provider.script(_beside)
         return self
 
