@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .client import Client
+from ..values import Kind
+from .client import Client, Signature
 
 CONTINUE = Client(
     name="continue",
@@ -10,6 +11,8 @@ CONTINUE = Client(
     tried="1.5.47",
     # How it is recognised
     introductions=("you are an agent in the continue cli",),
+    # The kinds of its calls
+    signatures=(Signature("last", "please provide a concise summary of our conversation so far", Kind.COMPACTION),),
     # Which text a person typed
     wrappers=("context", "context_item", "file", "rule", "system-reminder"),
     behind=("\n\nContext files:", "\n\n<context>"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .client import Client
+from ..values import Kind
+from .client import Client, Signature
 from .ids import cache_key
 
 KIMI = Client(
@@ -13,6 +14,8 @@ KIMI = Client(
     agents=("kimi",),
     # Its ids
     session=(cache_key(r"session_[\w-]+"),),
+    # The kinds of its calls
+    signatures=(Signature("last", "you are about to run out of context. create a handoff summary", Kind.COMPACTION),),
     # Which text a person typed
     wrappers=("system-reminder", "system", "notification", "task-notification"),
     # How it repeats the history

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .client import Client
+from ..values import Kind
+from .client import Client, Signature
 
 PI = Client(
     name="pi",
@@ -10,6 +11,12 @@ PI = Client(
     tried="0.73.1",
     # How it is recognised
     introductions=("operating inside pi, a coding agent harness",),
+    # The kinds of its calls
+    signatures=(
+        Signature("system", "you are a context summarization assistant", Kind.COMPACTION),
+        Signature("last", "the messages above are a conversation to summarize", Kind.COMPACTION),
+        Signature("last", "the messages above are new conversation messages to incorporate", Kind.COMPACTION),
+    ),
     # Which text a person typed
     wrappers=("file", "skill"),
     # How it repeats the history

@@ -175,6 +175,25 @@ def test_qwen_code_compacts(call: Call, agent: str) -> None:
     assert caller(call, user_agent=agent).kind is Kind.COMPACTION
 
 
+@pytest.mark.parametrize(
+    "system, last",
+    [
+        pytest.param(
+            "operating inside pi, a coding agent harness", "The messages above are a conversation to summarize.", id="pi"
+        ),
+        pytest.param("You are a context summarization assistant. Your task", "[User]: hi", id="pi's own instructions"),
+        pytest.param(
+            "you are an agent in the Continue CLI", "Please provide a concise summary of our conversation so far, …", id="cn"
+        ),
+        pytest.param("You are Kimi", "You are about to run out of context. Create a handoff summary for the\nmodel", id="kimi"),
+    ],
+)
+def test_other_tools_compact(system: str, last: str) -> None:
+    call = chat_call({"role": "system", "content": system}, user("hi"), {"role": "assistant", "content": "ok"}, user(last))
+    agents = {"kimi": "kimi-code-cli/2.1.0"}
+    assert caller(call, user_agent=agents.get(system.split()[-1].lower(), "OpenAI/JS 6.49.0")).kind is Kind.COMPACTION
+
+
 def test_counting_is_never_the_conversation_itself() -> None:
     call = messages_call(user("hi"))
     call.endpoint = Endpoint(Dialect.MESSAGES, action="count")
