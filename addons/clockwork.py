@@ -16,6 +16,7 @@ from ..routing.clock.store import ClockStore
 from ..routing.clock.watch import Watch
 from ..routing.config import Config
 from ..routing.config.values import Clock
+from .disk_threads import PATIENT
 from .sntp import Sntp
 
 
@@ -39,7 +40,7 @@ class Clockwork:
         def log_soon(line: str) -> None:
             loop.call_soon_threadsafe(log, line)
 
-        return ClockPlugin(self._watch, config.clock, note, log_soon, derived_too=config.derive == "all")
+        return ClockPlugin(self._watch, config.clock, note, log_soon, derived_too=config.derive == "all", threads=PATIENT)
 
     async def sweep(self, settings: Clock | None) -> None:
         """What has expired goes: once at the start, then as often as the settings say."""
@@ -49,7 +50,9 @@ class Clockwork:
         if self._swept is not None and (not settings.tick_ms or now - self._swept < settings.tick_ms / 1000):
             return
         self._swept = now
-        await asyncio.to_thread(lambda: self.store.sweep(self._watch.moments.trusted_now_ms(), settings.retention_ms))
+        await asyncio.get_running_loop().run_in_executor(
+            PATIENT, lambda: self.store.sweep(self._watch.moments.trusted_now_ms(), settings.retention_ms)
+        )
 
     def close(self) -> None:
         self._sntp.close()

@@ -40,7 +40,7 @@ from .relay import Commands, Poke, Relay, TurnStream
 from .rounds import new_flow
 
 if TYPE_CHECKING:
-    from .flows import Sealed
+    from .sealing import Sealed
 
 WAITING = 16
 """So many frames may wait for the turn before them."""

@@ -2,81 +2,34 @@
 
 from __future__ import annotations
 
-import copy
+import asyncio
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from mitmproxy import http
 from mitmproxy.net.http import status_codes
 
+from ..routing import codings
 from ..routing import headers as fields
 from ..routing.errors import BadCall, TooLarge
 from ..routing.replies import Reply
 from ..routing.turn.actions import Head, Refusal
 from ..routing.upstream import Received, Request
 from ..routing.values import Endpoint, Headers, Target
-from . import codings
 from .relay import Wire
+from .sealing import Sealed, with_headers
 
 REQUEST_BYTES = 32 << 20
 """A request may be this large on the wire, and once more when it is decoded."""
 PIECE_BYTES = 16 << 20
 """What one piece of an answer may become when it is decoded."""
 _PLAIN = ("", "identity")
+_BREATH = 1000
+"""So many bites, or KiB, of a packed request, and the loop has its turn."""
 NOT_AGAIN = b"RouteCodex repeats only what it sent itself, to the same place: it holds no credential for anything else.\n"
 MARK = ":arrow_right:"
 """How mitmweb shows that a flow is ours."""
 _CHUNKED = (("transfer-encoding", "chunked"),)
-
-
-@dataclass(frozen=True, slots=True)
-class Sealed:
-    """The credentials taken off a flow, so that nothing shows or saves them."""
-
-    values: dict[str, tuple[str, ...]]
-    query: tuple[str, ...]
-
-    @property
-    def credential(self) -> str:
-        """The caller's credential, for telling callers apart; empty where it sent none."""
-        for name in ("authorization", "x-api-key", "x-goog-api-key", "api-key"):
-            if self.values.get(name):
-                return self.values[name][0]
-        return self.query[0] if self.query else ""
-
-    def wire(self, request: http.Request) -> http.Request:
-        """A copy of the request with the credentials back in their places."""
-        left = {name: list(values) for name, values in self.values.items()}
-        restored = []
-        for name, value in request.headers.fields:
-            waiting = left.get(name.decode("latin-1").lower())
-            if value == fields.MASK.encode() and waiting:
-                value = waiting.pop(0).encode("latin-1", "surrogateescape")
-            restored.append((name, value))
-        wired = with_headers(request, restored)
-        if self.query:
-            queries = iter(self.query)
-            wired.path = fields.SECRET_QUERY.sub(lambda found: f"{found[1]}={next(queries, found[2])}", wired.path)
-        return wired
-
-
-def seal(request: http.Request) -> Sealed:
-    """Mask every credential in the request; the values come back for the wire."""
-    values: dict[str, tuple[str, ...]] = {}
-    masked = []
-    for raw_name, raw_value in request.headers.fields:
-        name = raw_name.decode("latin-1").lower()
-        if fields.is_secret(name):
-            values[name] = (*values.get(name, ()), raw_value.decode("latin-1"))
-            raw_value = fields.MASK.encode()
-        masked.append((raw_name, raw_value))
-    query = tuple(found[2] for found in fields.SECRET_QUERY.finditer(request.path)) if "?" in request.path else ()
-    if values:
-        request.headers = http.Headers(masked)
-    if query:
-        request.path = fields.mask_query(request.path)
-    return Sealed(values, query)
 
 
 def read_headers(message: http.Message) -> Headers:
@@ -88,23 +41,32 @@ def header_pairs(message: http.Message) -> list[tuple[str, str]]:
     return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message.headers.fields]
 
 
-def read_body(request: http.Request) -> bytes:
-    """The request's body decoded, however hostile its encoding."""
+async def read_body(request: http.Request) -> bytes:
+    """The request's body decoded, however hostile its encoding; what takes long lets others take their turns."""
     raw = request.raw_content or b""
     if len(raw) > REQUEST_BYTES:
         raise TooLarge(f"RouteCodex reads requests of up to {REQUEST_BYTES >> 20} MiB; this one has {len(raw)} bytes.")
     coding = request.headers.get("content-encoding", "").strip().lower()
     if coding in _PLAIN:
         return raw
-    decode = codings.decoder(coding, REQUEST_BYTES)
+    decode = codings.decoder(coding)
     if decode is None:
         raise BadCall(f"The request's content-encoding {coding!r} is not one of {', '.join(codings.KNOWN)}.")
+    out, work = bytearray(), 0
     try:
-        return decode(raw)
+        for bite in decode(raw):
+            out += bite
+            if len(out) > REQUEST_BYTES:
+                raise codings.TooMuch
+            work += 1 + (len(bite) >> 10)
+            if work >= _BREATH:
+                work = 0
+                await asyncio.sleep(0)
     except codings.Damaged as error:
         raise BadCall(f"The request's body is not valid {coding}: {error}") from None
     except codings.TooMuch:
         raise TooLarge(f"The request's body is larger than {REQUEST_BYTES >> 20} MiB once its {coding} is undone.") from None
+    return bytes(out)
 
 
 def give_length(request: http.Request) -> None:
@@ -115,10 +77,10 @@ def give_length(request: http.Request) -> None:
 
 def stream_decoder(coding: str) -> codings.Decode | None:
     """Undoes a provider's content-encoding as it streams; None where there is none (or none that is known)."""
-    return codings.decoder(coding, PIECE_BYTES)
+    return codings.decoder(coding)
 
 
-def read_request(flow: http.HTTPFlow, endpoint: Endpoint, sealed: Sealed, *, call_id: str) -> Received:
+async def read_request(flow: http.HTTPFlow, endpoint: Endpoint, sealed: Sealed, *, call_id: str) -> Received:
     request = flow.request
     return Received(
         id=call_id,
@@ -130,7 +92,7 @@ def read_request(flow: http.HTTPFlow, endpoint: Endpoint, sealed: Sealed, *, cal
         fields=tuple(header_pairs(request)),
         credential=sealed.credential,
         endpoint=endpoint,
-        body=read_body(request),
+        body=await read_body(request),
         wire_body=request.raw_content or b"",
     )
 
@@ -162,14 +124,6 @@ def adding(secret: fields.Fields) -> Wire:
         return with_headers(shown, kept + added)
 
     return wire
-
-
-def with_headers(request: http.Request, headers: list[tuple[bytes, bytes]]) -> http.Request:
-    """The same request with other headers; mitmproxy's own copy would copy everything, deeply."""
-    wired = copy.copy(request)
-    wired.data = copy.copy(request.data)
-    wired.data.headers = http.Headers(headers)
-    return wired
 
 
 def new_request(up: Request, sealed: Sealed) -> tuple[http.Request, Wire]:

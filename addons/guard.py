@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from mitmproxy import ctx, http
 
 from . import intercept
+from .loaded import is_loaded, later_round
 
 if TYPE_CHECKING:
     from .routecodex import RouteCodex
@@ -37,7 +38,10 @@ class Guard:
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         """Credentials come off here too: a refused flow is shown and saved like any other."""
         self.left.requestheaders(flow)
-        if flow.id not in self.left.relay.rounds and intercept.is_ours(flow, self.left.settings.hosts):
+        relay = self.left.relay
+        if is_loaded(relay, flow) or later_round(relay, flow) is not None:
+            return
+        if intercept.is_ours(flow, self.left.settings.hosts):
             flow.response = http.Response.make(503, MESSAGE, {"content-type": "text/plain", "x-should-retry": "false"})
 
     def done(self) -> None:

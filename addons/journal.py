@@ -12,6 +12,8 @@ import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
+from .disk_threads import PATIENT
+
 logger = logging.getLogger("routecodex")
 
 PAUSE_S = 0.1
@@ -54,7 +56,7 @@ class DebugFile(Journal):
 
     def write(self) -> None:
         """In a thread: the disk may be slow."""
-        asyncio.get_running_loop().run_in_executor(None, self._append, self._taken())
+        asyncio.get_running_loop().run_in_executor(PATIENT, self._append, self._taken())
 
     def close(self) -> None:
         self._append(self._taken())

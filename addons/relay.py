@@ -47,9 +47,9 @@ from .codes import ABORT, CANCEL, TOO_LARGE
 from .layers import PIECE_BYTES, in_pieces, layers_below, place_of, waits_for_connection
 from .open_answer import OpenAnswer, drain_client
 from .resets import was_reset
+from .sealing import Backs, Sealed, put_on_wire
 
 if TYPE_CHECKING:
-    from .flows import Sealed
     from .heard import FirstRound
     from .rounds import Round
     from .turns import CarriedTurn
@@ -98,9 +98,8 @@ class TurnStream(HttpStream):
             elif self.leaving is not None:
                 self.leaving()
         for command in super().handle_event(event):
-            if isinstance(command, SendHttp) and isinstance(command.event, RequestHeaders) and self.wire is not None:
-                command.event.request = self.wire(command.event.request)
-                self.wire = None
+            if isinstance(command, SendHttp):
+                put_on_wire(self, command.event)
             yield from in_pieces(command)
 
     def _handle_event(self, event: events.Event) -> Commands:
@@ -296,7 +295,8 @@ class Relay:
         self.streams: WeakValueDictionary[str, TurnStream] = WeakValueDictionary()
         """The live stream of each flow, by flow id."""
         self.sealed: WeakKeyDictionary[http.HTTPFlow, Sealed] = WeakKeyDictionary()
-        """What was taken off each flow of ours."""
+        self.backs = Backs(self.sealed)
+        """What was taken off each flow of ours, and off its answer."""
         self._sent: WeakKeyDictionary[http.HTTPFlow, tuple[tuple[str, str, int], Wire]] = WeakKeyDictionary()
         self.rounds: dict[str, Round] = {}
         """The later rounds that are running, by flow id."""
@@ -336,8 +336,8 @@ class Relay:
 
     def carried(self, flow: http.HTTPFlow) -> CarriedTurn | None:
         """The turn that writes this flow's answer, if one does, and is not over."""
-        stream = self.streams.get(flow.id)
-        return stream.answer.upstream.carried if stream is not None and stream.answer is not None else None
+        stream = self.streams.get(flow.id)  # a flow from a file may have the id of one that runs
+        return stream.answer.upstream.carried if stream and stream.flow is flow and stream.answer else None
 
     def run_hook(self, stream: TurnStream, command: commands.StartHook) -> bool | None:
         """Whether it is over; None: it is mitmproxy's to run."""

@@ -33,17 +33,21 @@ from routecodex.addons import (
     quick_hooks,
     relay,
     rounds,
+    sealing,
     settings,
 )
-from routecodex.addons.flows import Sealed
+from routecodex.addons.disk_threads import in_thread
 from routecodex.addons.guarded import guarded
 from routecodex.addons.journal import Journal
 from routecodex.addons.layers import lift_connection_limit
+from routecodex.addons.loaded import is_loaded, later_round
+from routecodex.addons.sealing import Sealed
 from routecodex.addons.turns import CarriedTurn
 from routecodex.routing.desk import Desk, Plan, Reading, Rest
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.errors import ConfigError, RouteCodexError
 from routecodex.routing.replies import Reply
+from routecodex.routing.sessions import disk
 from routecodex.routing.tags.obey import Orders
 from routecodex.routing.turn.company import Company, merger_of
 from routecodex.routing.turn.echoing import converse
@@ -97,6 +101,7 @@ class RouteCodex:
             logger.error("RouteCodex: %s", error.message)
 
     def running(self) -> None:
+        disk.never_wait()
         self.settings.watch()
         allocator.settle()
         collector.settle()
@@ -127,14 +132,19 @@ class RouteCodex:
 
     @guarded
     def requestheaders(self, flow: http.HTTPFlow) -> None:
-        """Take the credentials off the flow before anything can show or save it; they join again on the wire."""
-        if (later := self.relay.rounds.get(flow.id)) is not None:
+        """Take the credentials off the flow before anything can show or save it; they join again on the wire.
+
+        A flow that comes from a file is nobody's call; the hooks that follow know only what this one took in.
+        """
+        if is_loaded(self.relay, flow):
+            return
+        if (later := later_round(self.relay, flow)) is not None:
             self.relay.set_wire(flow, later.wire)
         elif intercept.is_ours(flow, self.settings.hosts):
             if flow.is_replay:
                 self.again(flow)
                 return
-            sealed = self.sealed.get(flow) or flows.seal(flow.request)
+            sealed = self.sealed.get(flow) or sealing.seal(flow.request)
             self.sealed[flow] = sealed
             self.relay.set_wire(flow, sealed.wire)
 
@@ -159,18 +169,19 @@ class RouteCodex:
             flows.give_length(flow.request)
             return
         desk = self.settings.desk
+        reading: Reading | None = None
         try:
-            received = flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
+            received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
             reading = desk.read(received)
             # Only tags and beginnings of conversations make a call wait for the disk, in a thread.
             waits = reading.tagged or reading.opens
-            orders = await asyncio.to_thread(desk.obey, reading) if waits else desk.obey(reading)
+            orders = await in_thread(desk.obey, reading) if waits else desk.obey(reading)
             reply = desk.prepare(reading, orders)
             if reply is None:
                 await self.route(flow, desk, reading, orders, sealed)
                 return
         except RouteCodexError as error:
-            reply = desk.refuse(endpoint, error)
+            reply = desk.refuse(endpoint, error, reading.caller.client if reading is not None else "")
         await self.reply(flow, reply)
 
     def answer_upgrade(self, flow: http.HTTPFlow, sealed: Sealed) -> None:
@@ -183,7 +194,7 @@ class RouteCodex:
 
     async def route(self, flow: http.HTTPFlow, desk: Desk, reading: Reading, orders: Orders, sealed: Sealed) -> None:
         """To a target, or to `echo`. Plugins that take part see the call first, and hear that the turn is over."""
-        company = desk.company(reading, orders, asyncio.to_thread)
+        company = desk.company(reading, orders, in_thread)
         sent = reading.call
         hints: Hints | None = None
         try:
@@ -193,7 +204,7 @@ class RouteCodex:
             outcome = await self.decide(desk, reading, orders, hints, sent)
             if isinstance(outcome, Plan):
                 if outcome.decision.clear_sticky:
-                    await asyncio.to_thread(desk.forget_sticky, reading, orders.state.sticky)
+                    await in_thread(desk.forget_sticky, reading, orders.state.sticky)
                 self.send(flow, desk, outcome, sealed, company)
                 return
             if company is not None:
@@ -252,21 +263,28 @@ class RouteCodex:
     def responseheaders(self, flow: http.HTTPFlow) -> None:
         """Quick: the turn hears the head, and every chunk that follows goes through it."""
         assert flow.response is not None
-        if (later := self.relay.rounds.get(flow.id)) is not None:
+        if (later := later_round(self.relay, flow)) is not None:
             flow.response.stream = later.hear(flow.response)
         elif (carried := self.relay.carried(flow)) is not None:
             carried.current.head(flow.response)
             flow.response.stream = True
+            return  # the turn has read the head as it is; it is sealed when it leaves
+        if later is not None or flow in self.sealed:
+            self.relay.backs.seal(flow, flow.response)
 
     @guarded
     def response(self, flow: http.HTTPFlow) -> None:
-        if (later := self.relay.rounds.get(flow.id)) is not None:
+        if (later := later_round(self.relay, flow)) is not None:
             later.end(flow.response)
+        elif flow in self.sealed:
+            self.relay.backs.seal(flow, flow.response)
+            sealing.seal_stored(flow.request)
+            sealing.seal_stored(flow.response)
 
     @guarded
     def error(self, flow: http.HTTPFlow) -> None:
         message = flow.error.msg if flow.error is not None else "unknown"
-        if (later := self.relay.rounds.get(flow.id)) is not None:
+        if (later := later_round(self.relay, flow)) is not None:
             later.listener.broke(message)
         elif (carried := self.relay.carried(flow)) is not None:
             carried.gone()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -27,6 +28,7 @@ from ..routing.turn.plan import Clocks
 from ..routing.turn.plugins import Plugin, TurnInfo
 from . import clockwork, guard, intercept
 from .clockwork import Clockwork
+from .disk_threads import in_thread
 from .journal import DebugFile, Journal
 from .work_state import WorkStateProbe
 
@@ -35,6 +37,7 @@ logger = logging.getLogger("routecodex")
 FINISH_LOG = "finish-reason-debug.log"
 _POLL_S = 1.0
 _SWEEP_S = 3600.0
+_SHORT_TURN_S = 0.0005
 _BUILT_IN: tuple[Plugin, ...] = ()
 _Stamp = tuple[int, int]
 _CLOCKS = Clocks(time.monotonic, time.time, lambda: float(time.localtime().tm_gmtoff))
@@ -85,7 +88,7 @@ class Settings:
 
     def load(self, option: str) -> None:
         self.path = configuration.find(option, self.root / "addons", Path.cwd())
-        self._read(self.path)
+        self._use(*self._read(self.path))
 
     def watch(self) -> None:
         if self._task is None:
@@ -105,10 +108,10 @@ class Settings:
         while True:
             await asyncio.sleep(_POLL_S)
             if any(_stamp(path) not in (None, stamp) for path, stamp in self._stamps.items()):
-                self._reload()
+                await self._reload()
             if self.loaded and time.monotonic() - swept >= _SWEEP_S:
                 swept = time.monotonic()
-                await asyncio.to_thread(self._sweep, self.desk)
+                await in_thread(self._sweep, self.desk)
             if self._clockwork is not None:
                 await self._clockwork.sweep(self.config.clock)
             self._report_stores()
@@ -118,32 +121,40 @@ class Settings:
             if store is not None:
                 store.sweep(time.time(), self.config.retention_days)
 
-    def _reload(self) -> None:
+    async def _reload(self) -> None:
+        """Reading a large file takes longer than calls should wait. A thread that computes lets them have their turns, but for
+        each of their reads and writes only after a whole interval: a short one, meanwhile."""
         assert self.path is not None
+        path, interval = self.path, sys.getswitchinterval()
+        sys.setswitchinterval(min(interval, _SHORT_TURN_S))
         try:
-            self._read(self.path)
+            config, plugins = await in_thread(self._read, path)
+            if path != self.path:  # another one was chosen meanwhile
+                self._stamps = self._stamps_of([self.path, *map(Path, self.config.plugins)])
+                return
+            self._use(config, plugins)
         except (ConfigError, OSError) as error:
             logger.warning("The changed configuration is not used, the old one stays in force: %s", error)
         else:
-            logger.info("Configuration reloaded: %s", self.path.name)
+            logger.info("Configuration reloaded: %s", path.name)
+        finally:
+            sys.setswitchinterval(interval)
 
-    def _read(self, path: Path) -> None:
+    def _read(self, path: Path) -> tuple[Config, tuple[Plugin, ...]]:
         """Also where what stands there cannot be used, it is looked at again only when it changes."""
-        self._look_at([path, *self._stamps])
+        self._stamps = seen = self._stamps_of([path, *self._stamps])
         config = configuration.load(path, os.environ)
-        seen = self._stamps[path]
-        self._look_at(map(Path, config.plugins))
-        self._stamps[path] = seen
-        self._use(config)
-
-    def _look_at(self, paths: Iterable[Path]) -> None:
-        """A file that is gone for a moment, as it is while some editors save it, keeps its stamp."""
-        self._stamps = {path: _stamp(path) or self._stamps.get(path) for path in paths}
-
-    def _use(self, config: Config) -> None:
+        self._stamps = self._stamps_of(map(Path, config.plugins)) | {path: seen[path]}
         if config.store != "files":
             raise ConfigError("sessions.store: only `files` is supported so far")
-        self._plugins = load_plugins(config.plugins, built_in=_BUILT_IN)
+        return config, load_plugins(config.plugins, built_in=_BUILT_IN)
+
+    def _stamps_of(self, paths: Iterable[Path]) -> dict[Path, _Stamp | None]:
+        """A file that is gone for a moment, as it is while some editors save it, keeps its stamp."""
+        return {path: _stamp(path) or self._stamps.get(path) for path in paths}
+
+    def _use(self, config: Config, plugins: tuple[Plugin, ...]) -> None:
+        self._plugins = plugins
         self._config = config
         self.hosts = intercept.Hosts(config.intercept_hosts)
         if self._desk is not None:
@@ -160,7 +171,7 @@ class Settings:
             note(f"{turn.id[:8]}: {line}")
 
         assert self._clockwork is not None
-        stop = StopMessagePlugin(store, self.config.stop, self.probe, tell)
+        stop = StopMessagePlugin(store, self.config.stop, self.probe, tell, in_thread)
         clock = self._clockwork.plugin(self.config, tell, note)
         desk = Desk(
             self.config,

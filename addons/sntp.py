@@ -22,6 +22,7 @@ from ..routing.clock.offset import Agreed, NtpState, Refusal, Verdict
 from ..routing.config import Ntp
 from ..routing.errors import StoreError
 from ..routing.values import JsonObject
+from .disk_threads import in_thread
 from .time_server import ask_server
 
 logger = logging.getLogger("routecodex")
@@ -191,7 +192,7 @@ class Sntp:
         if raw == self._saved:
             return
         try:
-            await asyncio.to_thread(file.save_ntp_state, raw)
+            await in_thread(file.save_ntp_state, raw)
         except StoreError as error:
             self._log("file", error.message)
         else:

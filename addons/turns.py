@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import Coroutine
 from typing import Any
 
 from mitmproxy import http
 
+from ..routing import codings
 from ..routing.dialects.translation.coming_down import Translation
 from ..routing.errors import RouteCodexError
+from ..routing.masking import Mask
 from ..routing.turn import actions as turns
 from ..routing.turn.company import Company
 from ..routing.turn.plan import Plan, describe
@@ -19,16 +20,14 @@ from ..routing.turn.said import Said
 from ..routing.turn.state import State
 from ..routing.turn.stepping import Done, begin
 from ..routing.turn.turn import Turn
-from . import codings, flows, guarded
+from . import flows, guarded
 from .alarm import Alarm
-from .flows import Sealed
 from .guarded import contained
 from .heard import FirstRound, Heard, LaterRound
 from .open_answer import OpenAnswer, in_bites
 from .relay import Relay
 from .rounds import Round, new_flow
-
-_ERROR = re.compile(rb'"error"\s{0,4}:\s{0,4}[{"]|"type"\s{0,4}:\s{0,4}"error"')
+from .sealing import Sealed
 
 
 class CarriedTurn:
@@ -57,6 +56,7 @@ class CarriedTurn:
         self.decode: codings.Decode | None = None
         self.translation: Translation | None = None
         """Makes what the round says the client's dialect."""
+        self.mask = Mask(())  # takes the round's own credentials out of what it says
         self.http2 = flow.request.is_http2
         self.tasks: set[asyncio.Task[None]] = set()
         self.alarm = Alarm()
@@ -75,6 +75,7 @@ class CarriedTurn:
             return
         headers = flows.read_headers(response)
         self.decode = flows.stream_decoder(headers.get("content-encoding", ""))
+        self.mask = self.plan.mask()
         self.translation = self.plan.translation() if 200 <= response.status_code < 300 else None
         self.turn.head(response.status_code, headers, time.monotonic())
         self._carry_out()
@@ -88,24 +89,30 @@ class CarriedTurn:
             return
         if self.decode is not None:
             try:
-                chunk = self.decode(chunk)
+                chunk = codings.whole(self.decode(chunk), flows.PIECE_BYTES)
             except (codings.Damaged, codings.TooMuch):
                 self.hear_broke(source, "The answer is not packed as its content-encoding says.")
                 return
-        if chunk:
-            if _ERROR.search(chunk):  # an error may quote the key that was sent
-                chunk = self.plan.hide.known(chunk)
+        if chunk := self.mask.feed(chunk, time.monotonic()):
             self._hear_words(source, chunk)
+        if self.mask.due < float("inf"):
+            self._arm()
 
     @contained
     def hear_end(self, source: Heard) -> None:
         if source is not self.current:
             return
+        self._hear_held(source)
         if self.translation is not None:
             self._hear_words(source, b"")
         if source is self.current:
             self.turn.end(time.monotonic())
             self._carry_out()
+
+    def _hear_held(self, source: Heard) -> None:
+        """It began like a credential, and does not go on."""
+        if chunk := self.mask.end():
+            self._hear_words(source, chunk)
 
     def _hear_words(self, source: Heard, chunk: bytes) -> None:
         """What a provider says, in the client's dialect from here on. No bytes: it has no more to say."""
@@ -128,6 +135,7 @@ class CarriedTurn:
     @contained
     def hear_broke(self, source: Heard, message: str) -> None:
         if source is self.current:
+            self._hear_held(source)
             self.turn.broke(message, time.monotonic())
             self._carry_out()
 
@@ -305,7 +313,7 @@ class CarriedTurn:
         call_id = self.plan.received.id
         flows.mark(flow, f"{self.round_name} of {call_id[:8]} · {self._comment}", self.plan.target, call_id)
         self.plan.note(f"{self.round_name} -> {self.plan.comment}")
-        self.decode = None
+        self.decode, self.mask = None, Mask(())
         later = LaterRound(self)
         later.round = Round(flow, wire, later, self.relay, self.plan.hide.known)
         if isinstance(self.current, LaterRound):
@@ -335,14 +343,16 @@ class CarriedTurn:
     # Time
 
     def _arm(self) -> None:
-        self.alarm.set(self.turn.deadline, self._tick)
+        self.alarm.set(min(self.turn.deadline, self.mask.due), self._tick)
 
     @contained
     def _tick(self) -> None:
         if self.closed:
             return
         now = time.monotonic()
-        if now >= self.turn.deadline:
+        if now >= min(self.turn.deadline, self.mask.due):
+            if chunk := self.mask.tick(now):
+                self._hear_words(self.current, chunk)
             self.turn.tick(now)
             self._carry_out()
             self._later(self.relay.poke(self.flow))

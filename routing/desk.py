@@ -310,9 +310,9 @@ class Desk:
             return Rest(min(max(resting.seconds, _REST_LOOK_S), 1.0), since)
         seconds = math.ceil(resting.seconds)
         back = time_of_day(self.clocks.wall() + resting.seconds, self.clocks.utc_offset_s())
-        message = f"{resting.message}: it rests until {back}, for {seconds} s more"
-        again = seconds <= REST_TOLD_S and reading.client.honours_retry_after
-        return self.replies.resting(reading.received.endpoint, message, resting, again_in_s=seconds if again else None)
+        resting.message += f": it rests until {back}, for {seconds} s more"
+        resting.passes_in_s = seconds if seconds <= REST_TOLD_S else None
+        return self.refuse(reading.received.endpoint, resting, reading.caller.client)
 
     def _size_matters(self, reading: Reading) -> bool:
         """Whether a closer look at the call's size could change anything: even its bytes alone may be too few for that."""
@@ -436,8 +436,8 @@ class Desk:
         self.learned.chains.put(id, (reading.key, None))
         return id
 
-    def refuse(self, endpoint: Endpoint | None, error: RouteCodexError) -> Reply:
-        return self.replies.refuse(endpoint, error)
+    def refuse(self, endpoint: Endpoint | None, error: RouteCodexError, client: str = "") -> Reply:
+        return self.replies.refuse(endpoint, error, client)
 
 
 def _counts(provider: Provider, received: Received) -> bool:

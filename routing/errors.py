@@ -15,6 +15,8 @@ class RouteCodexError(Exception):
 
     status = 400
     code = "ROUTECODEX_ERROR"
+    passes_in_s: int | None = None
+    """Soon it will be well again: some clients may be told to ask once more then."""
 
     def __init__(self, message: str, *, details: Mapping[str, object] | None = None) -> None:
         super().__init__(message)
@@ -74,6 +76,14 @@ class StoreError(RouteCodexError):
 
     status = 500
     code = "STORE_ERROR"
+
+
+class Locked(StoreError):
+    """Another process holds a session's file."""
+
+    status = 400
+    code = "SESSION_LOCKED"
+    passes_in_s = 2
 
 
 _HINTS = 3

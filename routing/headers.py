@@ -8,20 +8,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from .errors import ConfigError
+from .secret_names import is_secret_header, is_secret_param
 from .values import Dialect, Headers
 
 Fields = tuple[tuple[str, str], ...]
 
-SECRET = frozenset(
-    {"authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "x-goog-iam-authorization-token"}
-)
-"""Requests' headers that are, or hold, a credential."""
-SECRET_QUERY = re.compile(r"(?i)(?<=[?&])(key|api[_-]?key|access_token|token)=([^&#]*)")
 MASK = "***"
+_PARAM = re.compile(r"(?<=[?&;#])([^=&;#?]+)=")
+_VALUE = re.compile(r"[^&#]*")
+_ADDRESSES = frozenset({"location", "content-location", "referer", "link", "refresh"})
+"""Headers that hold an address, which may hold a credential."""
 
 HOP_BY_HOP = frozenset(
     {
@@ -58,13 +58,48 @@ class Outgoing:
     secret: Fields = ()
 
 
-def is_secret(name: str) -> bool:
-    return name.lower() in SECRET
+def shown(name: str, value: str) -> str:
+    """The header's value as it may be shown and saved."""
+    if is_secret_header(name):
+        return MASK
+    return mask_query(value) if name.lower() in _ADDRESSES else value
 
 
 def mask_query(path: str) -> str:
-    """The path without the credentials that Google's clients may put into its query."""
-    return SECRET_QUERY.sub(rf"\1={MASK}", path) if "?" in path else path
+    """The address without the credentials in its query or fragment."""
+    return fill_query(path, ())
+
+
+def fill_query(path: str, values: Iterable[str]) -> str:
+    """Each credential in turn becomes one of these; where there are no more, the mask."""
+    waiting, parts, done = iter(values), [], 0
+    for _, start, end in _secret_params(path):
+        parts += [path[done:start], next(waiting, MASK)]
+        done = end
+    return "".join(parts) + path[done:] if parts else path
+
+
+def query_secrets(path: str) -> tuple[str, ...]:
+    return tuple(path[start:end] for _, start, end in _secret_params(path))
+
+
+def secret_params(path: str) -> list[str]:
+    """The parameters that are credentials, name and value."""
+    return [path[name_at:end] for name_at, _, end in _secret_params(path)]
+
+
+def _secret_params(path: str) -> Iterator[tuple[int, int, int]]:
+    """Where their names begin, and where their values begin and end."""
+    if "?" not in path and "#" not in path:
+        return
+    at = 0
+    while (found := _PARAM.search(path, at)) is not None:
+        at = found.end()
+        if is_secret_param(found[1]):
+            value = _VALUE.match(path, at)
+            assert value is not None
+            yield found.start(), at, value.end()
+            at = value.end()
 
 
 def same_host(fields: Iterable[tuple[str, str]], *, coded: bool) -> Fields:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from .secret_names import is_secret_param, is_secret_text
+
 MASK = "***"
 SHORTEST = 6
 """A shorter secret would mask ordinary words."""
@@ -14,6 +16,28 @@ _SHAPES = re.compile(
     rb"|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,})"
 )
 """What the common providers' credentials look like."""
+_LOGIN = re.compile(r"(?:bearer|basic|token)\s+[A-Za-z0-9+/._~=-]{8,}", re.IGNORECASE)
+_FIELD = re.compile(rb'"([A-Za-z][A-Za-z0-9_.-]{0,63})"(\s{0,8}:\s{0,8})"((?:[^"\\]|\\.)+)"')
+_PAIR = re.compile(rb"(?<![^&\s?;])([A-Za-z][A-Za-z0-9_.%-]{0,63})=([^&\s;]+)")
+
+
+def looks_secret(text: str) -> bool:
+    """The whole text is what a credential looks like, or the value of an `authorization` header."""
+    return _LOGIN.fullmatch(text) is not None or _SHAPES.fullmatch(text.encode("utf-8", "surrogatepass")) is not None
+
+
+def mask_body(body: bytes) -> bytes:
+    """A body that is only shown (JSON or a form), without the values of fields whose names are those of credentials."""
+
+    def masked(found: re.Match[bytes]) -> bytes:
+        if not is_secret_text(found[1].decode()):
+            return found[0]
+        return b'"%s"%s"%s"' % (found[1], found[2], MASK.encode())
+
+    def masked_pair(found: re.Match[bytes]) -> bytes:
+        return b"%s=%s" % (found[1], MASK.encode()) if is_secret_param(found[1].decode()) else found[0]
+
+    return _PAIR.sub(masked_pair, _FIELD.sub(masked, _SHAPES.sub(MASK.encode(), body)))
 
 
 class Redactor:
@@ -27,6 +51,10 @@ class Redactor:
     def known(self, text: bytes) -> bytes:
         """Only the configured secrets: what else looks like one may be the answer's own text."""
         return self._known.sub(MASK.encode(), text) if self._known is not None else text
+
+    def known_text(self, text: str) -> str:
+        raw = text.encode("utf-8", "surrogatepass")
+        return text if (hidden := self.known(raw)) == raw else hidden.decode("utf-8", "surrogatepass")
 
     def bytes(self, text: bytes) -> bytes:
         return _SHAPES.sub(MASK.encode(), self.known(text))

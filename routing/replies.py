@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from .clients.identify import asks_again
 from .dialects import answers
 from .errors import RouteCodexError
 from .redact import Redactor
@@ -52,22 +53,28 @@ class Replies:
         return Reply(200, headers, b"".join(pieces), comment)
 
     def error(
-        self, endpoint: Endpoint, status: int, message: str, code: str, details: Mapping[str, object], comment: str
+        self,
+        endpoint: Endpoint,
+        status: int,
+        message: str,
+        code: str,
+        details: Mapping[str, object],
+        comment: str,
+        passes_in_s: int | None = None,
     ) -> Reply:
         told = self.hide.text(message)
         body = answers.write_error(endpoint.dialect, status, told, code, details, json_array=endpoint.json_array)
-        return Reply(status, (JSON, FINAL), body, self.hide.text(comment))
+        last = FINAL if passes_in_s is None else ("retry-after", str(passes_in_s))
+        return Reply(status, (JSON, last), body, self.hide.text(comment))
 
-    def resting(self, endpoint: Endpoint, message: str, error: RouteCodexError, *, again_in_s: int | None) -> Reply:
-        """`again_in_s`: the client is asked to come again by itself then."""
-        status = 400 if again_in_s is None else 429
-        reply = self.error(endpoint, status, message, error.code, error.details, f"refused: {message}")
-        return reply if again_in_s is None else replace(reply, headers=(JSON, ("retry-after", str(again_in_s))))
-
-    def refuse(self, endpoint: Endpoint | None, error: RouteCodexError) -> Reply:
-        """Our own no."""
-        shape = endpoint or Endpoint(Dialect.CHAT)
-        return self.error(shape, error.status, error.message, error.code, error.details, f"refused: {error.message}")
+    def refuse(self, endpoint: Endpoint | None, error: RouteCodexError, client: str = "") -> Reply:
+        """Our own no. What passes by itself is told as a 429 to those clients that ask again when they are told to."""
+        shape, passes_in_s = endpoint or Endpoint(Dialect.CHAT), error.passes_in_s
+        if passes_in_s is not None and not asks_again(client):
+            passes_in_s = None
+        status = error.status if passes_in_s is None else 429
+        comment = f"refused: {error.message}"
+        return self.error(shape, status, error.message, error.code, error.details, comment, passes_in_s)
 
 
 def _wants_usage(call: Call) -> bool:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
 from . import headers, jsonbytes
 from .dialects import calls
+from .dialects.calls import compaction
 from .dialects.calls.editing import inner_body
+from .dialects.calls.limiting import limited
 from .dialects.endpoints import upstream_path
 from .dialects.fields import object_of
-from .dialects.translation import going_up, wrapped
-from .dialects.translation.neutral import ToolName
+from .dialects.translation import going_up, ids, wrapped
+from .dialects.translation.neutral import Feature, LeftOut, ToolName
 from .errors import ConfigError, RouteCodexError
 from .headers import Fields, Outgoing
 from .router.registry import ORIGIN, Provider, Url
 from .values import Call, Dialect, Endpoint, Headers, Target
+
+_COMPACTING_HOSTS = ("api.openai.com", "chatgpt.com", ".openai.azure.com", ".cognitiveservices.azure.com")
+
+
+class Sealed(RouteCodexError):
+    """The history of the conversation can be read by somebody else only."""
+
+    code = "HISTORY_SEALED"
 
 
 class NoCommonDialect(RouteCodexError):
@@ -53,8 +63,8 @@ class Translated:
 
     dialect: Dialect
     tools: Mapping[str, ToolName] = field(default_factory=dict)
-    left_out: str = ""
-    """What that dialect could not say."""
+    compacts: bool = False
+    """A compaction was asked for in words: the answer is a summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +80,8 @@ class Request:
     client_credential: bool = False
     """The caller's own credential joins on the wire: this is the host it called."""
     translated: Translated | None = None
+    left_out: str = ""
+    """What stays behind, since it is no business of the target or since its dialect cannot say it."""
 
 
 def goes_home(provider: Provider, received: Received) -> bool:
@@ -108,38 +120,99 @@ def _is_envelope(url: Url) -> bool:
 
 
 def write(
-    received: Received, call: Call, provider: Provider, target: Target, *, own: Collection[str] = (), session: str = ""
+    received: Received,
+    call: Call,
+    provider: Provider,
+    target: Target,
+    *,
+    own: Collection[str] = (),
+    session: str = "",
+    maker_of: Callable[[str], str] = lambda seal: "",
 ) -> Request:
     """The request for this target; RouteCodexError where it cannot be asked at all. `own`: ids that this target has made.
-    `session`: what names the conversation to a provider's cache."""
+    `session`: names the conversation; a provider's cache is told a digest of it. `maker_of`: who made a seal."""
+    if compaction.IN_BYTES in received.body:
+        call = compaction.opened(call)
+    if (reader := who_can_read(received, call, provider, own, maker_of)) is not None:
+        raise _sealed(reader, received)
+    session = ids.digest(f"{provider.id} {session}", 24) if session else ""
+    asked_in_words = compaction.asks(call) and not _compacts(provider, received)
+    if asked_in_words:
+        call = compaction.asked_in_words(call)
     if provider.id == ORIGIN:
         return _write_home(received, call, target)
+    left = LeftOut()
+    model = provider.models.get(target.model or call.model)
+    if model is not None and model.max_tokens is not None:
+        call = limited(call, model.max_tokens, left)
     if not _speaks_natively(provider, received):
-        return _write_translated(received, call, provider, target, own, session)
+        return _write_translated(received, call, provider, target, own, session, left, compacts=asked_in_words)
     url = provider.endpoints[received.endpoint.dialect]
     home = goes_home(provider, received)
     path = upstream_path(received.endpoint, url.path, target.model or call.model, query=received.path.partition("?")[2])
-    body = _native_body(call, target.model, foreign=not home, own=own)
+    body = _native_body(call, target.model, foreign=not home, own=own, left=left)
+    translated = Translated(Dialect.RESPONSES, compacts=True) if asked_in_words else None
     if provider.auth == "client":
         if not home:
             raise _not_with_clients_credential(provider, url, received)
         path = _with_credentials(path, received.path)
-        return Request(
-            url.scheme, url.host, url.port, path, Outgoing(headers.same_host(received.fields, coded=False)), body, True
-        )
+        same = Outgoing(headers.same_host(received.fields, coded=False))
+        return Request(url.scheme, url.host, url.port, path, same, body, True, translated)
     outgoing = _headers(received, received.endpoint.dialect, provider, target, foreign=not home, stream=call.stream)
-    return Request(url.scheme, url.host, url.port, path, outgoing, body)
+    return Request(url.scheme, url.host, url.port, path, outgoing, body, translated=translated, left_out=str(left))
 
 
-def _native_body(call: Call, model: str, *, foreign: bool, own: Collection[str] = ()) -> bytes:
-    body = calls.for_target(call, model, foreign=foreign, own=own)
+def _native_body(call: Call, model: str, *, foreign: bool, own: Collection[str] = (), left: LeftOut | None = None) -> bytes:
+    body = calls.for_target(call, model, foreign=foreign, own=own, left=left)
     if wrapped.MARKED in body:
         body = calls.for_target(wrapped.unsealed(call), model, foreign=foreign, own=own)
+        if left is not None:
+            left.add(Feature.THOUGHTS)
     return body
 
 
+def who_can_read(
+    received: Received, call: Call, provider: Provider, own: Collection[str], maker_of: Callable[[str], str]
+) -> str | None:
+    """Another provider than this one, which alone can read what a compaction left of the conversation; None: this one can.
+    Who made what at home is nobody's business: it counts as `origin`."""
+    home = goes_home(provider, received)
+    for seal in compaction.sealed(call) if b"compaction" in received.body else ():
+        maker = maker_of(seal)
+        if (maker not in ("", provider.id)) if home else (seal not in own):
+            return maker or ORIGIN
+    return None
+
+
+def _sealed(reader: str, received: Received) -> Sealed:
+    place = f"another provider, most likely {received.host}" if reader == ORIGIN else f"provider {reader}"
+    return Sealed(
+        f"This conversation was compacted by {place}: nobody else can read what is left of it, and the tool keeps no copy. "
+        f"Go on there (<**{reader}**> for one message, <**!{reader}**> for all that follow), or begin a new conversation.",
+        details={"provider": reader},
+    )
+
+
+def _compacts(provider: Provider, received: Received) -> bool:
+    """By itself: the item that it makes is its own."""
+    if provider.id == ORIGIN:
+        return True
+    url = provider.endpoints.get(Dialect.RESPONSES)
+    if url is None or not _speaks_natively(provider, received):
+        return False
+    return provider.compaction if provider.compaction is not None else url.host.endswith(_COMPACTING_HOSTS)
+
+
 def _write_translated(
-    received: Received, call: Call, provider: Provider, target: Target, own: Collection[str], session: str
+    received: Received,
+    call: Call,
+    provider: Provider,
+    target: Target,
+    own: Collection[str],
+    session: str,
+    left: LeftOut,
+    *,
+    compacts: bool,
 ) -> Request:
     dialect = None if received.endpoint.action == "count" else _another(provider)
     if dialect is None:
@@ -151,12 +224,13 @@ def _write_translated(
         raise _not_with_clients_credential(provider, url, received)
     model = target.model or call.model
     # as it would go to a stranger of the client's own dialect: without who is asking, and without what others have sealed
-    bare = replace(call, body=object_of(jsonbytes.loads(calls.for_target(call, model, foreign=True, own=own))))
+    bare = replace(call, body=object_of(jsonbytes.loads(calls.for_target(call, model, foreign=True, own=own, left=left))))
     if call.endpoint.envelope:  # which stays behind
         bare = replace(bare, endpoint=replace(call.endpoint, envelope=False))
     written = going_up.translate(
         inner_body(bare), bare.endpoint, dialect, model=model, stream=call.stream, session=session, maker=provider.id
     )
+    left.add_all(written.left_out)
     endpoint = Endpoint(dialect, model=model, stream=call.stream)
     return Request(
         url.scheme,
@@ -165,7 +239,8 @@ def _write_translated(
         upstream_path(endpoint, url.path, model, query=""),
         _headers(received, dialect, provider, target, foreign=True, stream=call.stream),
         jsonbytes.dumps(written.body),
-        translated=Translated(dialect, written.tools, str(written.left_out)),
+        translated=Translated(dialect, written.tools, compacts),
+        left_out=str(left),
     )
 
 
@@ -204,8 +279,8 @@ def _other_model(path: str, model: str) -> str:
 
 
 def _with_credentials(path: str, came: str) -> str:
-    """Google's clients may carry theirs in the query: masked here, and filled in on the wire."""
-    kept = [found[0] for found in headers.SECRET_QUERY.finditer(came)] if "?" in came else []
+    """Some clients carry theirs in the query: masked here, and filled in on the wire."""
+    kept = headers.secret_params(came)
     return path + ("&" if "?" in path else "?") + "&".join(kept) if kept else path
 
 

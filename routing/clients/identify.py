@@ -14,10 +14,10 @@ from ..values import Call, Caller, Headers, Text
 from .client import Client
 from .ids import conversation_of, prompt_of, session_of
 from .kinds import kind_of, system_head
-from .sdk import SDK
+from .sdk import SDKS
 from .unknown import KNOWN, UNKNOWN
 
-ALL = (*KNOWN, SDK, UNKNOWN)
+ALL = (*KNOWN, *SDKS, UNKNOWN)
 _BY_NAME = {client.name: client for client in KNOWN}
 NAMES = frozenset(_BY_NAME)
 """Of the tools; a program behind an SDK is named by its user agent."""
@@ -29,7 +29,7 @@ def client_of(caller: Caller) -> Client:
 
 @functools.lru_cache(maxsize=512)
 def _by_name(name: str) -> Client:
-    return _BY_NAME.get(name) or (SDK if f"{name}/".startswith(SDK.agents) else UNKNOWN)
+    return _BY_NAME.get(name) or next((sdk for sdk in SDKS if f"{name}/".startswith(sdk.agents)), UNKNOWN)
 
 
 def identify(call: Call, headers: Headers, path: str, host: str) -> Caller:
@@ -60,6 +60,11 @@ def _name(call: Call, headers: Headers) -> str:
             return client.name
     first_word = agent.split(maxsplit=1)[0] if agent else ""
     return re.sub(r"/[\d.].*$|[^a-z0-9_./-]", "", first_word)[:64] or UNKNOWN.name
+
+
+def asks_again(name: str) -> bool:
+    """Whether it bears a 429: waits as `Retry-After` says, tries again, and shows the sentence if that does not help."""
+    return _by_name(name).honours_retry_after
 
 
 _WORKDIR = re.compile(

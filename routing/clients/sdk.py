@@ -8,10 +8,10 @@ from .unknown import read_strictly
 SDK = read_strictly(
     Client(
         name="sdk",
-        title="SDKs",
-        tried="anthropic 1.17.0, openai 3.51.0, google-genai 3.3.0; @anthropic-ai/sdk 1.9.0, openai 6.49.0",
+        title="SDKs of Anthropic and OpenAI",
+        tried="Python 1.17.0 and 3.51.0, Node 1.9.0 and 6.49.0",
         # How it is recognised
-        agents=("anthropic/", "openai/", "asyncanthropic/", "asyncopenai/", "google-genai-sdk"),
+        agents=("anthropic/", "openai/", "asyncanthropic/", "asyncopenai/"),
         # How it repeats the history
         history="as the program writes it",
         # What it bears
@@ -23,3 +23,21 @@ SDK = read_strictly(
         settings={"NODE_USE_ENV_PROXY": "1"},
     )
 )
+
+GOOGLE_SDK = read_strictly(
+    Client(
+        name="google-genai-sdk",
+        title="Google's SDK",
+        tried="Python 3.3.0",
+        # How it is recognised
+        agents=("google-genai-sdk",),
+        # How it repeats the history
+        history="as the program writes it",
+        # What it bears: it shows a 429 at once
+        waits_s=600.0,
+        # What brings it to the proxy
+        trusts=("SSL_CERT_FILE",),
+    )
+)
+
+SDKS = (SDK, GOOGLE_SDK)

@@ -9,9 +9,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeVar
 
 from ..config.values import Clock
 from ..dialects.calls.ending import with_texts
@@ -28,6 +30,8 @@ from .tasks import Tasks
 from .time_tag import tag_text, takes_tag, takes_texts
 from .tool import ACTIONS, DESCRIPTION, NAME, SCHEMA, answer
 from .watch import Watch, counted
+
+T = TypeVar("T")
 
 HOLD_SUFFIX = ":clock_hold_followup"
 
@@ -67,9 +71,17 @@ class ClockPlugin(Plugin):
     name = NAME
 
     def __init__(
-        self, watch: Watch, settings: Clock, note: Note, log: Log = lambda line: None, *, derived_too: bool = False
+        self,
+        watch: Watch,
+        settings: Clock,
+        note: Note,
+        log: Log = lambda line: None,
+        *,
+        derived_too: bool = False,
+        threads: Executor | None = None,
     ) -> None:
-        """`derived_too`: sessions that are only known by their beginning may have tasks as well."""
+        """`derived_too`: sessions that are only known by their beginning may have tasks as well. `threads`: for what waits for
+        the disk; None: the loop's own."""
         self.hook_limit_s = settings.hold_max_ms / 1000 + _SPARE_S
         self.tools = (ServerTool(NAME, DESCRIPTION, SCHEMA, self._run_tool, strict=True),)
         self._watch = watch
@@ -77,6 +89,7 @@ class ClockPlugin(Plugin):
         self._note = note
         self._log = log
         self._derived_too = derived_too
+        self._threads = threads
         self._turns: dict[str, _Turn] = {}
 
     def wants(self, turn: TurnInfo) -> bool:
@@ -112,7 +125,7 @@ class ClockPlugin(Plugin):
         for lot in self._turns[turn.id].lots:
             if lot.round < turn.begun and lot.writing is None:
                 # no task: this is called from within mitmproxy's layers, where none may begin
-                lot.writing = asyncio.get_running_loop().run_in_executor(None, self._watch.commit, lot.reservation)
+                lot.writing = asyncio.get_running_loop().run_in_executor(self._threads, self._watch.commit, lot.reservation)
 
     async def on_after_request(self, turn: TurnInfo, after: AfterRequest) -> None:
         """Hold the answer open for a task that is nearly due, if nobody else goes on, and no stopMessage has in this turn."""
@@ -155,6 +168,9 @@ class ClockPlugin(Plugin):
     def _session(self, caller: Caller) -> str | None:
         return caller.session if self._derived_too or not caller.derived else None
 
+    def _in_thread(self, work: Callable[[], T]) -> Awaitable[T]:
+        return asyncio.get_running_loop().run_in_executor(self._threads, work)
+
     # The tool
 
     async def _run_tool(self, turn: TurnInfo, arguments: JsonObject) -> str:
@@ -164,7 +180,7 @@ class ClockPlugin(Plugin):
         def run() -> tuple[JsonObject, str]:
             return answer(arguments, desk), self._watch.told(session, settings.retention_ms) if session else ""
 
-        result, told = await asyncio.to_thread(run)
+        result, told = await self._in_thread(run)
         action = arguments.get("action")
         outcome = "ok" if result.get("ok") is True else "refused"
         whose = f"session {session}, {told}" if session else "no session"
@@ -192,7 +208,7 @@ class ClockPlugin(Plugin):
     async def _waiting(self, session: str) -> Tasks:
         """In a thread, where there is much to read: no other call waits for a large file. StoreError."""
         at_hand = self._watch.store.at_hand(session)
-        return await asyncio.to_thread(self._watch.store.waiting, session) if at_hand is None else at_hand
+        return await self._in_thread(partial(self._watch.store.waiting, session)) if at_hand is None else at_hand
 
     async def _settle(self, turn: TurnInfo) -> None:
         """What has begun is on disk; what has not is given up."""
@@ -217,7 +233,7 @@ class ClockPlugin(Plugin):
         look = partial(self._watch.earliest_due, session, request_id, self._settings.retention_ms)
         at_hand = self._watch.store.at_hand(session)
         if at_hand is None:
-            return await asyncio.to_thread(look)
+            return await self._in_thread(look)
         return look() if at_hand else None
 
     async def _wait(self, turn: TurnInfo, session: str, until: float) -> bool:

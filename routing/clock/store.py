@@ -84,6 +84,8 @@ class ClockStore:
         known = self._known.get(name)
         if known is not None and known.stamp == stamp and known.settled:
             return known.tasks
+        if known is None and stamp is None:
+            return ()
         return self._read(name, session_id, locked=False)
 
     def waiting(self, session_id: str) -> Tasks:
@@ -223,10 +225,13 @@ class ClockStore:
     # What is remembered
 
     def _remember(self, name: str, stamp: Stamp | None, tasks: Tasks, raw: bytes) -> Tasks:
+        """Most sessions have no tasks: of those there is nothing to remember."""
         now = time.monotonic()
         with self._memory:
             before = self._known.get(name)
             self._forget(name)
+            if stamp is None and not tasks:
+                return ()
             seen = before.seen if before is not None and before.stamp == stamp else now
             if before is not None and before.tasks == tasks:
                 tasks = before.tasks

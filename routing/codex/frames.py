@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from ..dialects.fields import object_of, read_object, text_of
 from ..errors import RouteCodexError
-from ..headers import HOP_BY_HOP, Fields, check, is_secret
+from ..headers import HOP_BY_HOP, Fields, check
 from ..jsonbytes import dumps
+from ..secret_names import is_secret_header
 from ..values import Headers, JsonObject
 
 _TURN = "x-codex-turn-metadata"
@@ -35,7 +36,7 @@ def headers_of(metadata: JsonObject) -> Fields:
                 continue
         elif name not in _IN_METADATA:
             continue
-        if isinstance(value, str) and _is_plain(name, value) and not is_secret(name):
+        if isinstance(value, str) and _is_plain(name, value) and not is_secret_header(name):
             found[name] = value
     return tuple(found.items())
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from ..errors import ConfigError
@@ -48,8 +49,14 @@ def load(path: Path, env: Mapping[str, str]) -> Config:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{path.name}:{line}: not UTF-8 text") from None
-    config = read(text, name=path.name, env=env)
+    config = _as_before(text, path.name, tuple(env.items()))
     return replace(config, plugins=tuple(str(path.parent / Path(plugin).expanduser()) for plugin in config.plugins))
+
+
+@lru_cache(maxsize=1)
+def _as_before(text: str, name: str, env: tuple[tuple[str, str], ...]) -> Config:
+    """An addon that is loaded anew finds the file as it was: to read a large one takes seconds."""
+    return read(text, name=name, env=dict(env))
 
 
 def read(text: str, *, name: str, env: Mapping[str, str]) -> Config:

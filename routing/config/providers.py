@@ -81,6 +81,7 @@ def _build(name: str, document: schema.Provider, env: Mapping[str, str], notes: 
         headers=_build_headers(name, document.headers, env, notes, at),
         server_tools=document.server_tools and not document.server_tools_disabled,
         count_tokens=document.count_tokens,
+        compaction=document.compaction,
     )
 
 

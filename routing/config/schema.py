@@ -92,6 +92,7 @@ class Provider(Section):
     server_tools: bool = True
     server_tools_disabled: bool = False
     count_tokens: bool | None = None
+    compaction: bool | None = None
 
 
 class LoadBalancing(Section):

@@ -49,6 +49,12 @@ class Seals:
         while len(self._makers) > _MOST:
             self._makers.popitem(last=False)
 
+    def maker_of(self, seal: str) -> str:
+        """Empty where nobody is known to have made it."""
+        if seal.startswith(MARK) and (wrapped := unwrap(seal)) is not None:
+            return wrapped.maker
+        return self._makers.get(_digest(seal.encode("utf-8", "surrogatepass")), "")
+
     def made_by(self, maker: str, *ids: str) -> Collection[str]:
         """The seals of this provider, and these ids of its own. Wrapped ones say themselves whose they are."""
         return _Made(self._makers, maker, ids)

@@ -63,6 +63,8 @@ class Provider:
     server_tools: bool = True
     count_tokens: bool | None = None
     """Whether it counts tokens; None: its official dialect decides."""
+    compaction: bool | None = None
+    """Whether it compacts Responses conversations; None: OpenAI's and Azure's hosts do."""
 
     def key(self, alias: str) -> Key | None:
         return next((key for key in self.keys if key.alias == alias), None)

@@ -1,8 +1,9 @@
 """Whole-file reads and writes in one folder, safe against crashes and against other processes.
 
 1. A file is the old one or the new one, never anything between: temporary file, write, fsync, replace, fsync of the folder.
-2. Whoever changes a file holds its lock. Locks are a fixed number of side files, so a lock file is never removed, and the
-   temporary file of a name can be a fixed one: it belongs to the lock's holder, and what a crash leaves is overwritten or swept.
+2. Whoever changes a file holds its lock. Locks are a fixed number of side files, each with the number of the process that has
+   it or had it last, for people. A lock file is never removed, and the temporary file of a name can be a fixed one: it belongs
+   to the lock's holder, and what a crash leaves is overwritten or swept.
 3. Files are readable by their owner only. Links are not followed, and only regular files are read.
 """
 
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from ..errors import StoreError
+from ..errors import Locked, StoreError
 
 TEMPORARY = ".tmp"
 CORRUPT = ".corrupt"
@@ -32,6 +33,9 @@ _LOCK_POLL_S = 0.001
 _NO_FOLDER_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EBADF})
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+
+_NAME = os.O_WRONLY | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_here = threading.local()
 
 Stamp = tuple[int, int, int]
 """Modification time, size and inode: a file that was replaced has another one."""
@@ -128,11 +132,12 @@ class Folder:
 
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:
-        """Alone with that file, among threads and processes; StoreError after two seconds of waiting."""
+        """Alone with that file, among threads and processes. Locked after two seconds of waiting for another process, or at once
+        in a thread that never waits; this process's own threads are quick."""
         stripe = hashlib.sha256(name.encode()).digest()[0] % _STRIPES
-        deadline = time.monotonic() + _LOCK_WAIT_S
+        deadline = time.monotonic() + getattr(_here, "wait_s", _LOCK_WAIT_S)
         if not self._threads[stripe].acquire(timeout=_LOCK_WAIT_S):
-            raise StoreError(f"The session file {name} is locked")
+            raise Locked(f"The session file {name} is locked: this process itself is still busy with it")
         try:
             with self._file_lock(stripe, name, deadline):
                 yield
@@ -183,13 +188,39 @@ class Folder:
             lock = FileLock(locks / f"{stripe:02x}.lock", mode=0o600, thread_local=False)
             lock.acquire(timeout=max(0.0, deadline - time.monotonic()), poll_interval=_LOCK_POLL_S)
         except Timeout as error:
-            raise StoreError(f"The session file {name} is locked by another process") from error
+            raise Locked(f"The session file {name} is locked by {_holder(Path(lock.lock_file))}") from error
         except OSError as error:
             raise _store_error("locked", name, error) from error
         try:
+            _sign(Path(lock.lock_file))
             yield
         finally:
             lock.release()
+
+
+def never_wait() -> None:
+    """From now on this thread waits for no other process: whoever gave it work tries again later."""
+    _here.wait_s = 0.0
+
+
+def _sign(lock: Path) -> None:
+    """Only for people: what cannot be written here does no harm."""
+    try:
+        file = os.open(lock, _NAME)
+        try:
+            os.write(file, b"%d\n" % os.getpid())
+        finally:
+            os.close(file)
+    except OSError:
+        pass
+
+
+def _holder(lock: Path) -> str:
+    try:
+        pid = int(lock.read_bytes()[:20])
+    except (OSError, ValueError):
+        return "another process"
+    return f"process {pid}" if pid != os.getpid() else "another process"
 
 
 def make_private(folder: Path) -> None:

@@ -17,8 +17,8 @@ class Seen:
     """A session's newest typed message as it was seen last."""
 
     ordinal: int
-    words: tuple[str, ...]
-    """Of each of its typed texts."""
+    words: tuple[int, ...]
+    """A hash of each of its typed texts: thousands of sessions are remembered, and a text may be long."""
     old: int = 0
     """How many of these were there before."""
 
@@ -28,7 +28,7 @@ def newest_of(typed: Sequence[Typed], seen: Seen | None) -> tuple[Typed | None, 
     if not typed:
         return None, seen
     newest = typed[-1]
-    now = Seen(newest.ordinal, tuple(text.words for text in newest.texts))
+    now = Seen(newest.ordinal, tuple(hash(text.words) for text in newest.texts))
     if seen is not None and seen.ordinal == now.ordinal and now.words[: len(seen.words)] == seen.words:
         has_grown = len(now.words) > len(seen.words)
         now = replace(now, old=len(seen.words) if has_grown else seen.old)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from ..errors import BadCall, StoreError
+from ..errors import BadCall, Locked, StoreError
 from ..jsonbytes import dumps, loads
 from .disk import CORRUPT, TEMPORARY, Disk, Folder, NotRegular, Stamp
 from .names import file_name
@@ -166,8 +166,12 @@ class FileStore:
         self._remember(key, name, self._folder.stamp(name), state)
 
     def _remember(self, key: SessionKey, name: str, stamp: Stamp | None, state: SessionState) -> SessionState:
+        """Most sessions never set anything: of those there is nothing to remember."""
         settled = stamp is None or time.time_ns() - stamp[0] > _SETTLED_NS
         with self._memory:
+            if stamp is None and state == EMPTY:
+                self._known.pop(key, None)
+                return EMPTY
             self._known[key] = _Known(name, stamp, state, settled)
             self._known.move_to_end(key)
             while len(self._known) > _REMEMBERED:
@@ -209,6 +213,8 @@ class FileStore:
                     return 0
                 self._folder.remove(name)
                 return 1
+        except Locked:
+            return 0  # somebody is at work with it: it is not old
         except StoreError as error:
             self._warn(error.message)
             return 0

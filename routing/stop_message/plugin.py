@@ -35,6 +35,8 @@ from .work_state import Work
 Probe = Callable[[Call], Awaitable[Work]]
 Note = Callable[[TurnInfo, str], None]
 """A line for the log and the flow's comment."""
+InThread = Callable[..., Awaitable[object]]
+"""Runs what waits for the disk."""
 
 
 @dataclass(slots=True)
@@ -56,8 +58,11 @@ class StopMessagePlugin(Plugin):
     name = "stop_message"
     suffix = STOP_FOLLOWUP
 
-    def __init__(self, store: FileStore, settings: StopSettings, probe: Probe, note: Note) -> None:
+    def __init__(
+        self, store: FileStore, settings: StopSettings, probe: Probe, note: Note, in_thread: InThread = asyncio.to_thread
+    ) -> None:
         self._store = store
+        self._in_thread = in_thread
         self._settings = settings
         self._probe = probe
         self._note = note
@@ -136,7 +141,7 @@ class StopMessagePlugin(Plugin):
             return new
 
         try:
-            await asyncio.to_thread(self._store.update, turn.session, change)
+            await self._in_thread(self._store.update, turn.session, change)
         except StoreError as error:
             self._note(turn, f"stopMessage does not go on: it cannot be counted ({error.message})")
             return ""
@@ -178,6 +183,6 @@ class StopMessagePlugin(Plugin):
 
         if known is not None:
             try:
-                await asyncio.to_thread(self._store.update, turn.session, change)
+                await self._in_thread(self._store.update, turn.session, change)
             except StoreError as error:
                 self._note(turn, f"stopMessage could not be cleared ({error.message})")

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..dialects.fields import count_of, list_of, object_of, read_object, text_of
-from ..errors import StoreError
+from ..errors import Locked, StoreError
 from ..jsonbytes import WRITERS, Writer, dump_pieces, dumps
 from ..sessions.disk import CORRUPT, TEMPORARY, Disk, Folder, NotRegular, Stamp
 from ..sessions.names import file_name
@@ -70,6 +70,8 @@ class HiddenStore:
             if known is not None and known.stamp == stamp and known.settled:
                 known.used = True
                 return known.entries
+            if stamp is None and known is None:
+                return ()
             return self._read(key, name) if stamp is not None else self._remember(key, _Known(name, None, (), 0, True))
         except StoreError as error:
             self._warn(error.message)
@@ -112,6 +114,8 @@ class HiddenStore:
                     return False
                 self._folder.remove(name)
                 return True
+        except Locked:
+            return False  # somebody is at work with it: it is not old
         except StoreError as error:
             self._warn(error.message)
             return False
@@ -153,8 +157,11 @@ class HiddenStore:
         return self._remember(key, _Known(name, stamp, tuple(entries), size, settled))
 
     def _remember(self, key: SessionKey, known: _Known) -> tuple[Hidden, ...]:
+        """Most sessions hide nothing: of those there is nothing to remember."""
         with self._memory:
             self._forget(key)
+            if known.stamp is None and not known.entries:
+                return ()
             self._known[key] = known
             self._size += known.size
             while len(self._known) > _MOST_SESSIONS or (self._size > _MOST_REMEMBERED_BYTES and len(self._known) > 1):

@@ -18,6 +18,7 @@ from ..dialects.translation import going_up
 from ..dialects.translation.coming_down import Translation
 from ..dialects.translation.neutral import Asked
 from ..errors import RouteCodexError
+from ..masking import Mask
 from ..redact import Redactor
 from ..router.attempts import Attempts, GiveUp, RetryBudget, WaitThenSame
 from ..router.balance import Rotation
@@ -84,6 +85,8 @@ class Plan:
     endings: Endings = AS_USUAL
     translated: Translated | None = None
     """How the running round's request differs in its dialect from the client's."""
+    left_out: str = ""
+    """What of the call the running round's request does not hold."""
     unheard: tuple[Unheard, ...] = ()
     """Tags that stand where they give no orders."""
     begun_as: str | None = None
@@ -109,11 +112,15 @@ class Plan:
 
     @property
     def _spoken(self) -> str:
-        """The dialect, where it is not the client's, and what that could not say."""
-        if self.translated is None:
-            return ""
-        left_out = f", left out: {self.translated.left_out}" if self.translated.left_out else ""
-        return f" · in {self.translated.dialect}{left_out}"
+        """The dialect, where it is not the client's, and what did not go up."""
+        said = []
+        if self.translated is not None and self.translated.dialect is not self.received.endpoint.dialect:
+            said.append(f"in {self.translated.dialect}")
+        if self.translated is not None and self.translated.compacts:
+            said.append("compacted in words")
+        if self.left_out:
+            said.append(f"left out: {self.left_out}")
+        return f" · {', '.join(said)}" if said else ""
 
     @property
     def at_home_alone(self) -> bool:
@@ -133,8 +140,9 @@ class Plan:
             self.target,
             own=self.memory.seals.made_by(self.provider.id, *self._own_ids()),
             session=self.session,
+            maker_of=self.memory.seals.maker_of,
         )
-        self.translated = request.translated
+        self.translated, self.left_out = request.translated, request.left_out
         return request
 
     def go_on(self, call: Call, attempts: Attempts) -> None:
@@ -155,10 +163,16 @@ class Plan:
 
     def head(self, status: int, back: Headers) -> Head:
         pairs = headers.answer(back.items(), foreign=not upstream.goes_home(self.provider, self.received))
+        pairs = tuple((name, self.hide.known_text(value)) for name, value in pairs)
         if self.translated is not None:
             form = answers.headers_for(self.call.stream, self.received.endpoint.json_array)
             pairs = (*(pair for pair in pairs if pair[0].lower() not in form), *form.items())
         return Head(status, pairs)
+
+    def mask(self) -> Mask:
+        """What takes out of the round's answer the credentials that this provider was sent."""
+        key = self.provider.key(self.target.key)
+        return Mask((*self.provider.headers.values(), *([key.value] if key is not None else ())))
 
     def translation(self) -> Translation | None:
         """What makes the round's answer one of the client's dialect; None where it is one."""
@@ -179,7 +193,7 @@ class Plan:
             endings=self.endings,
             response=going_up.repeated(self.call),
         )
-        return Translation(translated.dialect, asked)
+        return Translation(translated.dialect, asked, compacts=translated.compacts)
 
     def failure(self, status: int, back: Headers, body: bytes) -> ProviderError:
         return read_failure(status, back, body, now=self.clocks.wall())
@@ -297,10 +311,17 @@ class Plan:
                 )
             except RouteCodexError:
                 return False
-            if upstream.dialect_for(self.registry.providers[decision.target.provider], self.received, self.call):
+            provider = self.registry.providers[decision.target.provider]
+            if upstream.dialect_for(provider, self.received, self.call) and self._reads(provider):
                 self.decision = decision
                 return True
             excluded |= {decision.target}
+
+    def _reads(self, provider: Provider) -> bool:
+        """Nobody else has sealed the history."""
+        seals = self.memory.seals
+        reader = upstream.who_can_read(self.received, self.call, provider, seals.made_by(provider.id), seals.maker_of)
+        return reader is None
 
     def _counted(self) -> Refusal:
         tokens = self.memory.calibration.apply(self.target, self.estimate())

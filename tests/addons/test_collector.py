@@ -14,6 +14,7 @@ from routecodex.addons import collector
 def as_before() -> Iterator[None]:
     threshold = gc.get_threshold()
     gc.unfreeze()
+    collector._settled = False
     yield
     gc.unfreeze()
     gc.set_threshold(*threshold)

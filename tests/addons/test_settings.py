@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
+import threading
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from routecodex.addons import settings
+from routecodex.routing.config import Config
 
 
 @pytest.mark.parametrize(
@@ -66,3 +71,80 @@ def test_before_anything_is_read_nobody_from_outside_is_served(tmp_path: Path) -
     assert not empty.loaded
     assert not empty.allows_remote_clients
     assert "api.anthropic.com" not in empty.hosts
+
+
+# ---- a file that changes ----
+
+SMALL = "virtualrouter:\n  routing:\n    default: [origin]\n"
+
+
+@pytest.fixture
+def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> settings.Settings:
+    monkeypatch.setattr(settings.guard, "lift", lambda: None)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mitm-config.yaml").write_text(SMALL)
+    made = settings.Settings(tmp_path, SimpleNamespace(note=lambda line: None))  # type: ignore[arg-type]
+    made.load("")
+    return made
+
+
+def test_the_loop_goes_on_while_a_file_is_read(loaded: settings.Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may hold thousands of models."""
+    went_on, read = threading.Event(), settings.configuration.load
+
+    def slowly(path: Path, env: Mapping[str, str]) -> Config:
+        assert went_on.wait(60), "nothing else had its turn"
+        return read(path, env)
+
+    monkeypatch.setattr(settings.configuration, "load", slowly)
+    assert loaded.path is not None
+    loaded.path.write_text(SMALL + "proxy: {allowRemoteClients: true}\n")
+
+    usual = sys.getswitchinterval()
+
+    async def both() -> None:
+        reloading = asyncio.create_task(loaded._reload())
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not loaded.allows_remote_clients
+        assert sys.getswitchinterval() < usual
+        went_on.set()
+        await reloading
+
+    asyncio.run(both())
+    assert loaded.allows_remote_clients
+    assert sys.getswitchinterval() == usual
+
+
+def test_another_file_that_was_chosen_meanwhile_stays(loaded: settings.Settings, tmp_path: Path) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text(SMALL + "proxy: {allowRemoteClients: true}\n")
+
+    async def both() -> None:
+        reloading = asyncio.create_task(loaded._reload())
+        await asyncio.sleep(0)
+        loaded.load(str(other))
+        await reloading
+
+    asyncio.run(both())
+    assert loaded.allows_remote_clients
+    assert list(loaded._stamps) == [other], "that one is watched"
+
+
+def test_an_addon_that_is_loaded_anew_does_not_read_the_same_text_again(
+    loaded: settings.Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[str] = []
+    load = sys.modules["routecodex.routing.config.load"]  # the package itself calls its function by that name
+    parse = load.read
+    monkeypatch.setattr(load, "read", lambda text, *, name, env: parsed.append(text) or parse(text, name=name, env=env))
+    assert loaded.path is not None
+    for _ in range(3):
+        loaded.load("")
+    assert len(parsed) == 1, "pytest itself changes the environment before a test"
+    parsed.clear()
+    loaded.path.write_text(SMALL + "# another\n")
+    loaded.load("")
+    monkeypatch.setenv("ROUTECODEX_CLOCK_NTP", "0")
+    loaded.load("")
+    assert parsed == [SMALL + "# another\n"] * 2, "the environment counts as well"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from routecodex.routing.clients.identify import NAMES, SDK
+from routecodex.routing.clients.identify import NAMES
 from tests.record.fixtures import as_recorded, number_of, shape_of, write
 from tests.record.ways import CLIENTS
 from tests.rig.client import call
@@ -63,4 +63,3 @@ def test_names_keep_their_numbers(tmp_path: Path) -> None:
 def test_every_tool_is_played() -> None:
     folders = {"continue-cn": "continue"}
     assert {folders.get(client, client) for client in CLIENTS} == NAMES
-    assert SDK.name not in NAMES

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import brotli
-import zstandard
 
+from routecodex.routing.codings import zstd
 from tests.rig import wire
 
 Headers = tuple[tuple[str, str], ...]
@@ -123,13 +123,13 @@ class _Brotli:
 
 class _Zstandard:
     def __init__(self) -> None:
-        self._stream = zstandard.ZstdCompressor().compressobj()
+        self._stream = zstd.ZstdCompressor()
 
     def write(self, data: bytes) -> bytes:
-        return self._stream.compress(data) + self._stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+        return self._stream.compress(data, mode=zstd.ZstdCompressor.FLUSH_BLOCK)
 
     def end(self) -> bytes:
-        return self._stream.flush(zstandard.COMPRESSOBJ_FLUSH_FINISH)
+        return self._stream.flush()
 
 
 _ENCODERS: dict[str, Callable[[], _Encoder]] = {

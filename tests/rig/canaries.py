@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlencode
 
 from routecodex.routing.values import Dialect
 
@@ -33,19 +32,27 @@ class Carrier:
     where: tuple[str | int, ...]
     """A header's or query's name, or the way into the body."""
     dialects: tuple[Dialect, ...] = _ALL
-    form: str = "{}"
-    """How the canary stands in the value."""
+    form: Any = "{}"
+    """How the canary stands in the value: a text, or JSON with such texts in it."""
+    credential: bool = False
+    """Taken off every flow, wherever it goes."""
 
+
+_MCP = {"type": "mcp", "server_label": "m", "server_url": "https://m.example"}
+_TOOL_OF_CHAT = {
+    "type": "function", "name": "f", "parameters": {"type": "object", "properties": {"api_key": {"type": "string"}}},
+    "function": {"name": "f", "parameters": {"type": "object", "properties": {"api_key": {"type": "string"}}}},
+}  # fmt: skip
 
 CARRIERS: tuple[Carrier, ...] = (
-    Carrier("bearer", "header", ("authorization",), form="Bearer {}"),
-    Carrier("api-key", "header", ("x-api-key",)),
-    Carrier("google-key", "header", ("x-goog-api-key",)),
-    Carrier("query-key", "query", ("key",), (Dialect.GEMINI,)),
-    Carrier("query-token", "query", ("access_token",)),
-    Carrier("azure-key", "header", ("api-key",)),
-    Carrier("cookie", "header", ("cookie",), form="session={}"),
-    Carrier("proxy-authorization", "header", ("proxy-authorization",), form="Basic {}"),
+    Carrier("bearer", "header", ("authorization",), form="Bearer {}", credential=True),
+    Carrier("api-key", "header", ("x-api-key",), credential=True),
+    Carrier("google-key", "header", ("x-goog-api-key",), credential=True),
+    Carrier("query-key", "query", ("key",), (Dialect.GEMINI,), credential=True),
+    Carrier("query-token", "query", ("access_token",), credential=True),
+    Carrier("azure-key", "header", ("api-key",), credential=True),
+    Carrier("cookie", "header", ("cookie",), form="session={}", credential=True),
+    Carrier("proxy-authorization", "header", ("proxy-authorization",), form="Basic {}", credential=True),
     Carrier("account", "header", ("chatgpt-account-id",), _OPENAI),
     Carrier("organization", "header", ("openai-organization",), _OPENAI),
     Carrier("project", "header", ("openai-project",), _OPENAI),
@@ -67,6 +74,50 @@ CARRIERS: tuple[Carrier, ...] = (
     Carrier("client-metadata", "body", ("client_metadata", "session_id"), (Dialect.RESPONSES,)),
     Carrier("encrypted-reasoning", "body", ("input", 1, "encrypted_content"), (Dialect.RESPONSES,)),
     Carrier("thought-signature", "body", ("contents", 1, "parts", 0, "thoughtSignature"), (Dialect.GEMINI,)),
+    Carrier("helicone", "header", ("helicone-auth",), form="Bearer {}", credential=True),
+    Carrier("portkey", "header", ("x-portkey-api-key",), credential=True),
+    Carrier("cloudflare", "header", ("cf-aig-authorization",), form="Bearer {}", credential=True),
+    Carrier("azure-gateway", "header", ("ocp-apim-subscription-key",), credential=True),
+    Carrier("aws-token", "header", ("x-amz-security-token",), credential=True),
+    Carrier(
+        "socket-protocol", "header", ("sec-websocket-protocol",), form="realtime, openai-insecure-api-key.{}", credential=True
+    ),
+    Carrier("referer", "header", ("referer",), form="https://cb.example/?code={}", credential=True),
+    Carrier("encoded-query", "query", ("%6Bey",), credential=True),
+    Carrier("oauth-query", "query", ("oauth_token",), credential=True),
+    Carrier("gateway-key", "body", ("api_key",), (Dialect.CHAT, Dialect.MESSAGES)),
+    Carrier("gateway-address", "body", ("api_base",), (Dialect.CHAT,), form="https://{}.example"),
+    Carrier("extra-headers", "body", ("extra_headers",), _OPENAI, form={"Authorization": "Bearer {}"}),
+    Carrier("plugin-key", "body", ("plugins",), _OPENAI, form=[{"id": "web", "key": "{}"}]),
+    Carrier("own-keys", "body", ("providerOptions",), form={"gateway": {"byok": {"anthropic": [{"apiKey": "{}"}]}}}),
+    Carrier("azure-search", "body", ("data_sources",), (Dialect.CHAT,), form=[{"parameters": {"authentication": {"key": "{}"}}}]),
+    Carrier("aws-key", "body", ("aws_secret_access_key",), (Dialect.CHAT,)),
+    Carrier("hook", "body", ("extra_body",), (Dialect.CHAT,), form={"webhook": "https://u:{}@hook.example/"}),
+    Carrier(
+        "mcp-servers",
+        "body",
+        ("mcp_servers",),
+        (Dialect.MESSAGES,),
+        form=[{"type": "url", "name": "m", "url": "https://m.example", "authorization_token": "{}"}],
+    ),
+    Carrier(
+        "mcp-tool", "body", ("tools",), _OPENAI, form=[_TOOL_OF_CHAT, {**_MCP, "authorization": "{}", "headers": {"x": "{}"}}]
+    ),
+    Carrier(
+        "gemini-tools",
+        "body",
+        ("tools",),
+        (Dialect.GEMINI,),
+        form=[
+            {
+                "functionDeclarations": [
+                    {"name": "f", "parameters": {"type": "OBJECT", "properties": {"api_key": {"type": "STRING"}}}}
+                ]
+            },
+            {"mcpServers": [{"name": "m", "streamableHttpTransport": {"url": "https://m.example", "headers": {"x": "{}"}}}]},
+            {"googleMaps": {"authConfig": {"apiKeyConfig": {"apiKeyString": "{}"}}}},
+        ],
+    ),
     Carrier("provider-key", "config", ("primary",)),
     Carrier("provider-key-2", "config", ("backup",)),
 )
@@ -161,7 +212,7 @@ def plant(dialect: Dialect, seed: str = "", *, stream: bool = False, only: Itera
         if carrier.place == "config" or dialect not in carrier.dialects or (wanted is not None and carrier.name not in wanted):
             continue
         canaries[carrier.name] = canary(carrier.name, seed)
-        value = carrier.form.format(canaries[carrier.name])
+        value = _formed(carrier.form, canaries[carrier.name])
         match carrier.place:
             case "header":
                 headers.append((str(carrier.where[0]), value))
@@ -174,10 +225,19 @@ def plant(dialect: Dialect, seed: str = "", *, stream: bool = False, only: Itera
         path, query = path.replace(":generate", ":streamGenerate"), {"alt": "sse"} | query
     elif stream:
         body["stream"] = True
-    return Planted(f"{path}?{urlencode(query)}" if query else path, headers, body, canaries)
+    joined = "&".join(f"{name}={value}" for name, value in query.items())
+    return Planted(f"{path}?{joined}" if query else path, headers, body, canaries)
 
 
-def _put(value: Any, way: tuple[str | int, ...], leaf: str) -> None:
+def _formed(form: Any, text: str) -> Any:
+    if isinstance(form, str):
+        return form.format(text)
+    if isinstance(form, dict):
+        return {name: _formed(value, text) for name, value in form.items()}
+    return [_formed(value, text) for value in form] if isinstance(form, list) else form
+
+
+def _put(value: Any, way: tuple[str | int, ...], leaf: Any) -> None:
     for step in way[:-1]:
         value = value.setdefault(step, {}) if isinstance(value, dict) else value[step]
     value[way[-1]] = leaf

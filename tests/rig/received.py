@@ -14,8 +14,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import brotli
-import zstandard
 
+from routecodex.routing.codings import zstd
 from tests.rig.behaviour import Behaviour
 from tests.rig.pipe import Pipe
 from tests.rig.reply import Asked, read_request
@@ -150,7 +150,7 @@ _DECODERS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.decompress,
     "deflate": zlib.decompress,
     "br": brotli.decompress,
-    "zstd": lambda data: zstandard.ZstdDecompressor().decompressobj().decompress(data),
+    "zstd": zstd.decompress,
 }
 
 
@@ -158,7 +158,7 @@ def _decode(body: bytes, encoding: str) -> bytes:
     """The body as it is where its encoding is a lie."""
     try:
         return _DECODERS[encoding](body) if body and encoding in _DECODERS else body
-    except (OSError, EOFError, zlib.error, brotli.error, zstandard.ZstdError):
+    except (OSError, EOFError, zlib.error, brotli.error, zstd.ZstdError):
         return body
 
 

@@ -13,6 +13,7 @@ from routecodex.routing.errors import (
     BadAnswer,
     BadCall,
     ConfigError,
+    Locked,
     NoTarget,
     RouteCodexError,
     StoreError,
@@ -31,6 +32,7 @@ KINDS: dict[type[RouteCodexError], tuple[str, int]] = {
     NoTarget: ("PROVIDER_NOT_AVAILABLE", 400),
     ConfigError: ("CONFIG_ERROR", 400),
     StoreError: ("STORE_ERROR", 500),
+    Locked: ("SESSION_LOCKED", 400),
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routecodex.routing.redact import MASK, SHORTEST, Redactor
+from routecodex.routing.redact import MASK, SHORTEST, Redactor, mask_body
 
 HIDE = Redactor(["plain-secret", "plain-secret-and-more", "short", "ünï-secret", "a+b(c)[d]", ""])
 
@@ -63,3 +63,17 @@ def test_a_large_text_takes_no_time() -> None:
     began = time.perf_counter()
     HIDE.bytes(text)
     assert time.perf_counter() - began < 1.0
+
+
+@pytest.mark.parametrize(
+    "body, shown",
+    [
+        (b'{"access_token":"a\\"b","expires_in":3}', b'{"access_token":"***","expires_in":3}'),
+        (b'{"max_tokens": "3", "client_secret" : "x"}', b'{"max_tokens": "3", "client_secret" : "***"}'),
+        (b"grant_type=refresh_token&refresh_token=abc&scope=x", b"grant_type=refresh_token&refresh_token=***&scope=x"),
+        (b"nothing of the kind", b"nothing of the kind"),
+        (b"", b""),
+    ],
+)
+def test_a_body_that_is_only_shown(body: bytes, shown: bytes) -> None:
+    assert mask_body(body) == shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from routecodex.routing.dialects.translation.seals import wrap
 from routecodex.routing.errors import BadCall, ConfigError
 from routecodex.routing.headers import MASK
 from routecodex.routing.router.registry import ORIGIN, Key, Model, Provider, Url
-from routecodex.routing.upstream import NoCommonDialect, Received, Request, dialect_for, goes_home, write
+from routecodex.routing.upstream import NoCommonDialect, Received, Request, Sealed, dialect_for, goes_home, write
 from routecodex.routing.values import Dialect, Target
 from tests.routing.house import HOSTS, House
 
@@ -176,15 +177,8 @@ def test_another_dialect(house: House, dialect: Dialect, other: Dialect) -> None
         assert json.loads(request.body)["model"] == "m"
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"model": "c", "input": "hi", "previous_response_id": "resp_1"},
-        {"model": "c", "input": [{"type": "message", "role": "user", "content": "hi"}, {"type": "compaction_trigger"}]},
-    ],
-    ids=["follows an answer", "compaction"],
-)
-def test_what_only_its_own_dialect_can_answer_is_refused_elsewhere(house: House, body: dict[str, object]) -> None:
+def test_what_only_its_own_dialect_can_answer_is_refused_elsewhere(house: House) -> None:
+    body = {"model": "c", "input": "hi", "previous_response_id": "resp_1"}
     found = house.received("/v1/responses", body, host=HOSTS[Dialect.RESPONSES])
     assert spoken_to(provider(CHAT), found) is None
     assert spoken_to(provider(CHAT, Dialect.RESPONSES), found) is Dialect.RESPONSES
@@ -323,3 +317,82 @@ def test_ids_that_the_target_made_itself_go_back_to_it(house: House) -> None:
     target = Target("glm", "key1", "m")
     assert b"resp_1" not in write(found, call, at, target).body
     assert b"resp_1" in write(found, call, at, target, own=("resp_1",)).body
+
+
+# --- what stays behind, and what is changed for the target ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spoken", [Dialect.CHAT, Dialect.RESPONSES])
+def test_a_session_is_named_by_a_digest_of_its_own_for_each_provider(house: House, spoken: Dialect) -> None:
+    found = received(house, Dialect.MESSAGES)
+    call = read_call(found.body, found.endpoint)
+    names = set()
+    for id, session in (("glm", "session-id-1"), ("glm", "session-id-1"), ("glm", "session-id-2"), ("other", "session-id-1")):
+        at = replace(provider(spoken, host="api.openai.com"), id=id)
+        request = write(found, call, at, Target(id, "key1", "m"), session=session)
+        assert b"session-id" not in request.body
+        names.add(json.loads(request.body)["prompt_cache_key"])
+    assert len(names) == 3, "the same one for the same one"
+
+
+@DIALECTS
+def test_what_stays_behind_is_named(house: House, dialect: Dialect) -> None:
+    path, body = BODIES[dialect]
+    found = house.received(path, {**body, "secret_of_mine": {"api_key": "x"}, "extra_headers": {"a": "b"}}, host=HOSTS[dialect])
+    for at in (provider(dialect), provider(Dialect.CHAT), provider(Dialect.MESSAGES)):
+        assert "credentials (" in asked(found, at).left_out
+        assert b"extra_headers" not in asked(found, at).body
+    assert asked(found, HOME, "client", "").left_out == ""
+    assert asked(found, HOME, "client", "").body is found.wire_body
+
+
+@pytest.mark.parametrize("spoken", list(Dialect))
+def test_no_more_tokens_than_the_model_writes(house: House, spoken: Dialect) -> None:
+    body = {**BODIES[Dialect.MESSAGES][1], "max_tokens": 128_000}
+    found = house.received("/v1/messages", body, host=HOSTS[Dialect.MESSAGES])
+    at = replace(provider(spoken), models={"m": Model("m", max_tokens=4096), "n": Model("n")})
+    low = asked(found, at)
+    assert b"4096" in low.body
+    assert b"128000" not in low.body
+    assert "a limit of 128000 tokens: 4096 is the model's" in low.left_out
+    assert "4096" not in asked(found, at, model="n").left_out
+
+
+def test_a_history_that_somebody_else_has_sealed(house: House) -> None:
+    sealed = {"type": "compaction", "encrypted_content": "gAAAsealed"}
+    body = {"model": "c", "input": [sealed, {"type": "message", "role": "user", "content": "hi"}]}
+    found = house.received("/v1/responses", body, host=HOSTS[Dialect.RESPONSES])
+    call, seals = read_call(found.body, found.endpoint), Seals()
+
+    def tried(at: Provider, key: str = "key1") -> str:
+        try:
+            request = write(found, call, at, Target(at.id, key, ""), own=seals.made_by(at.id), maker_of=seals.maker_of)
+        except Sealed as error:
+            return str(error.details["provider"])
+        assert b"gAAAsealed" in request.body
+        return ""
+
+    far = provider(Dialect.RESPONSES)
+    assert [tried(far), tried(provider(Dialect.CHAT)), tried(HOME, "client")] == [ORIGIN, ORIGIN, ""]
+    seals.note("glm", json.dumps(sealed).encode())
+    assert [tried(far), tried(replace(far, id="other")), tried(HOME, "client")] == ["", "glm", "glm"]
+
+
+@pytest.mark.parametrize(
+    "host, said, itself",
+    [
+        ("api.openai.com", None, True),
+        ("mine.openai.azure.com", None, True),
+        ("openrouter.ai", None, False),
+        ("openrouter.ai", True, True),
+        ("api.openai.com", False, False),
+    ],
+)
+def test_who_compacts_by_itself(house: House, host: str, said: bool | None, itself: bool) -> None:
+    body = {"model": "c", "input": [{"type": "message", "role": "user", "content": "hi"}, {"type": "compaction_trigger"}]}
+    found = house.received("/v1/responses", body, host="chatgpt.com")
+    request = asked(found, provider(Dialect.RESPONSES, host=host, compaction=said))
+    assert (b"compaction_trigger" in request.body) is itself
+    assert (request.translated is None) is itself
+    if request.translated is not None:
+        assert request.translated.compacts

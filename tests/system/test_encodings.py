@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import brotli
 import pytest
-import zstandard
 
+from routecodex.routing.codings import zstd
 from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.client import Answer, call
@@ -29,7 +29,7 @@ def _raw_deflate(data: bytes) -> bytes:
 
 def _zstd_without_size(data: bytes) -> bytes:
     """As streaming clients write it: the frame does not say how long it will be."""
-    packer = zstandard.ZstdCompressor().compressobj()
+    packer = zstd.ZstdCompressor()
     return packer.compress(data) + packer.flush()
 
 
@@ -41,9 +41,10 @@ PACKERS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "deflate": ("deflate", zlib.compress),
     "deflate without its header": ("deflate", _raw_deflate),
     "br": ("br", brotli.compress),
-    "zstd": ("zstd", zstandard.compress),
+    "zstd": ("zstd", zstd.compress),
     "zstd as a stream": ("zstd", _zstd_without_size),
-    "zstd of two frames": ("zstd", lambda data: zstandard.compress(data[:40]) + zstandard.compress(data[40:])),
+    "gzip, then zstd": ("gzip, zstd", lambda data: zstd.compress(gzip.compress(data))),
+    "zstd of two frames": ("zstd", lambda data: zstd.compress(data[:40]) + zstd.compress(data[40:])),
 }
 
 
@@ -91,11 +92,12 @@ def test_a_request_that_is_edited_is_unpacked(tool: Tool, name: str, tag: str) -
         pytest.param(b"not gzip at all", "gzip", id="not what it says"),
         pytest.param(gzip.compress(written("hello there " * 50))[:-30], "gzip", id="cut short"),
         pytest.param(brotli.compress(written("hello there " * 50))[:-3], "br", id="cut short, br"),
-        pytest.param(zstandard.compress(written("hello " * 9))[:-9], "zstd", id="cut short, zstd"),
+        pytest.param(zstd.compress(written("hello " * 9))[:-9], "zstd", id="cut short, zstd"),
         pytest.param(b"\x00", "deflate", id="one byte"),
         pytest.param(b"", "br", id="nothing"),
         pytest.param(written("hello"), "exotic", id="unknown"),
-        pytest.param(gzip.compress(gzip.compress(written("hello"))), "gzip, gzip", id="twice"),
+        pytest.param(gzip.compress(written("hello")), "exotic, gzip", id="one of two unknown"),
+        pytest.param(gzip.compress(gzip.compress(gzip.compress(written("hello")))), "gzip, gzip, gzip", id="three times"),
     ],
 )
 def test_what_cannot_be_unpacked_is_refused(tool: Tool, packed: bytes, coding: str) -> None:
@@ -201,6 +203,22 @@ def test_gzip_of_two_members(tool: Tool) -> None:
     assert answer.json["content"][0]["text"] == "twofold"
 
 
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
+def test_an_answer_packed_twice(tool: Tool, stream: bool) -> None:
+    tool.provider.enqueue(
+        Behaviour(
+            reply=Reply(LONG_TEXT),
+            edit=lambda parts: [gzip.compress(b"".join(parts))],
+            encoding="br",
+            claims="gzip, br",
+            bytes_per_packet=9,
+        )
+    )
+    answer = tool.ask("hello", stream=stream)
+    assert answer.header("content-encoding") is None
+    assert text_of(Dialect.MESSAGES, answer.body, stream) == LONG_TEXT
+
+
 @pytest.mark.parametrize("coding", CODINGS)
 def test_other_paths_keep_their_packing(tool: Tool, coding: str) -> None:
     body = b'{"files": [' + b"1," * 500 + b"1]}"
@@ -211,7 +229,7 @@ def test_other_paths_keep_their_packing(tool: Tool, coding: str) -> None:
         "gzip": gzip.decompress,
         "deflate": zlib.decompress,
         "br": brotli.decompress,
-        "zstd": lambda data: zstandard.ZstdDecompressor().decompressobj().decompress(data),
+        "zstd": zstd.decompress,
     }
     assert unpack[coding](answer.body) == body
     assert tool.received[0].header("accept-encoding") == coding

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zstandard
 
+from routecodex.routing.codings import zstd
 from routecodex.routing.dialects.endpoints import endpoint_of
 from tests.rig.behaviour import make_plan
 from tests.rig.client import Answer, call
@@ -77,7 +77,7 @@ class Request:
 
     def send(self, proxy: Mitmdump, tag: str = "") -> Answer:
         raw = self.raw(tag)
-        wire = zstandard.compress(raw) if self.coding == "zstd" else raw
+        wire = zstd.compress(raw) if self.coding == "zstd" else raw
         own = [(name, value) for name, value in self.headers if not name.startswith(":") and name.lower() not in _OF_THE_MOMENT]
         return call(f"https://{self.host}", self.path, wire, method=self.method, proxy=proxy, headers=own)
 

@@ -362,12 +362,14 @@ def test_redirects_of_a_provider_are_errors(net: Net, status: int) -> None:
         Behaviour(status=status, headers=(("location", "https://evil.example/v1/messages"),), body=b""), host="far.example"
     )
     answer = ask(net, Dialect.MESSAGES, "<**far.m**> hello")
-    assert answer.status >= 300
+    assert answer.status == status
     assert answer.header("location") is None
+    assert [received.host for received in net.known.requests] == ["far.example"], "asked again, or somebody else"
 
 
 def test_private_addresses_are_reached_only_by_who_asks_for_them(net: Net) -> None:
     """A client that itself asks for an address is a proxy's client like any other: not ours, tunnelled or passed."""
     for address in ("169.254.169.254", "[::ffff:169.254.169.254]", "2852039166", "0x7f.1"):
         answer = ask(net, Dialect.MESSAGES, f"<**{address}**> <**far@{address}**> <**far.m@{address}**> hello")
-        assert answer.status in (200, 400)
+        assert answer.status == 400
+        assert net.known.requests == []

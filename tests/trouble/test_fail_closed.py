@@ -59,7 +59,7 @@ for place in os.environ["BREAKABLE"].split():
 '''
 
 BEFORE = {
-    "flows.seal": "routecodex.addons.flows:seal",
+    "sealing.seal": "routecodex.addons.sealing:seal",
     "flows.read_request": "routecodex.addons.flows:read_request",
     "flows.read_body": "routecodex.addons.flows:read_body",
     "Desk.read": "routecodex.routing.desk:Desk.read",

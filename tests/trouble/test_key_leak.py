@@ -15,14 +15,14 @@ import pytest
 
 from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
-from tests.rig.canaries import canary, plant, scan
+from tests.rig.canaries import CARRIERS, canary, plant, scan
 from tests.rig.client import Answer, call
 from tests.rig.provider import FakeProvider, Received
 from tests.rig.proxy import SCRIPT, Mitmdump
 
 pytestmark = pytest.mark.system
 
-CREDENTIALS = {"bearer", "api-key", "google-key", "query-key", "query-token", "azure-key", "cookie", "proxy-authorization"}
+CREDENTIALS = {carrier.name for carrier in CARRIERS if carrier.credential}
 """The carriers that hold a credential; the others hold what identifies a person or an account."""
 KEYS = {name: canary(name, "provider") for name in ("foreign-1", "foreign-2", "other", "home", "header")}
 HOSTS = {
@@ -232,6 +232,51 @@ def test_other_paths_and_other_forms(leaks: Leaks) -> None:
             assert text.encode() in received.raw
 
 
+def test_credentials_by_other_names_on_other_paths(leaks: Leaks) -> None:
+    """What is masked is what is shown: the bytes that arrive, there and back, are the same."""
+    names = [str(one.where[0]) for one in CARRIERS if one.place == "header" and one.credential and "-" in str(one.where[0])]
+    secret = {
+        name: canary(name, "by other names") for name in (*names, "%6Bey", "sig", "code", "cookie-1", "cookie-2", "location")
+    }
+    secret = {name: text for name, text in secret.items() if name != "proxy-authorization"}
+    leaks.planted |= {f"{name} by other names": text for name, text in secret.items()}
+    headers = [(name, secret[name]) for name in names if name in secret]
+    back = (
+        ("Set-Cookie", f"a={secret['cookie-1']}; Path=/"),
+        ("set-cookie", f"b={secret['cookie-2']}"),
+        ("location", f"https://cb.example/?state=1&code={secret['location']}"),
+        ("x-ratelimit-limit-tokens", "12"),
+    )
+    leaks.provider.forget()
+    leaks.provider.always(Behaviour(headers=back, body=b"{}"), path="/v1/other")
+    path = f"/v1/other?%6Bey={secret['%6Bey']}&x=1;sig={secret['sig']}&code={secret['code']}"
+    answer = call("https://api.openai.com", path, b"", method="GET", headers=headers, proxy=leaks.proxy)
+    (received,) = leaks.provider.requests
+    assert received.target == path
+    assert [pair for pair in received.headers if pair[0] in dict(headers)] == headers
+    assert [pair for pair in answer.headers if pair[0].lower() in ("set-cookie", "location", "x-ratelimit-limit-tokens")] == list(
+        back
+    )
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("status", [200, 401])
+def test_cookies_of_answers_to_calls(leaks: Leaks, status: int, stream: bool) -> None:
+    """At home the client gets them, from anywhere else it does not; no flow keeps them."""
+    for tag, comes in (("", True), ("<**foreign.m**>", False)):
+        text = canary("set-cookie", f"{status} {stream} {tag}")
+        leaks.planted[f"set-cookie {status} {stream} {tag}"] = text
+        leaks.provider.forget()
+        leaks.provider.always(Behaviour(status=status, headers=(("set-cookie", f"a={text}"),)))
+        planted = plant(Dialect.MESSAGES, f"cookies {status} {stream} {tag}", stream=stream, only=["api-key"])
+        leaks.planted |= {f"cookies {status} {stream} {tag} {name}": one for name, one in planted.canaries.items()}
+        case = Case(tag)
+        url = "https://api.anthropic.com"
+        answer = _send(leaks, url, planted.path, planted.body, planted.headers, case, Dialect.MESSAGES)
+        leaks.answers.append(answer.body)
+        assert (text in dict(answer.headers).get("set-cookie", "")) is comes
+
+
 def test_nothing_is_at_rest(leaks: Leaks) -> None:
     """The last of this file: log at its loudest, saved flows, HAR, state, error bodies."""
     assert len(leaks.planted) > 400
@@ -247,4 +292,7 @@ def test_nothing_is_at_rest(leaks: Leaks) -> None:
     everything = b"\n".join(path.read_bytes() for path in plain.values()).lower()
     assert [name for name, text in leaks.planted.items() if text.encode() in everything] == []
     folders = {name: path for name, path in written.items() if path.is_dir()}
+    ours = [path for place in folders.values() for path in place.rglob("*") if "sessions" in path.parts]
+    assert any(path.is_file() for path in ours)
+    assert [path for path in ours if path.stat().st_mode & 0o077] == [], "nobody else on this machine reads them"
     assert scan({**folders, "answers": b"\n".join(leaks.answers)}, leaks.planted) == []

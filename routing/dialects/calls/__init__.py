@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from ...values import Call, Dialect, Endpoint
+from ..translation.neutral import LeftOut
 from . import chat, gemini, messages, responses
 from .editing import inner_body
 
@@ -24,7 +25,9 @@ class _Calls(Protocol):
     def read_call(self, raw: bytes, endpoint: Endpoint) -> Call: ...
     def edit_texts(self, call: Call, edits: Mapping[tuple[int, int], str]) -> None: ...
     def drop_exchange(self, call: Call, asked: int, answered: int, typed_slots: Collection[int]) -> bool: ...
-    def for_target(self, call: Call, model: str, *, foreign: bool, own: Collection[str] = ()) -> bytes: ...
+    def for_target(
+        self, call: Call, model: str, *, foreign: bool, own: Collection[str] = (), left: LeftOut | None = None
+    ) -> bytes: ...
 
 
 _DIALECTS: Mapping[Dialect, _Calls] = {
@@ -58,10 +61,11 @@ def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection
     return _DIALECTS[call.endpoint.dialect].drop_exchange(call, asked, answered, typed_slots)
 
 
-def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = ()) -> bytes:
+def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = (), left: LeftOut | None = None) -> bytes:
     """The body for a target that speaks the call's dialect. An empty model means the client's own.
 
-    `foreign`: the target is not the host the client called, so identity fields, billing lines, and signatures and encrypted
-    thinking stay behind, but for those in `own`: the ones that this target itself is known to have made.
+    `foreign`: the target is not the host the client called, so identity fields, billing lines, credentials of third parties,
+    and signatures and encrypted thinking stay behind, but for those in `own`: the ones that this target itself is known to have
+    made. What stays behind is named in `left`.
     """
-    return _DIALECTS[call.endpoint.dialect].for_target(call, model, foreign=foreign, own=own)
+    return _DIALECTS[call.endpoint.dialect].for_target(call, model, foreign=foreign, own=own, left=left)

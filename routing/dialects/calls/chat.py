@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Mapping
 from ... import jsonbytes
 from ...values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
 from ..signed import without_foreign
+from ..translation.neutral import Feature, LeftOut
+from .credentials import without_credentials
 from .editing import (
     Shape,
     content_of,
@@ -18,6 +20,7 @@ from .editing import (
     items_in,
     joined_text,
     json_text,
+    left_behind,
     list_in,
     loose_text,
     object_in,
@@ -26,26 +29,25 @@ from .editing import (
     take_exchange,
     text_in,
     untouched,
-    without,
 )
 
 _SHAPE = Shape("content", {"type": "text"})
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "tool": "tool", "function": "tool"}
 
-_FOREIGN_FIELDS = frozenset(
-    {
-        "user",
-        "metadata",  # session and prompt ids
-        "safety_identifier",
-        "prompt_cache_key",  # a session id with every client seen
-        "prompt_cache_retention",
-        "session_id",
-        "store",  # asks for keeping at the client's own account
-        "service_tier",
-    }
-)
+_FOREIGN_FIELDS = {
+    "user": Feature.METADATA,
+    "metadata": Feature.METADATA,  # session and prompt ids
+    "safety_identifier": Feature.METADATA,
+    "prompt_cache_key": Feature.METADATA,  # a session id with every client seen
+    "prompt_cache_retention": Feature.METADATA,
+    "session_id": Feature.METADATA,
+    "store": Feature.STORED,  # asks for keeping at the client's own account
+    "service_tier": Feature.SERVICE_TIER,
+    "api_base": Feature.CREDENTIALS,  # where a gateway is to go with the key beside it: never with one of ours
+    "base_url": Feature.CREDENTIALS,
+}
 """Top-level fields that stay at the host the client called."""
-_CACHE = ("cache_control",)
+_CACHE = {"cache_control": Feature.CACHE_MARKS}
 """Known to a few hosts only, refused by others."""
 
 
@@ -84,10 +86,10 @@ def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection
     return True
 
 
-def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = ()) -> bytes:
+def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = (), left: LeftOut | None = None) -> bytes:
     if untouched(call, model, foreign=foreign):
         return call.raw
-    body = _scrubbed(call.body, own) if foreign else dict(call.body)
+    body = _scrubbed(call.body, own, left or LeftOut()) if foreign else dict(call.body)
     if model:
         body["model"] = model
     return jsonbytes.dumps(body)
@@ -159,34 +161,50 @@ def _tool_names(body: JsonObject) -> tuple[str, ...]:
     return tuple(name for name in declared + old if name)
 
 
-def _scrubbed(source: JsonObject, own: Collection[str]) -> JsonObject:
-    body = without(source, _FOREIGN_FIELDS)
+def _scrubbed(source: JsonObject, own: Collection[str], left: LeftOut) -> JsonObject:
+    body = dict(without_credentials(left_behind(source, _FOREIGN_FIELDS, left), left))
     if isinstance(body.get("tools"), list):
-        body["tools"] = [without(tool, _CACHE) if isinstance(tool, dict) else tool for tool in list_in(body, "tools")]
-    body["messages"] = [_foreign_message(item, own) for item in items_in(body, "messages")]
+        body["tools"] = [left_behind(tool, _CACHE, left) if isinstance(tool, dict) else tool for tool in list_in(body, "tools")]
+    body["messages"] = [_foreign_message(item, own, left) for item in items_in(body, "messages")]
     return body
 
 
-def _foreign_message(old: JsonObject, own: Collection[str]) -> JsonObject:
-    item = without(old, _CACHE)
+def _foreign_message(old: JsonObject, own: Collection[str], left: LeftOut) -> JsonObject:
+    item = left_behind(old, _CACHE, left)
     content = item.get("content")
     if isinstance(content, list):
-        item["content"] = [without_foreign(without(part, _CACHE), own) if isinstance(part, dict) else part for part in content]
+        item["content"] = [
+            _unsigned(left_behind(part, _CACHE, left), own, left) if isinstance(part, dict) else part for part in content
+        ]
     if isinstance(item.get("tool_calls"), list):
-        item["tool_calls"] = [_foreign_call(raw, own) if isinstance(raw, dict) else raw for raw in list_in(item, "tool_calls")]
+        item["tool_calls"] = [
+            _foreign_call(raw, own, left) if isinstance(raw, dict) else raw for raw in list_in(item, "tool_calls")
+        ]
     if isinstance(function := item.get("function_call"), dict):
-        item["function_call"] = without_foreign(function, own)
+        item["function_call"] = _unsigned(function, own, left)
     if isinstance(item.get("reasoning_details"), list):
-        item["reasoning_details"] = [entry for entry in objects_in(item, "reasoning_details") if not _is_sealed(entry, own)]
-    return without_foreign(item, own)
+        entries = objects_in(item, "reasoning_details")
+        kept = [entry for entry in entries if not _is_sealed(entry, own)]
+        item["reasoning_details"] = kept
+        if len(kept) < len(entries):
+            left.add(Feature.THOUGHTS)
+    return _unsigned(item, own, left)
 
 
-def _foreign_call(raw: JsonObject, own: Collection[str]) -> JsonObject:
-    call = without_foreign(raw, own)
+def _foreign_call(raw: JsonObject, own: Collection[str], left: LeftOut) -> JsonObject:
+    call = _unsigned(raw, own, left)
     function = call.get("function")
-    if isinstance(function, dict) and (bare := without_foreign(function, own)) is not function:
+    if isinstance(function, dict) and (bare := _unsigned(function, own, left)) is not function:
         call = {**call, "function": bare}
     return call
+
+
+def _unsigned(holder: JsonObject, own: Collection[str], left: LeftOut) -> JsonObject:
+    """Without signatures of others."""
+    bare = without_foreign(holder, own)
+    if bare is not holder:
+        left.add(Feature.THOUGHTS, "signatures")
+    return bare
 
 
 def _is_sealed(entry: JsonObject, own: Collection[str]) -> bool:

@@ -15,6 +15,7 @@ from typing import cast
 from ... import jsonbytes
 from ...errors import BadCall
 from ...values import Call, Dialect, JsonObject, Message, Text, ToolResult
+from ..translation.neutral import Feature, LeftOut
 
 PLACEHOLDER = "continue"
 DEEPEST = 200
@@ -222,6 +223,14 @@ def untouched(call: Call, model: str, *, foreign: bool) -> bool:
 
 def without(source: JsonObject, keys: Collection[str]) -> JsonObject:
     return {key: value for key, value in source.items() if key not in keys}
+
+
+def left_behind(source: JsonObject, fields: Mapping[str, Feature], left: LeftOut) -> JsonObject:
+    """The object without the fields that stay at the host the client called, each of them named."""
+    for name in fields.keys() & source.keys():
+        if source[name] not in (None, "", {}, []):
+            left.add(fields[name], name)
+    return without(source, fields)
 
 
 def without_deep(value: object, keys: Collection[str]) -> object:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection, Mapping
 
 from ... import jsonbytes
 from ...values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
+from ..translation.neutral import Feature, LeftOut
+from .credentials import without_credentials
 from .editing import (
     Shape,
     content_of,
@@ -18,6 +20,7 @@ from .editing import (
     items_in,
     joined_text,
     json_text,
+    left_behind,
     loose_text,
     object_in,
     objects_in,
@@ -42,8 +45,9 @@ _SIGNATURES = ("thoughtSignature", "thought_signature")
 _COUNTED = "generateContentRequest"
 """What a call for a count may wrap the conversation in."""
 
-_FOREIGN_FIELDS = frozenset({"labels", "session_id", "sessionId", "user_prompt_id"})
+_FOREIGN_FIELDS = dict.fromkeys(("labels", "session_id", "sessionId", "user_prompt_id"), Feature.METADATA)
 """Fields of the call that stay at the host the client called. Its envelope (project, prompt id) stays whole."""
+_ENVELOPE = dict.fromkeys(("project", "user_prompt_id"), Feature.METADATA)
 _NO_SIGNATURE = "skip_thought_signature_validator"
 """What Google's interface accepts instead of a signature on a function call that another model made."""
 
@@ -90,7 +94,7 @@ def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection
     return True
 
 
-def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = ()) -> bytes:
+def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = (), left: LeftOut | None = None) -> bytes:
     """An envelope belongs to the host the client called: any other host gets what was in it.
 
     A plain call's model is in its path; the body changes only where it names one as well.
@@ -98,10 +102,12 @@ def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = 
     if not foreign:
         body = call.body if model in ("", call.model) else _renamed(call.body, model)
         return call.raw if body is call.body and not call.changed else jsonbytes.dumps(body)
-    inner = _scrubbed(inner_body(call), own)
+    left = left or LeftOut()
+    inner = _scrubbed(inner_body(call), own, left)
     if call.endpoint.envelope:
+        left_behind(call.body, _ENVELOPE, left)
         return jsonbytes.dumps(without(inner, ("model",)))
-    whole = inner if inner_body(call) is call.body else {**call.body, _COUNTED: inner}
+    whole = inner if inner_body(call) is call.body else {**_scrubbed(call.body, own, left), _COUNTED: inner}
     return jsonbytes.dumps(_renamed(whole, model))
 
 
@@ -190,19 +196,22 @@ def _tool_names(inner: JsonObject) -> tuple[str, ...]:
     return tuple(name for name in names if name)
 
 
-def _scrubbed(source: JsonObject, own: Collection[str]) -> JsonObject:
-    inner = without(source, _FOREIGN_FIELDS)
+def _scrubbed(source: JsonObject, own: Collection[str], left: LeftOut) -> JsonObject:
+    inner = dict(without_credentials(left_behind(source, _FOREIGN_FIELDS, left), left))
     if "contents" in inner:
-        inner["contents"] = [item for old in items_in(inner, "contents") if (item := _foreign_message(old, own)) is not None]
+        items = items_in(inner, "contents")
+        inner["contents"] = [item for old in items if (item := _foreign_message(old, own, left)) is not None]
     return inner
 
 
-def _foreign_message(item: JsonObject, own: Collection[str]) -> JsonObject | None:
+def _foreign_message(item: JsonObject, own: Collection[str], left: LeftOut) -> JsonObject | None:
     """None for an answer that was nothing but sealed thinking."""
     content = item.get("parts")
     if not isinstance(content, list):
         return item
     parts = [kept for part in content if (kept := _foreign_part(part, own)) is not None]
+    if len(parts) < len(content) or any(new is not old for new, old in zip(parts, content, strict=True)):
+        left.add(Feature.THOUGHTS)
     return {**item, "parts": parts} if parts or not content else None
 
 

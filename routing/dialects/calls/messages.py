@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 
 from ... import jsonbytes
 from ...values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
+from ..translation.neutral import Feature, LeftOut
+from .credentials import without_credentials
 from .editing import (
     Shape,
     content_of,
@@ -14,6 +16,7 @@ from .editing import (
     items_in,
     joined_text,
     json_text,
+    left_behind,
     list_in,
     loose_text,
     object_in,
@@ -30,22 +33,20 @@ _SHAPE = Shape("content", {"type": "text"})
 _BILLING = "x-anthropic-billing-header"
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
 
-_FOREIGN_FIELDS = frozenset(
-    {
-        "metadata",  # user_id: device, account, session
-        "diagnostics",  # ids of earlier answers
-        "container",  # a sandbox of the account at Anthropic
-        "mcp_servers",  # addresses with their tokens
-        "user_profile_id",
-        "context_management",  # needs Anthropic's beta header, which does not travel
-        "service_tier",  # capacity bought from Anthropic
-        "speed",
-        "inference_geo",
-    }
-)
+_FOREIGN_FIELDS = {
+    "metadata": Feature.METADATA,  # user_id: device, account, session
+    "diagnostics": Feature.METADATA,  # ids of earlier answers
+    "container": Feature.CONTAINER,  # a sandbox of the account at Anthropic
+    "mcp_servers": Feature.MCP,  # addresses with their tokens
+    "user_profile_id": Feature.METADATA,
+    "context_management": Feature.CONTEXT_MANAGEMENT,  # needs Anthropic's beta header, which does not travel
+    "service_tier": Feature.SERVICE_TIER,  # capacity bought from Anthropic
+    "speed": Feature.SERVICE_TIER,
+    "inference_geo": Feature.SERVICE_TIER,
+}
 """Top-level fields that stay at the host the client called; fields named `cc_…` as well.
 `thinking` and `output_config` say what answer is wanted, and travel."""
-_FOREIGN_MESSAGE_FIELDS = frozenset({"output_config"})
+_FOREIGN_MESSAGE_FIELDS = {"output_config": Feature.EFFORT}
 _FOREIGN_SEALS = frozenset({"signature", "encrypted_content", "encrypted_index"})
 _PLAIN_PARTS = ("text", "image", "document", "tool_use", "tool_result")
 """Parts that hold no seal, but in a text's citations."""
@@ -89,10 +90,10 @@ def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection
     return True
 
 
-def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = ()) -> bytes:
+def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = (), left: LeftOut | None = None) -> bytes:
     if untouched(call, model, foreign=foreign):
         return call.raw
-    body = _scrubbed(call.body, own) if foreign else dict(call.body)
+    body = _scrubbed(call.body, own, left or LeftOut()) if foreign else dict(call.body)
     if model:
         body["model"] = model
     return jsonbytes.dumps(body)
@@ -149,39 +150,51 @@ def _without_billing_line(text: str) -> str:
     return text.partition("\n")[2] if text.startswith(_BILLING) else text
 
 
-def _scrubbed(source: JsonObject, own: Collection[str]) -> JsonObject:
-    body = {key: value for key, value in source.items() if key not in _FOREIGN_FIELDS and not key.startswith("cc_")}
+def _scrubbed(source: JsonObject, own: Collection[str], left: LeftOut) -> JsonObject:
+    of_client = {key: Feature.METADATA for key in source if key.startswith("cc_")}
+    body = without_credentials(left_behind(source, {**_FOREIGN_FIELDS, **of_client}, left), left)
+    if body is source:
+        body = dict(source)
     if "system" in body:
-        body["system"] = _foreign_system(body["system"])
+        body["system"] = _foreign_system(body["system"], left)
         if not body["system"]:
             del body["system"]
     if isinstance(body.get("tools"), list):
         # a toolset lives on an MCP server, and those are left out above
-        kept = [tool for tool in list_in(body, "tools") if not (isinstance(tool, dict) and tool.get("type") == "mcp_toolset")]
-        body["tools"] = [_everywhere_cached(tool) for tool in kept]
-    body["messages"] = [item for old in items_in(body, "messages") if (item := _foreign_message(old, own)) is not None]
+        tools = list_in(body, "tools")
+        kept = [tool for tool in tools if not (isinstance(tool, dict) and tool.get("type") == "mcp_toolset")]
+        if len(kept) < len(tools):
+            left.add(Feature.MCP, "toolsets")
+        body["tools"] = [_everywhere_cached(tool, left) for tool in kept]
+        if tools and not kept:
+            body = without(body, ("tools", "tool_choice"))
+    body["messages"] = [item for old in items_in(body, "messages") if (item := _foreign_message(old, own, left)) is not None]
     return body
 
 
-def _foreign_system(system: object) -> object:
+def _foreign_system(system: object, left: LeftOut) -> object:
     if isinstance(system, str):
+        if system.startswith(_BILLING):
+            left.add(Feature.METADATA, "billing line")
         return _without_billing_line(system)
     if not isinstance(system, list):
         return system
-    return [
-        _everywhere_cached(block)
-        for block in system
-        if not (isinstance(block, dict) and loose_text(block, "text").startswith(_BILLING))
-    ]
+    kept = [block for block in system if not (isinstance(block, dict) and loose_text(block, "text").startswith(_BILLING))]
+    if len(kept) < len(system):
+        left.add(Feature.METADATA, "billing line")
+    return [_everywhere_cached(block, left) for block in kept]
 
 
-def _foreign_message(item: JsonObject, own: Collection[str]) -> JsonObject | None:
+def _foreign_message(item: JsonObject, own: Collection[str], left: LeftOut) -> JsonObject | None:
     """None for an answer that was nothing but sealed thinking."""
     content = item.get("content")
+    item = left_behind(item, _FOREIGN_MESSAGE_FIELDS, left)
     if not isinstance(content, list):
-        return without(item, _FOREIGN_MESSAGE_FIELDS)
-    parts = [_foreign_part(part, own) for part in content if not _is_sealed_thinking(part, own)]
-    return {**without(item, _FOREIGN_MESSAGE_FIELDS), "content": parts} if parts or not content else None
+        return item
+    parts = [_foreign_part(part, left) for part in content if not _is_sealed_thinking(part, own)]
+    if len(parts) < len(content):
+        left.add(Feature.THOUGHTS)
+    return {**item, "content": parts} if parts or not content else None
 
 
 def _is_sealed_thinking(part: object, own: Collection[str]) -> bool:
@@ -192,18 +205,27 @@ def _is_sealed_thinking(part: object, own: Collection[str]) -> bool:
     return bool(seal) and not (isinstance(seal, str) and seal in own)
 
 
-def _foreign_part(part: object, own: Collection[str]) -> object:
-    part = _everywhere_cached(part)
+def _foreign_part(part: object, left: LeftOut) -> object:
+    part = _everywhere_cached(part, left)
     if not isinstance(part, dict) or part.get("type") == "thinking":
         return part
     if part.get("type") in _PLAIN_PARTS:
-        return {**part, "citations": without_deep(part["citations"], _FOREIGN_SEALS)} if list_in(part, "citations") else part
-    return without_deep(part, _FOREIGN_SEALS)
+        if not list_in(part, "citations"):
+            return part
+        citations = without_deep(part["citations"], _FOREIGN_SEALS)
+        if citations != part["citations"]:
+            left.add(Feature.CITATIONS, "their seals")
+        return {**part, "citations": citations}
+    bare = without_deep(part, _FOREIGN_SEALS)
+    if bare != part:
+        left.add(Feature.SERVER_RESULTS, "their seals")
+    return bare
 
 
-def _everywhere_cached(part: object) -> object:
+def _everywhere_cached(part: object, left: LeftOut) -> object:
     """A cache mark without its `scope`, which is a beta of Anthropic's."""
     mark = part.get("cache_control") if isinstance(part, dict) else None
     if not isinstance(part, dict) or not isinstance(mark, dict) or "scope" not in mark:
         return part
+    left.add(Feature.CACHE_MARKS, "scope")
     return {**part, "cache_control": without(mark, ("scope",))}

@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ... import jsonbytes
 from ...values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
+from ..translation.neutral import Feature, LeftOut
+from .credentials import tools_without_credentials, without_credentials
 from .editing import (
     PLACEHOLDER,
     Shape,
@@ -20,6 +22,7 @@ from .editing import (
     items_in,
     joined_text,
     json_text,
+    left_behind,
     list_in,
     loose_text,
     object_in,
@@ -40,19 +43,17 @@ _PARALLEL = {_KINDS: "unknown", "content_item_metadata": {}}
 """Lists with one entry for each content part, and the entry of a part that nothing is known of."""
 
 _PREVIOUS = "previous_response_id"
-_FOREIGN_FIELDS = frozenset(
-    {
-        "client_metadata",  # installation, session, thread, turn
-        "prompt_cache_key",  # a session id with every client seen
-        "prompt_cache_retention",
-        "safety_identifier",
-        "user",
-        "metadata",
-        _PREVIOUS,  # lives at the account that made it
-        "conversation",
-        "service_tier",
-    }
-)
+_FOREIGN_FIELDS = {
+    "client_metadata": Feature.METADATA,  # installation, session, thread, turn
+    "prompt_cache_key": Feature.METADATA,  # a session id with every client seen
+    "prompt_cache_retention": Feature.METADATA,
+    "safety_identifier": Feature.METADATA,
+    "user": Feature.METADATA,
+    "metadata": Feature.METADATA,
+    _PREVIOUS: Feature.STORED,  # lives at the account that made it
+    "conversation": Feature.STORED,
+    "service_tier": Feature.SERVICE_TIER,
+}
 """Top-level fields that stay at the host the client called. (`store` travels: its absence would mean yes.)"""
 _FOREIGN_INCLUDES = ("reasoning.encrypted_content",)
 _FOREIGN_ITEMS = ("reasoning", "compaction", "compaction_summary", "context_compaction")
@@ -109,10 +110,10 @@ def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection
     return True
 
 
-def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = ()) -> bytes:
+def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = (), left: LeftOut | None = None) -> bytes:
     if untouched(call, model, foreign=foreign):
         return call.raw
-    body = _scrubbed(call.body, own) if foreign else dict(call.body)
+    body = _scrubbed(call.body, own, left or LeftOut()) if foreign else dict(call.body)
     if model:
         body["model"] = model
     return jsonbytes.dumps(body)
@@ -227,31 +228,48 @@ def _with_moved(taken: Taken, source: JsonObject) -> JsonObject:
     return _with_parallel(taken.items[taken.receiver], grown) if taken.moved else taken.items[taken.receiver]
 
 
-def _scrubbed(source: JsonObject, own: Collection[str]) -> JsonObject:
+def _scrubbed(source: JsonObject, own: Collection[str], left: LeftOut) -> JsonObject:
     is_own = source.get(_PREVIOUS) in own
-    body = without(source, _FOREIGN_FIELDS - {_PREVIOUS} if is_own else _FOREIGN_FIELDS)
+    stays = {name: feature for name, feature in _FOREIGN_FIELDS.items() if name != _PREVIOUS or not is_own}
+    body = dict(without_credentials(left_behind(source, stays, left), left))
     if "include" in body:
         body["include"] = [name for name in list_in(body, "include") if name not in _FOREIGN_INCLUDES]
         if not body["include"]:
             del body["include"]
     if isinstance(body.get("input"), list):
-        body["input"] = [_foreign_item(item, own) for item in items_in(body, "input") if not _is_left_out(item, own)]
+        body["input"] = [_foreign_item(item, own, left) for item in items_in(body, "input") if not _is_left_out(item, own, left)]
     return body
 
 
-def _is_left_out(item: JsonObject, own: Collection[str]) -> bool:
+def _is_left_out(item: JsonObject, own: Collection[str], left: LeftOut) -> bool:
     kind, seal = item.get("type"), item.get("encrypted_content")
     if kind == "item_reference":
+        left.add(Feature.STORED, "items by reference")
         return True
-    return kind in _FOREIGN_ITEMS and bool(seal) and not (isinstance(seal, str) and seal in own)
+    if kind not in _FOREIGN_ITEMS or not seal or (isinstance(seal, str) and seal in own):
+        return False
+    left.add(Feature.THOUGHTS if kind == "reasoning" else Feature.COMPACTED)
+    return True
 
 
-def _foreign_item(item: JsonObject, own: Collection[str]) -> JsonObject:
+def _foreign_item(item: JsonObject, own: Collection[str], left: LeftOut) -> JsonObject:
     seal = item.get("encrypted_content")
+    if _METADATA in item:
+        left.add(Feature.METADATA, "of messages")
     if isinstance(seal, str) and seal in own:
         return without(item, (_METADATA,))
+    if seal:
+        left.add(Feature.THOUGHTS, "sealed items")
     item = without(item, _FOREIGN_SEALS)
-    return {
-        key: without_deep(value, _FOREIGN_SEALS) if key in ("content", "action", "results") else value
-        for key, value in item.items()
-    }
+    return {key: _foreign_value(key, value, left) for key, value in item.items()}
+
+
+def _foreign_value(key: str, value: object, left: LeftOut) -> object:
+    if key == "tools" and isinstance(value, list):
+        return tools_without_credentials(value, left)
+    if key not in ("content", "action", "results"):
+        return value
+    bare = without_deep(value, _FOREIGN_SEALS)
+    if bare != value:
+        left.add(Feature.THOUGHTS, "sealed items")
+    return bare

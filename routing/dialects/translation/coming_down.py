@@ -18,6 +18,7 @@ from .telling import chat as tell_chat
 from .telling import gemini as tell_gemini
 from .telling import messages as tell_messages
 from .telling import responses as tell_responses
+from .telling import responses_compaction as tell_compaction
 
 LARGEST_WHOLE = 64 << 20
 """A whole JSON answer is translated at once."""
@@ -64,13 +65,16 @@ TELL_WHOLE: Mapping[Dialect, Callable[[Iterable[Event], Asked], bytes]] = {
 class Translation:
     """One round's answer. Both forms of a provider's answer are understood, whichever was asked for."""
 
-    def __init__(self, spoken: Dialect, asked: Asked) -> None:
+    def __init__(self, spoken: Dialect, asked: Asked, *, compacts: bool = False) -> None:
+        """`compacts`: the answer is a summary, told as a compaction's one item."""
         self.error: ProviderError | None = None
         """What the provider said instead of an answer, or of the rest of it."""
         self._spoken = spoken
         self._asked = asked
         self._hearer = HEARERS[spoken](asked.maker, asked.id)
-        self._teller = TELLERS[asked.endpoint.dialect](asked) if asked.stream else None
+        teller = tell_compaction.Teller if compacts else TELLERS[asked.endpoint.dialect]
+        self._teller = teller(asked) if asked.stream else None
+        self._tell_whole = tell_compaction.tell_whole if compacts else TELL_WHOLE[asked.endpoint.dialect]
         self._reader: Events | ArrayItems | None = None
         self._whole = bytearray()
         """A whole document, or what came before it is known whether it is one."""
@@ -102,7 +106,7 @@ class Translation:
             told = self._told(events)
         if self._teller is not None:
             return told + self._teller.close()
-        return TELL_WHOLE[self._asked.endpoint.dialect](self._heard, self._asked) if self._heard else b""
+        return self._tell_whole(self._heard, self._asked) if self._heard else b""
 
     def _reader_for(self, begun: bytearray) -> Events | ArrayItems | None:
         """None while it may be a whole document."""

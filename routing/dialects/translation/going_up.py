@@ -61,12 +61,7 @@ def translate(
 
 def stays_home(call: Call) -> bool:
     """Only a provider of the call's own dialect can make sense of it."""
-    if call.endpoint.dialect is not Dialect.RESPONSES:
-        return False
-    if call.previous_id is not None:
-        return True
-    last = (list_of(call.body.get("input")) or [None])[-1]
-    return text_of(object_of(last).get("type")) == "compaction_trigger"
+    return call.endpoint.dialect is Dialect.RESPONSES and call.previous_id is not None
 
 
 def refuse(call: Call) -> None:

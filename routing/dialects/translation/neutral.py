@@ -52,19 +52,28 @@ class Feature(StrEnum):
     CONTEXT_MANAGEMENT = "context management"
     STORED = "stored answers"
     SAFETY = "safety settings"
+    MCP = "MCP servers"
+    CREDENTIALS = "credentials"
+    CONTAINER = "containers"
+    COMPACTED = "compacted history"
     OTHER = "fields that only its own dialect knows"
 
 
 @dataclass(slots=True)
 class LeftOut:
-    """What a translation could not say: features, each with a few words where they help."""
+    """What stays behind, since it is no business of the target or cannot be said: features, each with a few words."""
 
     found: dict[Feature, list[str]] = field(default_factory=dict)
 
     def add(self, feature: Feature, what: str = "") -> None:
         words = self.found.setdefault(feature, [])
-        if what and what not in words and len(words) < 8:
+        if what and what != feature and what not in words and len(words) < 8:
             words.append(what[:80])
+
+    def add_all(self, other: LeftOut) -> None:
+        for feature, words in other.found.items():
+            for word in words or ("",):
+                self.add(feature, word)
 
     def __str__(self) -> str:
         return ", ".join(f"{feature} ({', '.join(words)})" if words else feature for feature, words in self.found.items())

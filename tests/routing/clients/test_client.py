@@ -9,7 +9,7 @@ from routecodex.routing.clients.claude_code import CLAUDE_CODE
 from routecodex.routing.clients.client import Client, environment
 from routecodex.routing.clients.codex import CODEX
 from routecodex.routing.clients.identify import ALL, NAMES, client_of
-from routecodex.routing.clients.sdk import SDK
+from routecodex.routing.clients.sdk import GOOGLE_SDK, SDK, SDKS
 from routecodex.routing.clients.unknown import KNOWN, UNKNOWN
 from routecodex.routing.values import Caller, Kind
 
@@ -33,20 +33,20 @@ def test_phrases_are_as_they_are_looked_up(client: Client) -> None:
     assert not set(client.wrappers) & set(client.repeats)
 
 
-@pytest.mark.parametrize("client", [*KNOWN, SDK], ids=lambda client: client.name)
+@pytest.mark.parametrize("client", [*KNOWN, *SDKS], ids=lambda client: client.name)
 def test_a_known_client_says_what_users_need(client: Client) -> None:
     assert client.title
     assert client.tried
     assert client.history
     assert client.trusts
     assert client.waits_s >= 60
-    assert client.command or client is SDK
+    assert client.command or client in SDKS
 
 
 def test_names_lead_back_to_their_modules() -> None:
     assert {client_of(Caller(name, Kind.MAIN)).name for name in NAMES} == NAMES
     assert client_of(Caller("openai/python", Kind.MAIN)) is client_of(Caller("anthropic/js", Kind.MAIN)) is SDK
-    assert client_of(Caller("google-genai-sdk", Kind.MAIN)) is SDK
+    assert client_of(Caller("google-genai-sdk", Kind.MAIN)) is GOOGLE_SDK
     assert client_of(Caller("curl", Kind.MAIN)) is client_of(Caller("openaix", Kind.MAIN)) is UNKNOWN
 
 

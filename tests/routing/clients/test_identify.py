@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routecodex.routing.clients.identify import identify, workdir_of
+from routecodex.routing.clients.identify import asks_again, identify, workdir_of
 from routecodex.routing.values import Call, Caller, Dialect, Endpoint, Kind
 from tests.routing.sessions.calls import chat_call, gemini_call, messages_call, responses_call, user
 
@@ -266,3 +266,24 @@ def test_no_body_and_no_header_breaks_it(body: dict[str, Any], headers: dict[str
     call = chat_call(user("hi"))
     call.body.update(body)
     assert isinstance(identify(call, headers, "/", "h"), Caller)
+
+
+@pytest.mark.parametrize(
+    "agent, again",
+    [
+        ("claude-cli/2.1.0 (external, cli)", True),
+        ("opencode/1.18.33 ai-sdk/provider-utils", True),
+        ("Anthropic/Python 0.70.0", True),
+        ("AsyncAnthropic/Python 0.70.0", True),
+        ("OpenAI/JS 5.1.0", True),
+        ("AsyncOpenAI/Python 3.51.0", True),
+        ("codex_cli_rs/0.169.0", False),
+        ("GeminiCLI/0.61.0", False),
+        ("google-genai-sdk/3.3.0", False),
+        ("litellm/1.0", False),
+        ("", False),
+    ],
+)
+def test_who_asks_again_when_told_to(agent: str, again: bool) -> None:
+    caller = identify(messages_call(user("hi")), {"user-agent": agent}, "/v1/messages", "api.anthropic.com")
+    assert asks_again(caller.client) is again

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
@@ -329,6 +330,26 @@ def test_the_steady_clock_goes_on() -> None:
     first = steady_seconds()
     time.sleep(0.02)
     assert 0.015 < steady_seconds() - first < 5
+
+
+@pytest.mark.parametrize(
+    "platform, has_boottime, asked",
+    [
+        ("linux", True, "boottime"),
+        ("linux", False, "monotonic"),
+        ("darwin", True, "monotonic"),
+        ("freebsd14", False, "monotonic"),
+    ],
+)
+def test_which_clock_is_steady(monkeypatch: pytest.MonkeyPatch, platform: str, has_boottime: bool, asked: str) -> None:
+    """One that goes on while the machine sleeps, where the system has it: macOS has it under the other's name."""
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(time, "CLOCK_MONOTONIC", "monotonic", raising=False)
+    monkeypatch.setattr(time, "CLOCK_BOOTTIME", "boottime", raising=False)
+    if not has_boottime:
+        monkeypatch.delattr(time, "CLOCK_BOOTTIME")
+    monkeypatch.setattr(time, "clock_gettime", {"boottime": 70.0, "monotonic": 7.0}.__getitem__, raising=False)
+    assert steady_seconds() == {"boottime": 70.0, "monotonic": 7.0}[asked]
 
 
 def test_a_moment_at_any_time() -> None:

@@ -156,7 +156,7 @@ def test_a_target_that_cannot_be_asked_is_passed_over(house: Build) -> None:
     found = house(routes, CONFIG_A + PLAIN + spoken)
     plan = Tool(found, Dialect.RESPONSES).say("hello").plan
     assert plan.target.provider == "spoken"
-    plan.call.body |= {"input": [{"type": "message", "role": "user", "content": "hi"}, {"type": "compaction_trigger"}]}
+    plan.call.previous_id = "resp_1"
     assert fail(plan, found, 500) == 0.0
     assert plan.target.provider == "glm", "it speaks the tool's dialect, plain does not"
 
@@ -485,3 +485,22 @@ def test_our_estimates_learn_from_what_answers_cost(house: Build) -> None:
     at_home = Tool(house("default: [origin]"), session="two").say("hello " * 200).plan
     at_home.used(Usage(at_home.estimate() * 2, 1))
     assert at_home.memory.calibration.apply(at_home.target, 1000) == 1000
+
+
+# --- what a provider may not repeat -----------------------------------------------------------------------------------
+
+
+@DIALECTS
+def test_what_the_provider_was_sent_is_masked_in_what_it_says(house: Build, dialect: Dialect) -> None:
+    plan = Tool(house(), dialect).say("hello").plan
+    key = plan.provider.key(plan.target.key)
+    assert key is not None
+    assert plan.mask().feed(f"bad key {key.value}!".encode(), 0.0) == b"bad key ***!"
+    head = plan.head(200, {"x-request-id": f"r-{key.value}", "x-ratelimit-limit-tokens": "9", "content-type": "application/json"})
+    assert dict(head.headers)["x-request-id"] == "r-***"
+    assert dict(head.headers)["x-ratelimit-limit-tokens"] == "9"
+
+
+def test_the_clients_own_credential_is_its_own_business(house: Build) -> None:
+    plan = Tool(house("default: [origin]")).say("hello").plan
+    assert not plan.mask()

@@ -376,3 +376,22 @@ def test_stream_data() -> None:
 def test_the_turn_holds_no_credential() -> None:
     """None of its fields could: what it takes from headers is the caller's identity alone."""
     assert not set(TurnInfo.__dataclass_fields__) & {"headers", "credential", "received", "key", "secrets"}
+
+
+def test_a_priority_that_nobody_gave() -> None:
+    """Between those that want to be first and those that want to be last."""
+
+    def plugin(name: str, given: dict[str, int]) -> Actor:
+        async def after(turn: TurnInfo, after: AfterRequest) -> None:
+            after.append_message(UserText(name), is_async=True, **given)
+
+        return Actor(name, after=after)
+
+    scene = Scene([plugin("last", {"priority": -1}), plugin("middle", {}), plugin("first", {"priority": 1})])
+
+    async def turn() -> None:
+        await scene.begin()
+        await scene.life.after_request(tsaid())
+
+    run(turn())
+    assert scene.texts() == ["hello", "first", "middle", "last"]

@@ -201,6 +201,14 @@ def errors(endpoint: Endpoint, body: bytes) -> list[str]:
 
 
 @EVERY
+@pytest.mark.parametrize("status, answers", [(199, False), (200, True), (299, True), (300, False), (304, False)])
+def test_which_statuses_are_answers(name: str, status: int, answers: bool) -> None:
+    bench = Bench(name)
+    bench.head(status)
+    assert bench.turn.state is (State.PEEKING if answers else State.FAILING)
+
+
+@EVERY
 def test_a_stream_goes_through_byte_for_byte(name: str) -> None:
     for raw in STREAMS[name]:
         for size in (1, 7, 1000, len(raw)):

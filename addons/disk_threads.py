@@ -1,0 +1,41 @@
+"""Threads for what waits for the disk or for another process's lock.
+
+The loop's own threads also look names up: whoever waits there, keeps other calls from their providers. So there are few of these,
+and those that obey tags, count rounds and keep histories wait for no lock at all: what cannot have its lock is tried again, from
+the loop, and holds no thread meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+from ..routing.errors import Locked
+from ..routing.sessions import disk
+
+T = TypeVar("T")
+
+WAIT_S = 2.0
+_FIRST_PAUSE_S = 0.002
+_LONGEST_PAUSE_S = 0.05
+
+QUICK = ThreadPoolExecutor(4, "routecodex-disk", initializer=disk.never_wait)
+PATIENT = ThreadPoolExecutor(2, "routecodex-clock")
+"""For work that cannot be tried again as a whole: each lock is waited for, up to the same two seconds."""
+
+
+async def in_thread(work: Callable[..., T], *given: object) -> T:
+    """`work` must change nothing before it has its lock. Locked where another process keeps it for too long."""
+    loop = asyncio.get_running_loop()
+    until, pause = loop.time() + WAIT_S, _FIRST_PAUSE_S
+    while True:
+        try:
+            return await loop.run_in_executor(QUICK, partial(work, *given))
+        except Locked:
+            if loop.time() >= until:
+                raise
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE_S)

@@ -1,0 +1,125 @@
+"""Takes credentials off requests and answers, so that nothing shows or saves them, and puts them back on the wire's copy."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Container
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+from weakref import WeakKeyDictionary
+
+from mitmproxy import http
+from mitmproxy.proxy.layers.http import HttpEvent, RequestHeaders, ResponseHeaders
+
+from ..routing import headers as fields
+from ..routing.redact import mask_body
+
+if TYPE_CHECKING:
+    from .relay import TurnStream
+
+M = TypeVar("M", bound=http.Message)
+_MASK = fields.MASK.encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """The credentials taken off a message."""
+
+    values: dict[str, tuple[tuple[bytes, bytes], ...]] = field(default_factory=dict)
+    """By a header's name in lower case: as it is shown, and as it came."""
+    query: tuple[str, ...] = ()
+
+    @property
+    def credential(self) -> str:
+        """The caller's credential, for telling callers apart; empty where it sent none."""
+        for name in ("authorization", "x-api-key", "x-goog-api-key", "api-key"):
+            if self.values.get(name):
+                return self.values[name][0][1].decode("latin-1")
+        return self.query[0] if self.query else ""
+
+    def wire(self, request: http.Request) -> http.Request:
+        """A copy of the request with the credentials back in their places."""
+        wired = self.with_values(request)
+        if self.query:
+            wired.path = fields.fill_query(wired.path, self.query)
+        return wired
+
+    def with_values(self, message: M) -> M:
+        """The same for the headers of any message."""
+        left = {name: list(values) for name, values in self.values.items()}
+        restored = []
+        for name, value in message.headers.fields:
+            waiting = left.get(name.decode("latin-1").lower())
+            if waiting and value == waiting[0][0]:
+                value = waiting.pop(0)[1]
+            restored.append((name, value))
+        return with_headers(message, restored)
+
+
+def seal(request: http.Request) -> Sealed:
+    """Mask every credential in the request; the values come back for the wire."""
+    query = fields.query_secrets(request.path)
+    values = _seal_headers(request)
+    if query:
+        request.path = fields.mask_query(request.path)
+    return Sealed(values, query)
+
+
+class Backs:
+    """The same for the heads of answers: the client gets them as they came, what is shown and saved holds no credential."""
+
+    def __init__(self, ours: Container[http.HTTPFlow]) -> None:
+        self._ours = ours
+        self._sealed: WeakKeyDictionary[http.HTTPFlow, Sealed] = WeakKeyDictionary()
+
+    def seal(self, flow: http.HTTPFlow, response: http.Response | None) -> None:
+        if response is None:
+            return
+        if (known := self._sealed.get(flow)) is not None:
+            response.headers = known.with_values(response).headers
+        if values := _seal_headers(response):
+            self._sealed[flow] = Sealed(values)
+
+    def wire(self, flow: http.HTTPFlow, response: http.Response) -> http.Response:
+        """What goes to the client."""
+        if flow in self._ours:
+            self.seal(flow, response)
+        sealed = self._sealed.get(flow)
+        return response if sealed is None else sealed.with_values(response)
+
+
+def put_on_wire(stream: TurnStream, event: HttpEvent) -> None:
+    """What leaves is a copy that holds the credentials; what the flow holds is shown and saved."""
+    if isinstance(event, RequestHeaders) and stream.wire is not None:
+        event.request = stream.wire(event.request)
+        stream.wire = None
+    elif isinstance(event, ResponseHeaders):
+        event.response = stream.relay.backs.wire(stream.flow, event.response)
+
+
+def seal_stored(message: http.Message | None) -> None:
+    """Mask the tokens in a body that has left already: what mitmproxy keeps of it is only shown and saved."""
+    if message is not None and message.stream and message.raw_content:
+        message.raw_content = mask_body(message.raw_content)
+
+
+def _seal_headers(message: http.Message) -> dict[str, tuple[tuple[bytes, bytes], ...]]:
+    values: dict[str, tuple[tuple[bytes, bytes], ...]] = {}
+    masked = []
+    for raw_name, raw_value in message.headers.fields:
+        name = raw_name.decode("latin-1").lower()
+        shown = fields.shown(name, raw_value.decode("latin-1")).encode("latin-1")
+        if shown != raw_value or shown == _MASK:
+            values[name] = (*values.get(name, ()), (shown, raw_value))
+        masked.append((raw_name, shown))
+    if values:
+        message.headers = http.Headers(masked)
+    return values
+
+
+def with_headers(message: M, headers: list[tuple[bytes, bytes]]) -> M:
+    """The same message with other headers; mitmproxy's own copy would copy everything, deeply."""
+    wired = copy.copy(message)
+    wired.data = copy.copy(message.data)
+    wired.data.headers = http.Headers(headers)
+    return wired
