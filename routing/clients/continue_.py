@@ -1,4 +1,4 @@
-"""Continue's `cn`: context stands in wrappers or in fences behind the name of a file, in front of or behind the typed text."""
+"""Continue's `cn`: files stand in wrappers in front of the typed text, in the same part."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ CONTINUE = Client(
     # How it is recognised
     introductions=("you are an agent in the continue cli",),
     # The kinds of its calls
-    signatures=(Signature("last", "please provide a concise summary of our conversation so far", Kind.COMPACTION),),
+    signatures=(
+        Signature("last", "please provide a concise summary of our conversation so far", Kind.COMPACTION),
+        Signature("last", "given the following... please reply with a title for the chat", Kind.TITLE),
+        Signature("first", "given the following... please reply with a title for the chat", Kind.TITLE),
+    ),
     # Which text a person typed
     wrappers=("context", "context_item", "file", "rule", "system-reminder"),
-    behind=("\n\nContext files:", "\n\n<context>"),
     # How it repeats the history
     history="as it was",
     # What it bears

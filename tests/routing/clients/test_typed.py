@@ -14,6 +14,7 @@ from routecodex.routing.clients.aider import AIDER
 from routecodex.routing.clients.claude_code import CLAUDE_CODE
 from routecodex.routing.clients.client import Client
 from routecodex.routing.clients.cline import CLINE
+from routecodex.routing.clients.continue_ import CONTINUE
 from routecodex.routing.clients.gemini_cli import GEMINI_CLI
 from routecodex.routing.clients.opencode import OPENCODE
 from routecodex.routing.clients.pi import PI
@@ -324,6 +325,9 @@ def read_as(client: Client, *texts: str) -> str:
         ),
         pytest.param(GEMINI_CLI, (f"hi {TAG}", FILES_BEGIN, TAG, FILES_END), f"hi {TAG}", id="between frames"),
         pytest.param(GEMINI_CLI, (f"hi {TAG}", FILES_BEGIN, TAG), f"hi {TAG}", id="behind a frame that does not end"),
+        pytest.param(
+            CONTINUE, (f'<context name="a">\n```\n```\n</context>\n{TAG}\n</context>\n\ngo',), "go", id="a fence in a file"
+        ),
         pytest.param(AIDER, ("Refactor hello() into its own file.",), "", id="an example"),
         pytest.param(
             CLAUDE_CODE, ("Refactor hello() into its own file.",), "Refactor hello() into its own file.", id="not its own"
