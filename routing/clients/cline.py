@@ -14,7 +14,7 @@ CLINE = Client(
     wrappers=(
         *("file_content", "folder_content", "url_content", "environment_details", "explicit_instructions", "hook_context"),
         *("problems_content", "workspace_diagnostics", "git_working_state", "git_commit", "terminal_output", "mcp_resource"),
-        *("file_mentions", "notice", "error", "final_file_content", "mode_notice"),
+        *("file_mentions", "final_file_content", "mode_notice"),
     ),
     repeats=("user_command",),
     typed_in=("task", "feedback", "answer", "user_message", "user_input", "new_message"),

@@ -17,7 +17,7 @@ KIMI = Client(
     # The kinds of its calls
     signatures=(Signature("last", "you are about to run out of context. create a handoff summary", Kind.COMPACTION),),
     # Which text a person typed
-    wrappers=("system-reminder", "system", "notification", "task-notification"),
+    wrappers=("system-reminder", "notification", "task-notification"),
     # How it repeats the history
     history="as it was; reminders move to the end",
     # What it bears

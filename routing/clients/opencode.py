@@ -21,7 +21,7 @@ OPENCODE = Client(
         Signature("system", "you are a context summarization agent", Kind.COMPACTION),
     ),
     # Which text a person typed
-    wrappers=("system-reminder", "path", "type", "content", "entries"),
+    wrappers=("system-reminder",),
     repeats=("conversation",),
     sentences=(
         "the following tool was executed by the user",

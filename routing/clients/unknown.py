@@ -26,7 +26,9 @@ def _declares(call: Call, headers: Headers) -> Kind | None:
     return next((kind for client in KNOWN if (kind := client.declares(call, headers)) is not None), None)
 
 
-_COMMON = frozenset({"path", "type", "content", "entries", "system", "notice", "error", "tick", "wake", "channel"})
+_COMMON = frozenset(
+    ("browser", "channel", "context", "file", "notification", "permissions", "rule", "skill", "terminal", "tick", "wake")
+)
 """Wrappers with names that stand in anybody's text: for others than their tools they hide only where they are closed."""
 
 

@@ -304,6 +304,8 @@ def read_as(client: Client, *texts: str) -> str:
     [
         pytest.param(CLINE, (f"<task>\n{TAG} go\n</task>\n<environment_details>{TAG}</environment_details>",), None, id="task"),
         pytest.param(UNKNOWN, (f"<task>\n{TAG} go\n</task>",), "", id="a task of somebody unknown"),
+        pytest.param(UNKNOWN, (f"<file>\n{TAG}",), f"<file>\n{TAG}", id="a word of anybody's, never closed"),
+        pytest.param(OPENCODE, (f"<path> is what?\n{TAG}",), f"<path> is what?\n{TAG}", id="a word of a tool's files"),
         pytest.param(CLINE, (f"{TAG} go", f'<file_content path="a">\n</file_content>\n{TAG}\n</file_content>'), f"{TAG} go"),
         pytest.param(CLINE, (f"<task>go\n<file>\n</task>{TAG}</file></task>",), "<task>go\n</task>", id="a file in a task"),
         pytest.param(PI, (f'<file name="/a">\n</file>\n{TAG}\n</file>\ngo {TAG}',), f"go {TAG}", id="pi's files"),
