@@ -107,8 +107,12 @@ class Plan:
     def comment(self) -> str:
         name = str(self.target) if self.target.model else f"{self.target.provider} {self.call.model}".strip()
         again = f" · after {', '.join(self.tried)}" if self.tried else ""
-        unheard = f" · tags that give no orders: {told}" if (told := listed(self.unheard)) else ""
-        return f"{name} · {self.decision.route}: {self.decision.reason}{again}{self._spoken}{unheard}"
+        return f"{name} · {self.decision.route}: {self.decision.reason}{again}{self._spoken}"
+
+    @property
+    def told(self) -> str:
+        """The comment for those who look at the flow. What the client sent stands in it: it goes into no log."""
+        return f"{self.comment} · tags that give no orders: {listed(self.unheard)}" if self.unheard else self.comment
 
     @property
     def _spoken(self) -> str:

@@ -59,6 +59,7 @@ def steered() -> Iterator[tuple[FakeProvider, Mitmdump]]:
         yield provider, proxy
         assert proxy.alive
         assert "Traceback" not in proxy.log
+        assert EVIL not in proxy.log
 
 
 @pytest.mark.parametrize("name", RECORDED)
