@@ -84,6 +84,12 @@ class Round(ReplayHandler):
             (data,) = hook.args()
             forbid(data)
 
+    async def hook_task(self, hook: commands.StartHook) -> None:
+        """What came while the hook for the head took its time is heard when that is over: it must not wait for what is next."""
+        await super().hook_task(hook)
+        if hook.name == "responseheaders":
+            await self.listener.drained()
+
     async def drain_writers(self) -> None:
         """The client's pace is this round's pace."""
         await super().drain_writers()

@@ -93,7 +93,7 @@ class CarriedTurn:
             except (codings.Damaged, codings.TooMuch):
                 self.hear_broke(source, "The answer is not packed as its content-encoding says.")
                 return
-        if chunk := self.mask.feed(chunk, time.monotonic()):
+        if chunk := self.mask.feed(self.plan.without_quotes(chunk), time.monotonic()):
             self._hear_words(source, chunk)
         if self.mask.due < float("inf"):
             self._arm()

@@ -10,12 +10,14 @@ from .secret_names import is_secret_param, is_secret_text
 MASK = "***"
 SHORTEST = 6
 """A shorter secret would mask ordinary words."""
+_LONG = 16
 
 _SHAPES = re.compile(
-    rb"(?:sk-[A-Za-z0-9_-]{16,}|AIza[A-Za-z0-9_-]{30,}|gsk_[A-Za-z0-9]{20,}|xai-[A-Za-z0-9]{20,}|ya29\.[A-Za-z0-9._-]{20,}"
-    rb"|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,})"
+    rb"(?:sk-[A-Za-z0-9_-]{16,}|AIza[A-Za-z0-9_-]{30,}|gsk_[A-Za-z0-9]{20,}|xai-[A-Za-z0-9]{20,}|ya29\.[A-Za-z0-9._-]{20,})"
 )
 """What the common providers' credentials look like."""
+_SIGNED = re.compile(rb"(?<![A-Za-z0-9_-])(?>([A-Za-z0-9_-]*?)eyJ)[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{5,}")
+"""A signed token. Only the first `eyJ` of a word is tried: trying each of very many is quadratic work."""
 _LOGIN = re.compile(r"(?:bearer|basic|token)\s+[A-Za-z0-9+/._~=-]{8,}", re.IGNORECASE)
 _FIELD = re.compile(rb'"([A-Za-z][A-Za-z0-9_.-]{0,63})"(\s{0,8}:\s{0,8})"((?:[^"\\]|\\.)+)"')
 _PAIR = re.compile(rb"(?<![^&\s?;])([A-Za-z][A-Za-z0-9_.%-]{0,63})=([^&\s;]+)")
@@ -23,7 +25,15 @@ _PAIR = re.compile(rb"(?<![^&\s?;])([A-Za-z][A-Za-z0-9_.%-]{0,63})=([^&\s;]+)")
 
 def looks_secret(text: str) -> bool:
     """The whole text is what a credential looks like, or the value of an `authorization` header."""
-    return _LOGIN.fullmatch(text) is not None or _SHAPES.fullmatch(text.encode("utf-8", "surrogatepass")) is not None
+    raw = text.encode("utf-8", "surrogatepass")
+    return _LOGIN.fullmatch(text) is not None or any(shape.fullmatch(raw) is not None for shape in (_SHAPES, _SIGNED))
+
+
+def is_like_a_key(text: str) -> bool:
+    """Of a known shape, or long and with digits among its letters: no word that an answer may well hold."""
+    if looks_secret(text):
+        return True
+    return len(text) >= _LONG and not any(map(str.isspace, text)) and any(map(str.isdigit, text)) and any(map(str.isalpha, text))
 
 
 def mask_body(body: bytes) -> bytes:
@@ -37,7 +47,12 @@ def mask_body(body: bytes) -> bytes:
     def masked_pair(found: re.Match[bytes]) -> bytes:
         return b"%s=%s" % (found[1], MASK.encode()) if is_secret_param(found[1].decode()) else found[0]
 
-    return _PAIR.sub(masked_pair, _FIELD.sub(masked, _SHAPES.sub(MASK.encode(), body)))
+    return _PAIR.sub(masked_pair, _FIELD.sub(masked, _without_shapes(body)))
+
+
+def _without_shapes(text: bytes) -> bytes:
+    shown = _SHAPES.sub(MASK.encode(), text)
+    return _SIGNED.sub(rb"\g<1>" + MASK.encode(), shown) if b"eyJ" in shown else shown
 
 
 class Redactor:
@@ -52,12 +67,8 @@ class Redactor:
         """Only the configured secrets: what else looks like one may be the answer's own text."""
         return self._known.sub(MASK.encode(), text) if self._known is not None else text
 
-    def known_text(self, text: str) -> str:
-        raw = text.encode("utf-8", "surrogatepass")
-        return text if (hidden := self.known(raw)) == raw else hidden.decode("utf-8", "surrogatepass")
-
     def bytes(self, text: bytes) -> bytes:
-        return _SHAPES.sub(MASK.encode(), self.known(text))
+        return _without_shapes(self.known(text))
 
     def text(self, text: str) -> str:
         return self.bytes(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")

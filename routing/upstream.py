@@ -23,7 +23,7 @@ from .values import Call, Dialect, Endpoint, Headers, Target
 _COMPACTING_HOSTS = ("api.openai.com", "chatgpt.com", ".openai.azure.com", ".cognitiveservices.azure.com")
 
 
-class Sealed(RouteCodexError):
+class HistorySealed(RouteCodexError):
     """The history of the conversation can be read by somebody else only."""
 
     code = "HISTORY_SEALED"
@@ -184,9 +184,9 @@ def who_can_read(
     return None
 
 
-def _sealed(reader: str, received: Received) -> Sealed:
+def _sealed(reader: str, received: Received) -> HistorySealed:
     place = f"another provider, most likely {received.host}" if reader == ORIGIN else f"provider {reader}"
-    return Sealed(
+    return HistorySealed(
         f"This conversation was compacted by {place}: nobody else can read what is left of it, and the tool keeps no copy. "
         f"Go on there (<**{reader}**> for one message, <**!{reader}**> for all that follow), or begin a new conversation.",
         details={"provider": reader},

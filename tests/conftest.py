@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,12 @@ from hypothesis import HealthCheck, settings
 from tests.rig.provider import FakeProvider
 
 LONG = os.environ.get("ROUTECODEX_TESTS") == "long"
+TESTS = Path(__file__).parent
+_NUMBERS = itertools.count()
+_LARGE = re.compile(
+    r"_bounded|_cost|_long_|hostile|ten_thousand|never_there_twice|\[deep\]|cut_files|at_any_moment|nothing_from_outside"
+)
+"""What is tried with very much, or very often."""
 
 settings.register_profile("fast", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("deep", max_examples=5_000, deadline=None, suppress_health_check=list(HealthCheck))
@@ -23,8 +31,59 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(4, (os.cpu_count() or 1) + 1)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--times", type=int, default=1, metavar="N", help="run each test so many times")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if (times := metafunc.config.option.times) > 1:
+        metafunc.fixturenames.append("time_number")
+        metafunc.parametrize("time_number", range(times), indirect=True, ids=[f"time {number + 1}" for number in range(times)])
+
+
+@pytest.fixture
+def time_number(request: pytest.FixtureRequest) -> int:
+    """Which of the `--times` this is."""
+    return int(request.param)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`-m quick` reads no other files: that alone would take longer than the tests."""
+    if config.option.markexpr != "quick" or collection_path in (TESTS, *TESTS.parents):
+        return None
+    return not collection_path.is_relative_to(TESTS / "routing") or None
+
+
+def is_quick(item: pytest.Item) -> bool:
+    """A core test without a process, a search for counterexamples, or a measuring of work."""
+    function, module = getattr(item, "function", None), getattr(item, "module", None)
+    return (
+        item.path.is_relative_to(TESTS / "routing")
+        and not any(item.get_closest_marker(name) for name in ("system", "long"))
+        and not getattr(function, "is_hypothesis_test", False)
+        and not any(hasattr(module, name) for name in ("subprocess", "multiprocessing", "assert_linear", "RuleBasedStateMachine"))
+        and _LARGE.search(item.name) is None
+    )
+
+
+def waits_or_races(item: pytest.Item) -> bool:
+    """Clocks, processes, sockets and threads: what a busy machine or an unlucky order may upset."""
+    module = getattr(item, "module", None)
+    folders = ("system", "trouble", "addons", "rig")
+    return (
+        any(item.path.is_relative_to(TESTS / folder) for folder in folders)
+        or any(item.get_closest_marker(name) for name in ("system",))
+        or any(hasattr(module, name) for name in ("asyncio", "subprocess", "threading", "time", "assert_linear"))
+    )
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Long tests are left out, not skipped: a skipped test would look like a test that ran."""
+    """Marked by rule; long tests are left out, not skipped: a skipped test would look like a test that ran."""
+    for item in items:
+        if is_quick(item):
+            item.add_marker(pytest.mark.quick)
+        if waits_or_races(item):
+            item.add_marker(pytest.mark.races)
     if LONG:
         return
     left_out = [item for item in items if item.get_closest_marker("long")]
@@ -34,10 +93,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or writes the state of the person who runs it."""
-    monkeypatch.setenv("ROUTECODEX_SESSION_DIR", str(tmp_path / "sessions"))
-    monkeypatch.setenv("ROUTECODEX_USER_DIR", str(tmp_path / "user"))
+def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or writes the state of the person who runs it. The folders are there once somebody writes into them."""
+    own = tmp_path_factory.getbasetemp() / "own" / str(next(_NUMBERS))
+    monkeypatch.setenv("ROUTECODEX_SESSION_DIR", str(own / "sessions"))
+    monkeypatch.setenv("ROUTECODEX_USER_DIR", str(own / "user"))
 
 
 @pytest.fixture

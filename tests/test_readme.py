@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 from routecodex.routing import config
 from routecodex.routing.turn.loading import load_plugins
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+TOLD = README + (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:
@@ -42,3 +46,22 @@ def test_every_path_it_names_is_there() -> None:
     named = set(re.findall(r"`((?:addons|routing|tests)/[\w/]+\.py)`", README))
     assert named
     assert [path for path in named if not (ROOT / path).is_file()] == []
+
+
+def test_its_test_commands_are_there() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    markers = {line.partition(":")[0] for line in settings["markers"]}
+    assert set(re.findall(r"-m (quick|races)\b", TOLD)) == {"quick", "races"} <= markers
+    assert "pytest -q -n 0 tests/" in README
+    for module in re.findall(r"python -m (tests\.\w+)", TOLD):
+        assert importlib.util.find_spec(module) is not None
+
+
+def test_the_hosted_gate_does_what_it_says() -> None:
+    workflow = YAML(typ="safe").load((ROOT / ".github" / "workflows" / "tests.yml").read_text())
+    job = workflow["jobs"]["tests"]
+    commands = [step["run"] for step in job["steps"] if "run" in step]
+    assert commands[0].endswith("-r requirements-test.lock")
+    assert commands[-1] == "python -m pytest -q"
+    lowest = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"].removeprefix(">=")
+    assert job["strategy"]["matrix"]["python"][0] == lowest

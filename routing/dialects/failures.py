@@ -2,26 +2,22 @@
 
 1. Nothing here raises, and no more than `_BODY_LIMIT` bytes are looked at.
 2. A spent quota is told from a per-minute limit: the first switches keys, the second waits for the same key.
-3. A wait is between 0 and a day, or not said at all: infinite, negative and odd numbers say nothing.
-4. Whether there is an error at all is decided by `says_error` alone: some hosts put an empty one beside every good answer.
+3. Whether there is an error at all is decided by `says_error` alone: some hosts put an empty one beside every good answer.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 from ..jsonbytes import dumps
 from ..values import JsonObject, ProviderError
 from .fields import list_of, object_of, read_json, read_object, text_of
 from .sse import Event, write_event
+from .waits import wait_of
 
 _BODY_LIMIT = 256 * 1024
 _MESSAGE_LIMIT = 2000
-_LONGEST_WAIT_S = 86400.0
 
 _STATUS: dict[str, int] = {
     # Anthropic
@@ -66,25 +62,13 @@ _OPENAI_QUOTA_TEXT = re.compile(r"exceeded your current quota", re.IGNORECASE)
 """Google writes the same sentence for a per-minute limit: there the details decide."""
 _QUOTA_400 = re.compile(r"credit balance is too low|余额不足|欠费", re.IGNORECASE)
 
-_NUMBER = re.compile(r"\s*[0-9]{1,18}(?:\.[0-9]{0,18})?\s*", re.ASCII)
-_LONGEST_VALUE = 64
-"""No number or date in a header is longer."""
-_DURATION = re.compile(
-    r"(\d{1,9}(?:\.\d{1,18})?)(?![\d.])\s*(ms|milliseconds?|d|days?|h|hours?|m|minutes?|mins?|s|seconds?|secs?)?(?![a-z])",
-    re.IGNORECASE | re.ASCII,
-)
-_UNIT_S = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "": 1.0}
-_WAIT_TEXT = re.compile(
-    r"(?:try again|retry|retrying|resets?|available)(?: your request)?(?: again)? (?:in|after) "
-    r"((?:\d{1,9}(?:\.\d{1,9})?\s?(?:ms|milliseconds?|days?|hours?|minutes?|mins?|seconds?|secs?|[dhms])[ ,]{0,2}){1,4})",
-    re.IGNORECASE,
-)
 _FINE = frozenset(("", "0", "200", "ok", "success", "succeeded", "successful", "none", "null", "no error", "成功"))
 """What vendors write into an error's fields when nothing is wrong."""
 _ABOUT_THE_CALL = frozenset(("id", "request_id", "requestId", "trace_id", "log_id", "logid", "timestamp", "param"))
 """Fields that an error has, and that do not say that there is one."""
 _DEEPEST = 8
-_ERROR_KEY = b'"error"'
+ERROR_KEY = b'"error"'
+"""What bytes hold that may hold an error."""
 _NO_CODE = re.compile(r"\d{3}|error|response\.failed|")
 _MARKUP = re.compile(r"<(script|style)\b.{0,20000}?</\1>|<[^<>]{0,2000}>", re.IGNORECASE | re.DOTALL)
 _TITLE = re.compile(r"<title[^<>]{0,200}>([^<]{1,300})", re.IGNORECASE)
@@ -129,13 +113,13 @@ def has_error(document: JsonObject) -> bool:
 
 def may_hold_error(raw: bytes) -> bool:
     """Whether these bytes of JSON have an `error` that is more than null, good or empty. Quotes inside texts are escaped."""
-    place = raw.find(_ERROR_KEY)
+    place = raw.find(ERROR_KEY)
     while place >= 0:
-        place += len(_ERROR_KEY)
+        place += len(ERROR_KEY)
         behind = raw[place : place + 16].lstrip()
         if behind[:1] == b":" and behind[1:].lstrip()[:1] not in (b"n", b"f"):
             return True
-        place = raw.find(_ERROR_KEY, place)
+        place = raw.find(ERROR_KEY, place)
     return False
 
 
@@ -185,7 +169,7 @@ def _provider_error(
         status=status,
         message=_clean(message),
         code=_clean(code)[:200] or f"HTTP_{status}",
-        retry_after_s=_wait(status, headers, detail, message, now),
+        retry_after_s=wait_of(status, headers, detail, message[:_MESSAGE_LIMIT], now),
         quota=_is_quota(status, headers, words, message, detail),
     )
 
@@ -315,131 +299,3 @@ def _is_quota(status: int, headers: Mapping[str, str], words: set[str], message:
         return True
     google = "resource_exhausted" in words
     return bool(_QUOTA_TEXT.search(text)) or (not google and bool(_OPENAI_QUOTA_TEXT.search(text)))
-
-
-# --- how long to wait -------------------------------------------------------------------------------------------------
-
-
-def _wait(status: int, headers: Mapping[str, str], error: JsonObject, message: str, now: float | None) -> float | None:
-    """The provider's own wish, the most exact one first."""
-    metadata = object_of(object_of(error.get("metadata")).get("headers"))
-    if metadata:
-        headers = {**{name.lower(): str(value) for name, value in list(metadata.items())[:50]}, **headers}
-    found = _after_header(headers, now)
-    if found is None:
-        found = _google_wait(error, now)
-    if found is None and status in (402, 403, 429):
-        found = _body_reset(error, now)
-    if found is None and status in (408, 425, 429, 500, 502, 503, 504, 529):
-        match = _WAIT_TEXT.search(message[:_MESSAGE_LIMIT])
-        found = read_duration(match[1]) if match else None
-    if found is None and status in (402, 403, 429):
-        found = _reset_headers(headers, now)
-    return found
-
-
-def read_duration(text: str) -> float | None:
-    """`12`, `1.5s`, `20ms`, `6m0s`, `1h2m3.5s`, `2 minutes`."""
-    total, place, text = 0.0, 0, text.strip(" .,")[:100]
-    while place < len(text):
-        found = _DURATION.match(text, place)
-        if found is None:
-            return None
-        unit = (found[2] or "").lower()
-        total += float(found[1]) * (0.001 if unit.startswith(("ms", "milli")) else _UNIT_S[unit[:1]])
-        place = found.end()
-        while place < len(text) and text[place] in " ,":
-            place += 1
-    return _bounded(total) if text else None
-
-
-def _bounded(seconds: float) -> float | None:
-    return min(max(seconds, 0.0), _LONGEST_WAIT_S) if math.isfinite(seconds) else None
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return None
-    if isinstance(value, str) and (len(value) > _LONGEST_VALUE or _NUMBER.fullmatch(value) is None):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _until(value: object, now: float | None) -> float | None:
-    """Seconds until a moment: epoch (s or ms), RFC 3339, or a plain duration."""
-    number = _number(value)
-    if number is not None:
-        if number < 1e9:
-            return _bounded(number) if number >= 0 else None
-        return None if now is None else _bounded((number / 1000 if number > 1e11 else number) - now)
-    if not isinstance(value, str):
-        return None
-    if (seconds := read_duration(value)) is not None:
-        return seconds
-    try:
-        moment = _epoch(datetime.fromisoformat(value.strip()))
-    except (ValueError, OverflowError, OSError):
-        return None
-    return None if now is None else _bounded(moment - now)
-
-
-def _epoch(moment: datetime) -> float:
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-
-
-def _after_header(headers: Mapping[str, str], now: float | None) -> float | None:
-    if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
-        return _bounded(milliseconds / 1000)
-    value = headers.get("retry-after", "")
-    if not value or len(value) > _LONGEST_VALUE:
-        return None
-    if (seconds := _number(value)) is not None:
-        return _bounded(seconds)
-    try:
-        moment = _epoch(parsedate_to_datetime(value))
-    except (ValueError, TypeError, OverflowError, IndexError, OSError):
-        return _until(value, now)
-    return None if now is None else _bounded(moment - now)
-
-
-def _google_wait(error: JsonObject, now: float | None) -> float | None:
-    for item in list_of(error.get("details"))[:20]:
-        detail = object_of(item)
-        delay = detail.get("retryDelay")
-        if isinstance(delay, dict):
-            seconds, nanos = _number(delay.get("seconds")) or 0.0, _number(delay.get("nanos")) or 0.0
-            return _bounded(seconds + nanos / 1e9) if seconds >= 0 else None
-        metadata = object_of(detail.get("metadata"))
-        for value in (delay, metadata.get("quotaResetDelay"), metadata.get("quotaResetTimeStamp")):
-            if isinstance(value, str) and (found := _until(value, now)) is not None:
-                return found
-    return None
-
-
-def _body_reset(error: JsonObject, now: float | None) -> float | None:
-    for name in ("resets_in_seconds", "retry_after", "retry_after_seconds", "resets_at", "reset_at"):
-        if (found := _until(error.get(name), now)) is not None:
-            return found
-    return None
-
-
-def _reset_headers(headers: Mapping[str, str], now: float | None) -> float | None:
-    """The latest reset among the limits that are used up; among all of them where none says what remains."""
-    spent: list[float] = []
-    open_: list[float] = []
-    for name, value in headers.items():
-        if "ratelimit" not in name or "reset" not in name:
-            continue
-        seconds = _until(value, now)
-        if seconds is None:
-            continue
-        remaining = _number(headers.get(name.replace("reset", "remaining")))
-        if remaining == 0:
-            spent.append(seconds)
-        elif remaining is None:
-            open_.append(seconds)
-    return max(spent or open_, default=None)

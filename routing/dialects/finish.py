@@ -132,6 +132,11 @@ def is_cut(word: object) -> bool:
     return read_finish(word) in ("length", "content_filter", "error")
 
 
+def with_calls(reason: FinishReason, calls: object) -> FinishReason:
+    """Why an answer of ours ended that holds these calls, all of them whole."""
+    return "tool_calls" if calls and reason == "stop" else reason
+
+
 def holds_calls(written: Iterable[str], *, served: bool = False) -> bool | None:
     """What a reason can be corrected by: whether the answer holds calls that its client may run.
 

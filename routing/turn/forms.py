@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from ..dialects import answers
 from ..dialects.fields import count_of, read_object, text_of
+from ..dialects.finish import is_cut, is_whole_call
 from ..dialects.merging import merger_for
 from ..values import Answer, Endpoint
 from .said import Said
@@ -59,7 +60,9 @@ def _said(endpoint: Endpoint, body: bytes, *, stream: bool) -> Said | None:
 
 
 def _answer(said: Said) -> Answer:
-    return Answer(said.text, said.calls, said.finish, said.usage)
+    cut = is_cut(said.finish)  # then nobody is told of a call that it broke off in
+    calls = tuple(call for call in said.calls if not cut or is_whole_call(call.arguments))
+    return Answer(said.text, calls, said.finish, said.usage)
 
 
 def _model_in(body: bytes) -> str:

@@ -19,18 +19,20 @@ from ..dialects.translation.coming_down import Translation
 from ..dialects.translation.neutral import Asked
 from ..errors import RouteCodexError
 from ..masking import Mask
-from ..redact import Redactor
+from ..redact import Redactor, is_like_a_key
 from ..router.attempts import Attempts, GiveUp, RetryBudget, WaitThenSame
 from ..router.balance import Rotation
 from ..router.choose import Decision, Wish, choose
 from ..router.health import Cooling, Health
 from ..router.registry import ORIGIN, Provider, Registry
+from ..secret_names import is_secret_header
 from ..upstream import Received, Request, Translated
 from ..values import Call, Headers, JsonObject, ProviderError, Target, Usage
 from .actions import Failed, Head, Refusal
 from .opening import Opening
 
 _ID = re.compile(rb'"id"\s{0,4}:\s{0,4}"([^"\\]{1,200})"')
+_ERROR = re.compile(rb'"error"\s{0,4}:\s{0,4}[{"]|"type"\s{0,4}:\s{0,4}"error"')
 _KEY_REFUSED = frozenset({401, 402, 403})
 
 
@@ -167,16 +169,26 @@ class Plan:
 
     def head(self, status: int, back: Headers) -> Head:
         pairs = headers.answer(back.items(), foreign=not upstream.goes_home(self.provider, self.received))
-        pairs = tuple((name, self.hide.known_text(value)) for name, value in pairs)
+        pairs = tuple((name, self._masked(value)) for name, value in pairs)
         if self.translated is not None:
             form = answers.headers_for(self.call.stream, self.received.endpoint.json_array)
             pairs = (*(pair for pair in pairs if pair[0].lower() not in form), *form.items())
         return Head(status, pairs)
 
     def mask(self) -> Mask:
-        """What takes out of the round's answer the credentials that this provider was sent."""
+        """What takes out of the round's answer the credentials that this provider was sent: those that are none of a language's
+        words, as a local model's key (`ollama`) may be."""
         key = self.provider.key(self.target.key)
-        return Mask((*self.provider.headers.values(), *([key.value] if key is not None else ())))
+        sent = [value for name, value in self.provider.headers.items() if is_secret_header(name)]
+        return Mask(filter(is_like_a_key, [*sent, *([key.value] if key is not None else ())]))
+
+    def _masked(self, text: str) -> str:
+        mask = self.mask()
+        return (mask.feed(text.encode("utf-8", "surrogatepass"), 0.0) + mask.end()).decode("utf-8", "replace") if mask else text
+
+    def without_quotes(self, chunk: bytes) -> bytes:
+        """An error may quote any of them, and is no text that a person asked for."""
+        return self.hide.known(chunk) if _ERROR.search(chunk) else chunk
 
     def translation(self) -> Translation | None:
         """What makes the round's answer one of the client's dialect; None where it is one."""

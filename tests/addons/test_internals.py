@@ -46,6 +46,7 @@ def test_the_states_of_a_stream(name: str) -> None:
         (layers.GetHttpConnection, "connection_spec_matches", ["self", "connection"]),
         (clientplayback.ReplayHandler, "__init__", ["self", "flow", "options"]),
         (clientplayback.ReplayHandler, "handle_hook", ["self", "hook"]),
+        (clientplayback.ReplayHandler, "hook_task", ["self", "hook"]),
         (clientplayback.MockServer, "__init__", ["self", "flow", "context"]),
         (layers.HttpStream, "flow_done", ["self"]),
         (layers.HttpStream, "passthrough", ["self", "event"]),

@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -37,7 +38,7 @@ from tests.rig.time_server import HOST, MARK, FakeTimeServer, closed_port, hones
 from tests.system.tool import CONFIG, Tool
 
 TIMEOUT_MS = 1000
-NEAR_MS = 200
+NEAR_MS = 400
 """How exactly a busy machine measures."""
 STALE_MS = 21_600_000
 
@@ -101,8 +102,8 @@ def settings(*servers: str, **changes: Any) -> Ntp:
     return Ntp(**{"servers": servers, "timeout_ms": TIMEOUT_MS, "stale_after_ms": STALE_MS, **changes})
 
 
-async def until(holds: Callable[[], object], limit_s: float = 5) -> None:
-    ends = time.monotonic() + limit_s
+async def until(holds: Callable[[], object], limit_s: float = 60) -> None:
+    ends = time.monotonic() + max(limit_s, 60)
     while not holds():
         assert time.monotonic() < ends, "it did not come to that"
         await asyncio.sleep(0.005)
@@ -120,7 +121,7 @@ def synced_once(sntp: Sntp, ntp: Ntp, file: Any) -> JsonObject:
 
         sntp._sleep = sleep
         sntp.use(ntp, file)
-        await asyncio.wait_for(rested.wait(), 10)
+        await asyncio.wait_for(rested.wait(), 60)
         sntp.close()
         return sntp.ntp()
 
@@ -147,6 +148,17 @@ class Servers:
     def ask(self) -> Callable[[str, float], Verdict]:
         return on_loopback(self.ports)
 
+    def hear_out(self, name: str) -> Verdict:
+        """Asked by a clock by which the time is over once the server has said all that it says."""
+        looks = itertools.count()
+
+        def monotonic() -> float:
+            return 100.0 if next(looks) and self.running[name].said.wait(60) else 0.0
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("routecodex.addons.time_server.time", SimpleNamespace(monotonic=monotonic))
+            return self.ask(name, 1)
+
 
 @pytest.fixture
 def servers() -> Iterator[Servers]:
@@ -161,7 +173,7 @@ def test_the_offset_of_a_true_server(servers: Servers) -> None:
     server = servers.add("a", offset_s=1.5)
     verdict = servers.ask("a", 1)
     assert isinstance(verdict, Sample)
-    assert abs(verdict.offset_ms - 1500) < NEAR_MS
+    assert abs(verdict.offset_ms - 1500) <= verdict.round_trip_ms / 2 + 1
     assert verdict.peer == (HOST, server.port)
 
 
@@ -200,7 +212,7 @@ LIES: list[tuple[str, Callable[[bytes], list[bytes]], Refusal]] = [
 @pytest.mark.parametrize("lie, refusal", [pytest.param(lie, refusal, id=name) for name, lie, refusal in LIES])
 def test_a_lie_is_refused(servers: Servers, lie: Callable[[bytes], list[bytes]], refusal: Refusal) -> None:
     servers.add("a", says=lambda question, _: lie(question))
-    assert servers.ask("a", 0.1) is refusal
+    assert servers.hear_out("a") is refusal
 
 
 @pytest.mark.parametrize("lie", [pytest.param(lie, id=name) for name, lie, _ in LIES if name != "many at once"])
@@ -208,7 +220,7 @@ def test_a_lie_that_comes_first_does_not_keep_out_the_truth(servers: Servers, li
     servers.add("a", says=lambda question, _: [*lie(question), honest(question, 0.25)])
     verdict = servers.ask("a", 1)
     assert isinstance(verdict, Sample)
-    assert abs(verdict.offset_ms - 250) < NEAR_MS
+    assert abs(verdict.offset_ms - 250) <= verdict.round_trip_ms / 2 + 1
 
 
 def test_an_answer_from_another_port_is_none(servers: Servers) -> None:
@@ -219,26 +231,28 @@ def test_an_answer_from_another_port_is_none(servers: Servers) -> None:
         return []
 
     servers.add("a", says=say)
-    assert servers.ask("a", 0.1) is Refusal.SILENT
+    assert servers.hear_out("a") is Refusal.SILENT
 
 
 def test_an_answer_that_comes_too_late_is_none(servers: Servers) -> None:
-    servers.add("a", wait_s=3)
-    began = time.monotonic()
+    servers.add("a", wait_s=900)  # or until the server is ended
     assert servers.ask("a", 0.1) is Refusal.SILENT
-    assert time.monotonic() - began < 2
 
 
-def test_wrong_answers_do_not_prolong_the_wait(servers: Servers) -> None:
+def test_wrong_answers_do_not_prolong_the_wait(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The third of them comes when the time is over, by the asker's clock; the others would come for ever."""
+    now, told = [0.0], [0]
+
     def trickle(question: bytes, server: FakeTimeServer) -> Iterator[bytes]:
-        for _ in range(20):
-            time.sleep(0.04)
+        while not server.ended.wait(0.01):
+            told[0] += 1
+            now[0] += 0.04
             yield b"wrong"
 
+    monkeypatch.setattr("routecodex.addons.time_server.time", SimpleNamespace(monotonic=lambda: now[0]))
     servers.add("a", says=trickle)
-    began = time.monotonic()
     assert servers.ask("a", 0.1) is Refusal.MALFORMED
-    assert time.monotonic() - began < 0.6
+    assert told[0] < 60, "it heard as many as it ever hears"
 
 
 @pytest.mark.parametrize("jump_s", [3600, -3600, 0.2, -0.2, 315_576_000])
@@ -658,33 +672,27 @@ def test_a_name_that_takes_for_ever_delays_nobody() -> None:
         asked.append(server)
         assert threading.current_thread().daemon
         if server == "hangs":
-            release.wait(20)
+            release.wait(900)
         return Sample((HOST, ord(server[0])), 40, 1)
 
-    async def run() -> float:
+    async def run() -> None:
         sntp = _sntp(machine, ask)
         sntp.use(settings("hangs", "a", "b"), File())
-        slowest, rounds = 0.0, 0
         while asked.count("a") < 3:
-            began = time.monotonic()
-            await asyncio.gather(asyncio.to_thread(time.sleep, 0), *(asyncio.to_thread(int) for _ in range(8)))
-            slowest = max(slowest, time.monotonic() - began)
+            await asyncio.gather(*(asyncio.to_thread(int) for _ in range(40)))
             await asyncio.sleep(0.001)
-            rounds += 1
         assert sntp.ntp()["status"] == "synced"
         sntp.close()
-        return slowest
 
     machine = Machine()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("routecodex.addons.sntp._LOOKUP_S", 0.05)
-        began = time.monotonic()
-        slowest = asyncio.run(run())
-    took = time.monotonic() - began
+        asyncio.run(run())
+    hanging = [thread for thread in threading.enumerate() if thread.name == "ntp hangs"]
     release.set()
     assert asked.count("hangs") == 1
-    assert slowest < 3
-    assert took < 10
+    assert len(hanging) == 1, "it was waited for, at the end at the latest"
+    hanging[0].join(60)
 
 
 def test_closing_while_servers_are_asked_leaves_nothing_behind(
@@ -701,7 +709,7 @@ def test_closing_while_servers_are_asked_leaves_nothing_behind(
         sntp.close()
 
     asyncio.run(run())
-    ends = time.monotonic() + 5
+    ends = time.monotonic() + 60
     while any(thread.name == "ntp a" for thread in threading.enumerate()):
         assert time.monotonic() < ends
         time.sleep(0.01)
@@ -754,7 +762,7 @@ def test_c32_calls_go_on_where_no_time_server_is_reached(provider: FakeProvider,
     with Mitmdump(script=SCRIPT, config=CONFIG + CLOCK, upstream=provider, folder=tmp_path) as proxy:
         tool = Tool(provider, proxy)
         path = proxy.sessions / "clock" / NTP_STATE
-        ends = time.monotonic() + 20
+        ends = time.monotonic() + 60
         answers = []
         while not path.exists() or len(answers) < 3:
             assert time.monotonic() < ends, proxy.log

@@ -219,21 +219,21 @@ def _alive(file: Path) -> list[int]:
     return [pid for pid in pids if Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
-@pytest.mark.parametrize("hang", ["sleep 60", "sleep 60 & echo $! >> {pids}; sleep 60", "sleep 60 & echo $! >> {pids}; exit 0"])
+@pytest.mark.parametrize(
+    "hang", ["sleep 900", "sleep 900 & echo $! >> {pids}; sleep 900", "sleep 900 & echo $! >> {pids}; exit 0"]
+)
 def test_a_hanging_bd_is_ended_with_its_children(bench: Bench, hang: str) -> None:
     pids = bench.folder / "pids"
     bench.bd(f"echo $$ >> {pids}; " + hang.format(pids=pids))
     bench.environment[f"{PREFIX}TIMEOUT_MS"] = "200"
-    started = time.monotonic()
     assert bench.asks(call_in(bench.project())) is Work.UNKNOWN
-    assert time.monotonic() - started < 3
     _eventually(lambda: _alive(pids) == [])
 
 
 @pytest.mark.parametrize("beginning", [False, True], ids=["it runs", "it is just being begun"])
 def test_m14_a_client_that_leaves_ends_it_too(bench: Bench, beginning: bool) -> None:
     pids = bench.folder / "pids"
-    bench.bd(f"echo $$ >> {pids}; sleep 60")
+    bench.bd(f"echo $$ >> {pids}; sleep 900")
 
     async def leave() -> None:
         task = asyncio.ensure_future(bench.probe(call_in(bench.project())))
@@ -247,17 +247,16 @@ def test_m14_a_client_that_leaves_ends_it_too(bench: Bench, beginning: bool) -> 
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    started = time.monotonic()
     asyncio.run(leave())
-    assert time.monotonic() - started < 3
     _eventually(lambda: _alive(pids) == [])
 
 
 def _eventually(holds: Any) -> None:
-    deadline = time.monotonic() + 3
+    """Long before a program that was begun here ends by itself."""
+    deadline = time.monotonic() + 60
     while not holds() and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert holds()
+    assert holds(), "a program goes on that nobody waits for"
 
 
 def test_it_sees_no_key(bench: Bench) -> None:

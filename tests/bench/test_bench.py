@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +25,7 @@ from tests.bench.load import (
     make_request,
     per_second,
 )
+from tests.bench.parts import parts
 from tests.rig.proxy import ROOT
 
 
@@ -102,3 +104,7 @@ def test_wrong_arguments_are_told(wrong: list[str]) -> None:
     done = subprocess.run([sys.executable, "-m", "tests.bench", *wrong], cwd=ROOT, capture_output=True, timeout=30, check=False)
     assert done.returncode == 2
     assert b"error:" in done.stderr
+
+
+def test_every_part_of_the_core_can_be_measured(tmp_path: Path) -> None:
+    assert all(part.best_ms(tries=1) > 0 for part in parts(tmp_path))

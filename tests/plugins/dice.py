@@ -1,7 +1,6 @@
 """Tools that run in the proxy. The client never sees them."""
 
 import asyncio
-import time
 
 from routecodex.routing.turn.plugins import Plugin, ServerTool, ToolFailed, TurnInfo
 from routecodex.routing.values import JsonObject
@@ -13,10 +12,16 @@ async def roll(turn: TurnInfo, given: JsonObject) -> str:
     return f"a die with {given['sides']} sides shows 4"
 
 
+_rolling: list[object] = []
+
+
 async def slow(turn: TurnInfo, given: JsonObject) -> str:
-    began = time.monotonic()
+    _rolling.append(given)
+    before = len(_rolling)
     await asyncio.sleep(0.5)
-    return f"slow {given['sides']}: {time.monotonic() - began:.1f} s"
+    most = max(before, len(_rolling))
+    _rolling.pop()
+    return f"slow {given['sides']}: {most} at once"
 
 
 async def broken(turn: TurnInfo, given: JsonObject) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterable, Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -63,12 +65,16 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """When the client goes: after so many chunks or bytes of the body, or seconds. `reset`: without goodbye (RST, RST_STREAM)."""
+    """When the client goes: after so many chunks or bytes of the body, seconds, or when something is so that a test waits for.
+
+    `reset`: without goodbye (RST, RST_STREAM).
+    """
 
     chunks: int | None = None
     bytes: int | None = None
     after_s: float | None = None
     reset: bool = False
+    when: Callable[[], bool] | None = None
 
     def due(self, answer: Answer) -> bool:
         many = self.chunks is not None and len(answer.chunks) >= self.chunks
@@ -118,6 +124,31 @@ class Route:
         head = await pipe.read_until(b"\r\n\r\n")
         if b" 200 " not in head.split(b"\r\n")[0]:
             raise ConnectionError(head.decode("latin-1"))
+
+
+@asynccontextmanager
+async def bounded(answer: Answer, leave: Leave | None, within: float) -> AsyncIterator[None]:
+    """A call: until the client leaves it (`left`), or nothing came in time (`timeout`)."""
+    after_s, when = (leave.after_s, leave.when) if leave is not None else (None, None)
+    leaving = after_s is not None
+
+    async def watch(bound: asyncio.Timeout) -> None:
+        nonlocal leaving
+        while when is not None and not when():  # noqa: ASYNC110  what is waited for tells nobody
+            await asyncio.sleep(0.01)
+        leaving = True
+        bound.reschedule(asyncio.get_running_loop().time())
+
+    watching: asyncio.Task[None] | None = None
+    try:
+        async with asyncio.timeout(within if after_s is None else after_s) as bound:
+            watching = asyncio.create_task(watch(bound)) if when is not None else None
+            yield
+    except TimeoutError:
+        answer.ended = "left" if leaving else "timeout"
+    finally:
+        if watching is not None:
+            watching.cancel()
 
 
 def pairs(headers: Headers) -> list[tuple[str, str]]:

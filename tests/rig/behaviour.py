@@ -47,6 +47,9 @@ class Behaviour:
     body_wait_s: float = 0
     """Silence between the head and the first byte of the body."""
 
+    until: Callable[[], bool] | None = None
+    """Each silence lasts until this is true, whatever its seconds say (not 0: there is one); at most a minute."""
+
     # How it writes
     framing: Literal["", "chunked", "length", "eof"] = ""
     """Empty: streams are chunked, whole answers have a length."""

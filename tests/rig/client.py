@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.rig.answer import Answer, Body, Headers, Leave, Route, pairs, to_bytes
+from tests.rig.answer import Answer, Body, Headers, Leave, Route, bounded, pairs, to_bytes
 from tests.rig.http2 import Http2
 from tests.rig.pipe import Gone, Pipe
 from tests.rig.proxy import Mitmdump
@@ -27,7 +27,7 @@ class Http1:
         self._started = 0.0
 
     async def __aenter__(self) -> Http1:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             self.pipe = await self.route.open("http/1.1")
         return self
 
@@ -43,19 +43,17 @@ class Http1:
         headers: Headers = (),
         body: Body | dict[str, Any] = b"",
         leave: Leave | None = None,
-        within: float = 30,
+        within: float = 90,
+        into: Answer | None = None,
     ) -> Answer:
-        """An async iterable as body is sent chunked, at its own pace."""
+        """An async iterable as body is sent chunked, at its own pace. `into` fills as it comes: a test may look meanwhile."""
         assert self.pipe is not None
-        answer = Answer()
-        limit = leave.after_s if leave and leave.after_s is not None else within
+        answer = into if into is not None else Answer()
         self._started = answer.began = time.monotonic()
         try:
-            async with asyncio.timeout(limit):
+            async with bounded(answer, leave, within):
                 await self._write(method, path, pairs(headers), to_bytes(body))
                 await self._read(method, answer, leave)
-        except TimeoutError:
-            answer.ended = "left" if limit != within else "timeout"
         except Gone:
             answer.ended = "reset" if self.pipe.reset_by_peer else "closed"
         answer.took_s = time.monotonic() - self._started
@@ -69,7 +67,7 @@ class Http1:
         self._started = time.monotonic()
         await self.pipe.write(data)
 
-    async def read_answer(self, method: str = "POST", within: float = 30) -> Answer:
+    async def read_answer(self, method: str = "POST", within: float = 90) -> Answer:
         answer = Answer()
         assert self.pipe is not None
         try:

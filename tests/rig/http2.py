@@ -14,7 +14,7 @@ import h2.connection
 import h2.events
 import h2.exceptions
 
-from tests.rig.answer import Answer, Body, Headers, Leave, Route, pairs, to_bytes
+from tests.rig.answer import Answer, Body, Headers, Leave, Route, bounded, pairs, to_bytes
 from tests.rig.pipe import Gone, Pipe
 
 
@@ -38,7 +38,7 @@ class Http2:
         self._reader: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Http2:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             self.pipe = await self.route.open("h2")
             if self.pipe.transport.get_extra_info("ssl_object").selected_alpn_protocol() != "h2":
                 self.pipe.close()
@@ -66,14 +66,14 @@ class Http2:
         headers: Headers = (),
         body: Body | dict[str, Any] = b"",
         leave: Leave | None = None,
-        within: float = 30,
+        within: float = 90,
         length: bool = True,
+        into: Answer | None = None,
     ) -> Answer:
         """`length=False` leaves out the content-length, as HTTP/2 allows."""
         number = self._h2.get_next_available_stream_id()
-        stream = self._streams[number] = _Stream(Answer(version="HTTP/2"), time.monotonic(), leave=leave)
-        stream.answer.began = stream.started
-        limit = leave.after_s if leave and leave.after_s is not None else within
+        stream = self._streams[number] = _Stream(into if into is not None else Answer(), time.monotonic(), leave=leave)
+        stream.answer.began, stream.answer.version = stream.started, "HTTP/2"
         content = to_bytes(body)
         lines = [(":method", method), (":authority", self.route.authority), (":scheme", "https"), (":path", path)]
         lines += [(name.lower(), value) for name, value in pairs(headers)]
@@ -83,14 +83,12 @@ class Http2:
         if length and isinstance(content, bytes) and "content-length" not in names:
             lines.append(("content-length", str(len(content))))
         try:
-            async with asyncio.timeout(limit):
+            async with bounded(stream.answer, leave, within):
                 self._h2.send_headers(number, lines, end_stream=content == b"")
                 await self._flush()
                 if content != b"":
                     await self._send_body(number, content)
                 await stream.done.wait()
-        except TimeoutError:
-            stream.answer.ended = "left" if limit != within else "timeout"
         except Gone:
             stream.answer.ended = "closed"
         if stream.answer.ended in ("left", "timeout"):

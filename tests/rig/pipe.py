@@ -147,4 +147,4 @@ async def connect(host: str, port: int) -> Pipe:
 async def secure(pipe: Pipe, context: ssl.SSLContext, server_name: str) -> None:
     """TLS from here on, as the client."""
     loop = asyncio.get_running_loop()
-    pipe.transport = await loop.start_tls(pipe.transport, pipe, context, server_hostname=server_name, ssl_handshake_timeout=10)
+    pipe.transport = await loop.start_tls(pipe.transport, pipe, context, server_hostname=server_name, ssl_handshake_timeout=60)

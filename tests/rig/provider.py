@@ -22,6 +22,8 @@ from tests.rig.pipe import Gone, Pipe
 from tests.rig.received import Received, read_received
 
 T = TypeVar("T")
+PATIENCE_S = 60.0
+"""For what comes at once on a quiet machine: an end for a test that waits for nothing, and never a measure."""
 Rule = Callable[[Received], Behaviour | None]
 
 
@@ -110,14 +112,15 @@ class FakeProvider:
         raw = b"\n".join(bytes(pipe.received or b"") for pipe in list(self.connections))
         return raw + b"\n" + b"\n".join(received.body for received in list(self.requests))
 
-    def wait_until(self, condition: Callable[[], T], timeout: float = 10) -> T:
-        """The condition's value as soon as it holds; TimeoutError if it does not in time."""
+    def wait_until(self, condition: Callable[[], T], timeout: float = PATIENCE_S) -> T:
+        """The condition's value as soon as it holds; TimeoutError where it never does. A shorter `timeout` judges nothing."""
         with self._changed:
-            if not self._changed.wait_for(condition, timeout):
-                raise TimeoutError(f"not within {timeout} s; {len(self.requests)} requests, {len(self.calls)} calls")
+            if not self._changed.wait_for(condition, max(timeout, PATIENCE_S)):
+                counts = f"{len(self.requests)} requests, {len(self.calls)} calls, {self.open_connections} connections open"
+                raise TimeoutError(f"it never came; {counts}")
         return condition()
 
-    def wait_for(self, count: int, timeout: float = 10) -> list[Received]:
+    def wait_for(self, count: int, timeout: float = PATIENCE_S) -> list[Received]:
         """The first calls for an answer, as soon as there are that many."""
         self.wait_until(lambda: len(self.calls) >= count, timeout)
         return self.calls[:count]
@@ -143,7 +146,7 @@ class FakeProvider:
             raise self.failures[0]
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_S)
 
     async def _listen(self) -> None:
         plain = await self._loop.create_server(self._accept, "127.0.0.1", self.plain_port, backlog=1024)
@@ -208,7 +211,7 @@ class FakeProvider:
     async def _answer(self, pipe: Pipe, received: Received) -> bool:
         """Whether the connection lives on."""
         behaviour = received.behaviour = self._choose(received)
-        await _pause(pipe, behaviour.wait_s)
+        await _silence(pipe, behaviour.wait_s, behaviour.until)
         match behaviour.before:
             case "hang":
                 await pipe.wait_gone()
@@ -223,7 +226,7 @@ class FakeProvider:
         received.head_sent_at = time.monotonic()
         if behaviour.body_wait_s:
             await pipe.write(plan.head)
-            await _pause(pipe, behaviour.body_wait_s)
+            await _silence(pipe, behaviour.body_wait_s, behaviour.until)
             await self._write_body(pipe, received, behaviour, plan, b"")
         else:
             await self._write_body(pipe, received, behaviour, plan, plan.head)
@@ -253,9 +256,9 @@ class FakeProvider:
         for index, packet in enumerate(plan.packets):
             if index in plan.stalls:
                 waiting = await _flush(pipe, waiting)
-                await _pause(pipe, behaviour.stall_s)
+                await _silence(pipe, behaviour.stall_s, behaviour.until)
             elif index and not together:
-                await _pause(pipe, behaviour.delay_s)
+                await _silence(pipe, behaviour.delay_s, behaviour.until)
             waiting += b"%x\r\n%b\r\n" % (len(packet), packet) if plan.chunked else packet
             if not together or len(waiting) > 16_384:
                 waiting = await _flush(pipe, waiting)
@@ -263,7 +266,7 @@ class FakeProvider:
             received.bytes_sent += len(packet)
         await _flush(pipe, waiting)
         if len(plan.packets) in plan.stalls:
-            await _pause(pipe, behaviour.stall_s)
+            await _silence(pipe, behaviour.stall_s, behaviour.until)
 
 
 class _Served(Pipe):
@@ -293,6 +296,16 @@ async def _flush(pipe: Pipe, waiting: bytes) -> bytes:
 def _end(received: Received) -> bool:
     received.finished_at = time.monotonic()
     return False
+
+
+async def _silence(pipe: Pipe, seconds: float, until: Callable[[], bool] | None) -> None:
+    """As long as a test says, or until what it waits for has come about: then no slow machine makes it too short."""
+    if until is None or seconds <= 0:
+        await _pause(pipe, seconds)
+        return
+    ends = time.monotonic() + PATIENCE_S
+    while not until() and time.monotonic() < ends:
+        await _pause(pipe, 0.01)
 
 
 async def _pause(pipe: Pipe, seconds: float) -> None:

@@ -52,7 +52,7 @@ class Mitmdump:
         flows: bool = False,
         web: bool = False,
         python: str = sys.executable,
-        start_s: float = 20,
+        start_s: float = 60,
     ) -> None:
         """`config`: the text of the product's configuration; `options`: `name=value`; same `folder` and `port`: a restart.
 

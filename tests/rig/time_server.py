@@ -29,19 +29,21 @@ class FakeTimeServer:
     """How far its clock is ahead of ours."""
     wait_s: float = 0.0
     heard: list[bytes] = field(default_factory=list)
+    said: threading.Event = field(default_factory=threading.Event)
+    """All that there is to say to a question has been said."""
 
     def __enter__(self) -> FakeTimeServer:
         self._line = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._line.bind((HOST, 0))
         self._line.settimeout(0.05)
         self.port: int = self._line.getsockname()[1]
-        self._ended = threading.Event()
+        self.ended = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._ended.set()
+        self.ended.set()
         self._thread.join(5)
         self._line.close()
 
@@ -49,7 +51,7 @@ class FakeTimeServer:
         self._line.sendto(raw, to)
 
     def _serve(self) -> None:
-        while not self._ended.is_set():
+        while not self.ended.is_set():
             try:
                 question, self.asker = self._line.recvfrom(512)
             except TimeoutError:
@@ -58,9 +60,10 @@ class FakeTimeServer:
                 continue
             self.heard.append(question)
             if self.wait_s:
-                self._ended.wait(self.wait_s)
+                self.ended.wait(self.wait_s)
             for raw in [honest(question, self.offset_s)] if self.says is None else self.says(question, self):
                 self.send(raw, self.asker)
+            self.said.set()
 
 
 def honest(question: bytes, offset_s: float = 0.0, **fields: Any) -> bytes:

@@ -50,7 +50,7 @@ class WebSocket:
         return self._pipe
 
     async def __aenter__(self) -> WebSocket:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             self._pipe = await self.route.open("http/1.1")
             lines = [f"{name}: {value}" for name, value in (("Host", self.route.authority), *UPGRADE, *self.headers)]
             await self.pipe.write("\r\n".join((f"GET {self.path} HTTP/1.1", *lines, "", "")).encode())
@@ -71,7 +71,7 @@ class WebSocket:
     async def write(self, event: Event) -> None:
         await self.pipe.write(self.connection.send(event))
 
-    async def hear(self, within: float = 10) -> dict[str, Any]:
+    async def hear(self, within: float = 90) -> dict[str, Any]:
         """The next frame; Closed where there is none."""
         async with asyncio.timeout(within):
             while not self._heard:
@@ -99,12 +99,12 @@ class WebSocket:
             case BytesMessage():
                 raise AssertionError("bytes from a socket that speaks text")
 
-    async def ask(self, frame: object, within: float = 10) -> list[dict[str, Any]]:
+    async def ask(self, frame: object, within: float = 90) -> list[dict[str, Any]]:
         """Every frame up to the one that ends the turn."""
         await self.send(frame)
         return await self.rest(within)
 
-    async def rest(self, within: float = 10) -> list[dict[str, Any]]:
+    async def rest(self, within: float = 90) -> list[dict[str, Any]]:
         told = [await self.hear(within)]
         while told[-1]["type"] not in ("response.completed", "response.incomplete", "response.failed", "error"):
             told.append(await self.hear(within))

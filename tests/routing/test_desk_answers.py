@@ -24,6 +24,7 @@ from routecodex.routing.sessions.state import Sticky
 from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.tags.status import LOCAL_ANSWER_MARK
 from routecodex.routing.values import Dialect, Kind, ProviderError, Target
+from tests.rig.proxy import ROOT
 from tests.routing.house import CONFIG_A, HOSTS, House, Tool, config_text, provider_text, texts_of
 from tests.system.tool import text_of
 
@@ -134,6 +135,34 @@ def test_the_same_history_is_written_to_the_same_bytes(house: House, dialect: Di
             check=True,
         )
         assert done.stdout == once
+
+
+_WRITTEN = """
+import hashlib, sys, tempfile
+import tests
+from pathlib import Path
+from routecodex.routing.values import Dialect
+from tests.routing.house import House, Tool
+for dialect in Dialect:
+    for target in ("glm", "openai.gpt-4"):
+        with tempfile.TemporaryDirectory() as folder:
+            tool = Tool(House(Path(folder)), dialect, session="one")
+            tool.talk(f"<**!{target}**> one", "two")
+            request = tool.say("three").plan.request()
+            print(hashlib.sha256(request.body + repr(request.headers.shown).encode()).hexdigest())
+"""
+
+
+def test_another_process_writes_the_same_bytes() -> None:
+    """One process alone cannot see the order of its own hashes."""
+    written = set()
+    for seed in ("0", "1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-c", _WRITTEN]
+        done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
+        written.add(done.stdout)
+    assert len(written) == 1
+    assert len(written.pop().split()) == 2 * len(Dialect)
 
 
 @DIALECTS

@@ -15,7 +15,7 @@ from routecodex.routing.dialects.translation.seals import wrap
 from routecodex.routing.errors import BadCall, ConfigError
 from routecodex.routing.headers import MASK
 from routecodex.routing.router.registry import ORIGIN, Key, Model, Provider, Url
-from routecodex.routing.upstream import NoCommonDialect, Received, Request, Sealed, dialect_for, goes_home, write
+from routecodex.routing.upstream import HistorySealed, NoCommonDialect, Received, Request, dialect_for, goes_home, write
 from routecodex.routing.values import Dialect, Target
 from tests.routing.house import HOSTS, House
 
@@ -367,7 +367,7 @@ def test_a_history_that_somebody_else_has_sealed(house: House) -> None:
     def tried(at: Provider, key: str = "key1") -> str:
         try:
             request = write(found, call, at, Target(at.id, key, ""), own=seals.made_by(at.id), maker_of=seals.maker_of)
-        except Sealed as error:
+        except HistorySealed as error:
             return str(error.details["provider"])
         assert b"gAAAsealed" in request.body
         return ""

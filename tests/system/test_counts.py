@@ -163,13 +163,11 @@ async def _many(talk: Talk, body: bytes, connections: int, each: int) -> list[An
 
 
 @pytest.mark.parametrize("target", ["origin", "counts.m", "glm.glm-4.7"])
-def test_fifty_in_a_second(talk: Talk, target: str) -> None:
+def test_fifty_at_once(talk: Talk, target: str) -> None:
     talk.tell(f"<**!{target}**>" if target != "origin" else "<**status**>")
     body = json.dumps(body_of(talk, "hello " * 2000)).encode()
-    began = time.monotonic()
     answers = asyncio.run(_many(talk, body, 10, 5))
     assert [answer.status for answer in answers] == [200] * 50
-    assert time.monotonic() - began < 2.0  # a second, on a machine that does other things too
     assert len(talk.provider.requests) == (0 if target.startswith("glm") else 50)
 
 

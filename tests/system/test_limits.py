@@ -6,7 +6,9 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -188,15 +190,24 @@ def quick(provider: FakeProvider, impatient: Mitmdump) -> Tool:
 
 BEFORE_CONTENT = {
     "before the head": HANGS,
-    "after the head": Behaviour(body_wait_s=20),
-    "after the first event": Behaviour(stall_after=1, stall_s=20),
-    "inside an error's body": Behaviour(status=503, error="down", stall_at=5, stall_s=20),
+    "after the head": Behaviour(body_wait_s=600),
+    "after the first event": Behaviour(stall_after=1, stall_s=600),
+    "inside an error's body": Behaviour(status=503, error="down", stall_at=5, stall_s=600),
 }
 
 
-def together(tool: Tool, behaviours: dict[tuple[Dialect, str], list[Behaviour]]) -> dict[tuple[Dialect, str], Answer]:
-    """One streamed call for each dialect and name, all at the same time; each has the behaviours of its attempts in order."""
-    waiting = {_mark(case): list(attempts) for case, attempts in behaviours.items()}
+def together(
+    tool: Tool, behaviours: dict[tuple[Dialect, str], list[Behaviour]], *, until: Callable[[Answer], bool] | None = None
+) -> dict[tuple[Dialect, str], Answer]:
+    """One streamed call for each dialect and name, all at the same time; each has the behaviours of its attempts in order.
+
+    Silences last `until` that is true of what the client has heard.
+    """
+    heard = {case: Answer() for case in behaviours}
+    waiting = {
+        _mark(case): [replace(one, until=partial(until, heard[case])) if until is not None else one for one in attempts]
+        for case, attempts in behaviours.items()
+    }
 
     def rule(received: Received) -> Behaviour | None:
         mine = next((attempts for mark, attempts in waiting.items() if mark in received.body), [])
@@ -207,7 +218,7 @@ def together(tool: Tool, behaviours: dict[tuple[Dialect, str], list[Behaviour]])
     async def ask(case: tuple[Dialect, str]) -> Answer:
         path, body = write(case[0], "m", [("user", f"<**six.m**> {_mark(case).decode()}")], True)
         async with Http1(Route(HOSTS[case[0]], tool.proxy)) as client:
-            return await client.send("POST", path, body=body, headers=[CREDENTIALS[case[0]]])
+            return await client.send("POST", path, body=body, headers=[CREDENTIALS[case[0]]], into=heard[case])
 
     async def all_of_them() -> list[Answer]:
         return list(await asyncio.gather(*map(ask, behaviours)))
@@ -236,7 +247,7 @@ def test_a_provider_that_is_silent_before_its_content_is_replaced(quick: Tool, d
     for case, answer in answers.items():
         assert (answer.status, answer.ended) == (200, "complete"), case
         assert text_of(case[0], answer.body, True) == f"m was asked: {_mark(case).decode()}", case
-        assert 0.25 < answer.head_s < 3, case
+        assert answer.head_s > 0.25, case
         first, _ = attempts_of(quick, case)
         quick.provider.wait_until(lambda first=first: first.left_early, 1)  # type: ignore[misc]
 
@@ -244,13 +255,13 @@ def test_a_provider_that_is_silent_before_its_content_is_replaced(quick: Tool, d
 def test_a_provider_that_falls_silent_in_its_answer_is_given_up(quick: Tool) -> None:
     """What has been said stays; an error says that it is not all."""
     reply = Reply(("one ", "two ", "three"))
-    cases = {(dialect, ""): [Behaviour(reply=reply, stall_after=SAID_ONE[dialect], stall_s=20)] for dialect in Dialect}
+    cases = {(dialect, ""): [Behaviour(reply=reply, stall_after=SAID_ONE[dialect], stall_s=600)] for dialect in Dialect}
     for case, answer in together(quick, cases).items():
         assert (answer.status, answer.ended) == (200, "complete"), case
         assert "fell silent" in answer.text, case
         assert "one " in answer.text, case
         assert "two" not in answer.text, case
-        assert 0.4 < answer.took_s < 3, case
+        assert answer.took_s > 0.4, case
         (only,) = attempts_of(quick, case)
         quick.provider.wait_until(lambda only=only: only.left_early, 1)  # type: ignore[misc]
 
@@ -258,11 +269,10 @@ def test_a_provider_that_falls_silent_in_its_answer_is_given_up(quick: Tool) -> 
 def test_a_whole_answer_that_stops_in_the_middle_is_cut_off(quick: Tool) -> None:
     """A half JSON cannot be ended well."""
     reply = Reply("word " * 60_000)
-    quick.provider.enqueue(Behaviour(reply=reply, stall_at=200_000, stall_s=20))
+    quick.provider.enqueue(Behaviour(reply=reply, stall_at=200_000, stall_s=600))
     path, body = write(Dialect.MESSAGES, "m", [("user", "<**six.m**> hello")], False)
     answer = call(HOSTS[Dialect.MESSAGES], path, body, proxy=quick.proxy, headers=[CREDENTIALS[Dialect.MESSAGES]])
     assert answer.ended in ("closed", "reset")
-    assert answer.took_s < 2
     quick.provider.wait_until(lambda: quick.received[0].left_early, 1)
 
 
@@ -273,7 +283,6 @@ def test_all_of_them_silent(quick: Tool) -> None:
     assert answer.status == 504
     assert "said nothing" in answer.json["error"]["message"]
     assert 2 <= len(quick.received) <= 6
-    assert answer.took_s < 5
 
 
 def test_a_slow_but_steady_answer_is_not_given_up(quick: Tool) -> None:
@@ -293,7 +302,7 @@ def test_a_proxy_that_stood_still_does_not_blame_its_provider(quick: Tool, behav
         path, body = write(Dialect.MESSAGES, "m", [("user", "<**six.m**> hello")], True)
         async with Http1(Route(HOSTS[Dialect.MESSAGES], quick.proxy)) as client:
             answer = asyncio.ensure_future(client.send("POST", path, body=body, headers=[CREDENTIALS[Dialect.MESSAGES]]))
-            await asyncio.to_thread(quick.provider.wait_until, lambda: quick.received, 2)
+            await asyncio.to_thread(quick.provider.wait_until, lambda: quick.received)
             await asyncio.sleep(4 * behaviour.delay_s)
             os.kill(quick.proxy.pid, signal.SIGSTOP)
             await asyncio.sleep(1)
@@ -342,11 +351,11 @@ def test_a_client_that_waits_long_is_sent_signs_of_life(kept: Tool, later: bool,
     """The head and something that its dialect ignores; then one good answer, though the first attempt fails under it."""
     waits, fails = Behaviour(wait_s=0.7), Behaviour(status=529, error="busy", wait_s=0.5)
     cases = {(dialect, ""): [fails, waits] if later else [waits] for dialect in dialects}
-    answers = together(kept, cases)
+    answers = together(kept, cases, until=lambda answer: len(answer.chunks) >= 4)
     for case, answer in answers.items():
         dialect = case[0]
         assert (answer.status, answer.ended) == (200, "complete"), case
-        assert 0.2 < answer.head_s < 0.7, case
+        assert answer.head_s > 0.2, case
         assert text_of(dialect, answer.body, True) == f"m was asked: {_mark(case).decode()}", case
         first_words = next(at for at, data in answer.chunks if b"asked" in data or b"m " in data)
         before = b"".join(data for at, data in answer.chunks if at < first_words)
@@ -359,7 +368,8 @@ def test_a_client_that_waits_long_is_sent_signs_of_life(kept: Tool, later: bool,
 def test_a_failure_after_signs_of_life_is_an_error_event(kept: Tool) -> None:
     """The status has gone: the error comes inside the stream."""
     refuses = Behaviour(status=400, error="that is no model of mine", wait_s=0.6)
-    for case, answer in together(kept, {(dialect, ""): [refuses] for dialect in Dialect}).items():
+    cases = {(dialect, ""): [refuses] for dialect in Dialect}
+    for case, answer in together(kept, cases, until=lambda answer: len(answer.chunks) >= 2).items():
         assert (answer.status, answer.ended) == (200, "complete"), case
         assert "that is no model of mine" in answer.text, case
         assert text_of(case[0], answer.body, True) == "", case

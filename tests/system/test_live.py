@@ -1,7 +1,7 @@
-"""Live: what a provider sends reaches the client at once, in every round of a turn.
+"""Live: what a provider sends reaches the client before it sends more, in every round of a turn.
 
-The provider writes an event each 100 ms over three rounds; its clock and the client's are the same. What may be late by design
-is what ends a block or an answer, never a word, a thought, or a piece of what a tool is called with.
+It writes an event, and the next one when its client has all that was said up to there: what is kept back stops the answer. Kept
+back may be what ends a block or an answer, never a word, a thought, or a piece of what a tool is called with.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -28,10 +28,8 @@ pytestmark = pytest.mark.system
 
 ROUNDS = 3
 WORDS = 12 if LONG else 6
-EVERY_S = 0.1
-THINKS_S = 0.6
-"""Before a round's first word: longer than a word may take, so that nothing rides along with the next round."""
-LATE_S = 0.25
+LOOKS = 3_000
+"""A hundred a second."""
 
 
 @pytest.fixture(scope="module")
@@ -46,16 +44,41 @@ def proxy(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) -> I
 class Heard:
     dialect: Dialect
     client: type[Http1 | Http2]
-    answer: Answer
+    answer: Answer = field(default_factory=Answer)
+    written: list[bytes] = field(default_factory=list)
+    """Of the words, those that the provider has written for this client."""
+    missing: list[bytes] = field(default_factory=list)
+    """Of those, the ones that it does not have yet."""
+    looks: int = 0
+    kept_back: list[bytes] = field(default_factory=list)
 
-    def came(self, word: str) -> float:
-        """When the client had the word."""
-        text = b""
-        for at, data in self.answer.chunks:
-            text += data
-            if word.encode() in text:
-                return self.answer.began + at
-        raise AssertionError(f"{word} never came")
+    def __post_init__(self) -> None:
+        """Everything that is to come by itself."""
+        words = [_word(self.token, round_, place) for round_ in range(ROUNDS) for place in range(WORDS)]
+        self.words = [word.encode() for word in (*words, *(piece[:6] for of in "tc" for piece in _pieces(self.token, of)))]
+
+    @property
+    def token(self) -> str:
+        return _token(self.dialect, self.client)
+
+    def note(self, data: bytes) -> bool:
+        """Whether it was for this client."""
+        found = [word for word in self.words if word in data]
+        self.written += found
+        self.missing += found
+        return bool(found)
+
+    def all_of_it(self) -> bool:
+        """The client has what was written up to now; or never gets it, which is noted."""
+        if self.missing:
+            body = self.answer.body
+            self.missing = [word for word in self.missing if word not in body]
+        self.looks = self.looks + 1 if self.missing else 0
+        if self.looks < LOOKS:
+            return not self.missing
+        self.kept_back += self.missing
+        self.missing, self.looks = [], 0
+        return True
 
 
 def _word(token: str, round_: int, place: int) -> str:
@@ -80,13 +103,12 @@ def _reply(token: str, round_: int) -> Reply:
     return Reply(words, thinking=thinking, calls=(called,) if round_ == ROUNDS - 1 else ())
 
 
-async def _hear(proxy: Mitmdump, dialect: Dialect, client: type[Http1 | Http2]) -> Heard:
-    token = _token(dialect, client)
+async def _hear(proxy: Mitmdump, heard: Heard) -> None:
+    dialect, client, token = heard.dialect, heard.client, heard.token
     path, body = write(dialect, "m", [("user", f'<**stopMessage:"go on {token}",{ROUNDS - 1}**> {token}')], True)
     async with client(Route(HOSTS[dialect], proxy)) as connected:
         sent = [CREDENTIALS[dialect], ("x-session-id", f"live-{token}-{time.monotonic()}")]
-        answer = await connected.send("POST", path, body=body, headers=sent, within=60)
-    return Heard(dialect, client, answer)
+        await connected.send("POST", path, body=body, headers=sent, within=600, into=heard.answer)
 
 
 def test_every_word_of_three_rounds_comes_as_it_is_sent(
@@ -94,36 +116,31 @@ def test_every_word_of_three_rounds_comes_as_it_is_sent(
 ) -> None:
     """All dialects, over HTTP/1.1 and HTTP/2, at the same time."""
     provider.forget()
-    written: list[tuple[float, bytes]] = []
+    all_heard = [Heard(dialect, client) for dialect in Dialect for client in (Http1, Http2)]
     write_packet = Pipe.write
 
-    async def stamped(pipe: Pipe, data: bytes) -> None:
-        written.append((time.monotonic(), data))
+    async def noted(pipe: Pipe, data: bytes) -> None:
+        any(heard.note(data) for heard in all_heard)
         await write_packet(pipe, data)
 
     def rule(received: Received) -> Behaviour:
         asked = received.body.decode()
-        token = next(token for dialect in Dialect for client in (Http1, Http2) if (token := _token(dialect, client)) in asked)
-        return Behaviour(reply=_reply(token, asked.count(f"go on {token}")), delay_s=EVERY_S, body_wait_s=THINKS_S)
+        heard = next(heard for heard in all_heard if heard.token in asked)
+        reply = _reply(heard.token, asked.count(f"go on {heard.token}"))
+        return Behaviour(reply=reply, delay_s=0.001, body_wait_s=0.001, until=heard.all_of_it)
 
     provider.script(rule)
-    monkeypatch.setattr(Pipe, "write", stamped)
+    monkeypatch.setattr(Pipe, "write", noted)
 
-    async def together() -> list[Heard]:
-        return list(await asyncio.gather(*(_hear(proxy, dialect, client) for dialect in Dialect for client in (Http1, Http2))))
+    async def together() -> None:
+        await asyncio.gather(*(_hear(proxy, heard) for heard in all_heard))
 
-    late: list[tuple[float, str]] = []
-    for heard in asyncio.run(together()):
+    asyncio.run(together())
+    for heard in all_heard:
         assert (heard.answer.status, heard.answer.ended) == (200, "complete")
         assert heard.answer.version == ("HTTP/2" if heard.client is Http2 else "HTTP/1.1")
         token = _token(heard.dialect, heard.client)
         rounds = ["".join(_word(token, round_, place) + " " for place in range(WORDS)) for round_ in range(ROUNDS)]
         assert read_stream(heard.dialect, heard.answer.body).text == "\n\n".join(rounds)
-        expected = [_word(token, round_, place) for round_ in range(ROUNDS) for place in range(WORDS)]
-        for word in (*expected, *(piece[:6] for of in "tc" for piece in _pieces(token, of))):
-            sent = next(at for at, data in written if word.encode() in data and b"HTTP/1.1 2" not in data)
-            late.append((heard.came(word) - sent, word))
-    assert len(late) == len(Dialect) * 2 * (ROUNDS + 2) * WORDS
-    print(f"{len(late)} events, the latest after {max(late)[0] * 1000:.0f} ms ({max(late)[1]})")
-    assert not [(f"{after:.3f}", word) for after, word in late if after > LATE_S]
-    assert min(late)[0] > -0.001
+        assert set(heard.written) == set(heard.words)
+        assert heard.kept_back == [], "kept back until more came"

@@ -236,8 +236,7 @@ def test_two_calls_of_ours_run_at_the_same_time(speak: Callable[..., Speaker], d
     replies(speaker, asks, Reply("Both."))
     answer = speaker.ask("dice")
     assert speaker.told(answer).text == "Both."
-    assert 0.5 < answer.took_s < 0.95, "one waited for the other"
-    results = [("call_1", "roll_slow", "slow 6: 0.5 s"), ("call_2", "roll_slow", "slow 20: 0.5 s")]
+    results = [("call_1", "roll_slow", "slow 6: 2 at once"), ("call_2", "roll_slow", "slow 20: 2 at once")]
     second = speaker.provider.calls[1]
     expected = results_of(dialect, results)
     assert without_ids(speaker.history(second))[-len(expected) :] == without_ids(expected)
@@ -426,15 +425,13 @@ def test_leaving_while_a_hook_waits(speak: Callable[..., Speaker], house: Mitmdu
     replies(speaker, Reply("one"), Reply("two"))
     speaker = speak()
     replies(speaker, Reply("one"), Reply("two"))
-    answer = speaker.ask(f"diary waits 1.5 in {hook}", leave=Leave(after_s=0.4, reset=reset))
+    waits = Leave(when=lambda: f" {hook}\n" in _diary(house)[written:], reset=reset)
+    answer = speaker.ask(f"diary waits 3 in {hook}", leave=waits)
     assert answer.ended == "left"
-    began = time.monotonic()
     for line in ("end aborted", "cleanup aborted") if hook != "start" else ():
         until(lambda line=line: line in _diary(house)[written:], 1, lambda: _diary(house)[written:])  # type: ignore[misc]
-    assert time.monotonic() - began < 1
     settles(house, before)
-    time.sleep(1.3)
-    assert f"{hook} waited" not in _diary(house)[written:]
+    assert f"{hook} waited" not in _diary(house)[written:], "it was not given up"
     assert len(speaker.provider.calls) == rounds
 
 

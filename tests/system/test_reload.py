@@ -55,7 +55,7 @@ class Installed:
         return self.provider.calls[-1].host or ""
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + 8
+        deadline = time.monotonic() + 60
         while not condition():
             assert time.monotonic() < deadline, f"{what}:\n{self.proxy.log[-3000:]}"
             time.sleep(0.05)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import pairwise
+from functools import partial
 from typing import Any
 
 import pytest
@@ -214,11 +213,34 @@ SILENCES = {
 }
 
 
+ENOUGH = 4
+"""So many pieces a client hears in each silence, one of them maybe the end of what was said before it."""
+
+
+def _heard_in_it(answer: Answer) -> Callable[[], bool]:
+    """The head has come, and enough since this was asked first."""
+    heard_before: list[int] = []
+
+    def enough() -> bool:
+        heard_before.append(len(answer.chunks))
+        return answer.status != 0 and len(answer.chunks) >= heard_before[0] + ENOUGH
+
+    return enough
+
+
 class Together:
     """Many calls at the same time; each has its own word, by which the provider knows what to answer it."""
 
-    def __init__(self, speak: Callable[..., Speaker], arm: str, *plan: Behaviour) -> None:
-        self.speak, self.arm, self.plan = speak, arm, plan
+    def __init__(
+        self,
+        speak: Callable[..., Speaker],
+        arm: str,
+        *plan: Behaviour,
+        fixed: tuple[Behaviour, ...] = (),
+        leaving: Callable[[list[Received]], bool] | None = None,
+    ) -> None:
+        """Each silence lasts until its client has heard enough in it, but for the `fixed` ones. `leaving`: when it goes."""
+        self.speak, self.arm, self.plan, self.fixed, self.leaving = speak, arm, plan, fixed, leaving
         self.left: dict[str, list[Behaviour]] = {}
         self.received: dict[str, list[Received]] = {}
         self.provider = speak().provider
@@ -233,10 +255,13 @@ class Together:
         return waiting.pop(0) if len(waiting) > 1 else waiting[0]
 
     async def one(self, dialect: Dialect, stream: bool, client: type[Http1 | Http2], **how: Any) -> tuple[Speaker, str, Answer]:
-        token = f"{dialect.name}{client.__name__}{stream}."
-        self.left[token], self.received[token] = list(self.plan), []
+        token, answer = f"{dialect.name}{client.__name__}{stream}.", Answer()
+        self.left[token] = [replace(one, until=_heard_in_it(answer)) if one not in self.fixed else one for one in self.plan]
+        received = self.received[token] = list[Received]()
+        if self.leaving is not None:
+            how["leave"] = Leave(when=partial(self.leaving, received))
         speaker = self.speak(dialect, stream, items=said_by_user(dialect, f"{self.arm} {token}"))
-        return speaker, token, await speaker.send(client, **how)
+        return speaker, token, await speaker.send(client, into=answer, **how)
 
     def all(
         self, forms: list[tuple[Dialect, bool]], *clients: type[Http1 | Http2], **how: Any
@@ -251,10 +276,6 @@ STREAMS = [form for form in FORMS if form[1]]
 WHOLE = [form for form in FORMS if not form[1]]
 
 
-def _gaps(answer: Answer) -> list[float]:
-    return [later - earlier for (earlier, _), (later, _) in pairwise(answer.chunks)]
-
-
 @pytest.mark.parametrize("silence", SILENCES)
 def test_silence_between_rounds_of_a_stream(speak: Callable[..., Speaker], silence: str) -> None:
     """The client hears something all the time, and all of it is valid where it stands."""
@@ -264,8 +285,7 @@ def test_silence_between_rounds_of_a_stream(speak: Callable[..., Speaker], silen
         told = speaker.told(answer)
         assert told.text == "first\n\nafter a silence\n\nafter a silence", token
         assert told.output == 2 + 2 * 3, token
-        assert told.alive >= 4, token
-        assert max(_gaps(answer)) < 2 * ALIVE_S, token
+        assert told.alive >= 2 * (ENOUGH - 1), f"{token}: {told.alive} signs of life in two silences"
         assert len(calls.received[token]) == 3, token
 
 
@@ -277,30 +297,31 @@ def test_silence_before_the_first_word(speak: Callable[..., Speaker]) -> None:
     for speaker, token, answer in (*calls.all(STREAMS[:3], Http1), *calls.all(STREAMS[1:], Http2)):
         told = speaker.told(answer)
         assert told.text == "first\n\nafter a silence", token
-        assert EARLY_S * 0.9 < answer.head_s < EARLY_S + 0.3, token
-        assert told.alive >= 5, token
-        assert max(_gaps(answer)) < 2 * ALIVE_S, token
+        assert answer.head_s > EARLY_S * 0.9, token
+        assert told.alive >= 3 * (ENOUGH - 1), f"{token}: {told.alive} signs of life in three silences"
 
 
 def test_silence_before_whole_json(speak: Callable[..., Speaker]) -> None:
     """White space in front of the document; nothing of it before there is an answer to give."""
     first = Behaviour(reply=Reply("first"), wait_s=2 * WHOLE_S)
-    calls = Together(speak, ARM.format(most=1), first, replace(QUIET, wait_s=1))
+    calls = Together(speak, ARM.format(most=1), first, QUIET, fixed=(first,))
     for speaker, token, answer in calls.all(WHOLE, Http1, Http2):
         told = speaker.told(answer)
         assert told.text == "first\n\nafter a silence", token
-        assert 2 * WHOLE_S < answer.head_s < 2 * WHOLE_S + 0.4, token
-        assert told.alive >= 3, token
+        assert answer.head_s > 2 * WHOLE_S, token
+        assert told.alive >= ENOUGH - 1, f"{token}: {told.alive} signs of life in a silence"
         assert answer.header("content-type") == "application/json", token
         assert answer.header("content-length") is None, token
-        assert max(_gaps(answer)) < 2 * ALIVE_S, token
 
 
-def test_whole_json_without_silence_is_sent_at_once(speak: Callable[..., Speaker]) -> None:
-    calls = Together(speak, ARM.format(most=2), Behaviour(reply=Reply("yes")))
-    for speaker, token, answer in calls.all(WHOLE, Http1):
-        assert speaker.told(answer).alive == 0, token
-        assert answer.took_s < WHOLE_S, token
+def test_whole_json_without_silence_holds_no_white_space(provider: FakeProvider, proxy: Mitmdump) -> None:
+    """By a proxy with its usual patience, which a slow machine does not try."""
+    provider.forget()
+    provider.always(Behaviour(reply=Reply("yes")))
+    for dialect, stream in WHOLE:
+        speaker = Speaker(provider, proxy, dialect, stream)
+        told = speaker.told(speaker.ask(ARM.format(most=2)))
+        assert (told.text, told.alive) == ("yes\n\nyes\n\nyes", 0), dialect
 
 
 def test_silence_and_then_every_key_fails(speak: Callable[..., Speaker]) -> None:
@@ -317,14 +338,13 @@ def test_silence_and_then_every_key_fails(speak: Callable[..., Speaker]) -> None
 def test_a_client_that_leaves_in_a_silence(speak: Callable[..., Speaker], house: Mitmdump) -> None:
     speak().ask("hello")
     before = held(house)
-    calls = Together(speak, ARM.format(most=3), Behaviour(reply=Reply("first")), Behaviour(before="hang"))
-    answers = calls.all(FORMS, Http1, Http2, leave=Leave(after_s=6 * ALIVE_S))
-    left = time.monotonic()
+    plan = Behaviour(reply=Reply("first")), Behaviour(before="hang")
+    calls = Together(speak, ARM.format(most=3), *plan, leaving=lambda received: len(received) == 2)
+    answers = calls.all(FORMS, Http1, Http2)
     assert [answer.ended for _, _, answer in answers] == ["left"] * 16
     for _, token, _ in answers:
         _, second = calls.received[token]
-        calls.provider.wait_until(lambda second=second: second.left_early, 1)  # type: ignore[misc]
-    assert time.monotonic() - left < 1
+        calls.provider.wait_until(lambda second=second: second.left_early)  # type: ignore[misc]
     settles(house, before)
 
 
@@ -338,11 +358,13 @@ def test_geminis_json_array(speak: Callable[..., Speaker], envelope: bool) -> No
     if envelope:
         host, path = "https://cloudcode-pa.googleapis.com", "/v1internal:streamGenerateContent"
         body = {"model": "m", "project": "p", "request": {**body, "session_id": speaker.session}}
-    speaker.provider.enqueue(Behaviour(reply=Reply("first"), wait_s=2 * EARLY_S), QUIET, QUIET)
+    heard = Answer()
+    plan = Behaviour(reply=Reply("first"), wait_s=2 * EARLY_S), QUIET, QUIET
+    speaker.provider.enqueue(*(replace(one, until=_heard_in_it(heard)) for one in plan))
 
     async def send() -> Answer:
         async with Http1(Route(host, speaker.proxy)) as client:
-            return await client.send("POST", path, body=body, headers=speaker.sent_headers)
+            return await client.send("POST", path, body=body, headers=speaker.sent_headers, into=heard)
 
     answer = asyncio.run(send())
     assert len(speaker.provider.calls) == 3
@@ -350,7 +372,7 @@ def test_geminis_json_array(speak: Callable[..., Speaker], envelope: bool) -> No
     told = read_stream(Dialect.GEMINI, answer.body, json_array=True)
     assert told.text == "first\n\nafter a silence\n\nafter a silence"
     assert all(("response" in item) == envelope for item in answer.json)
-    assert max(_gaps(answer)) < 2 * ALIVE_S
+    assert sum(not data.strip() for _, data in answer.chunks) >= 3 * (ENOUGH - 1), "signs of life"
 
 
 # ---- how it goes through ----

@@ -244,7 +244,7 @@ def own_address() -> str | None:
 
 
 def _first_answer(address: str, port: int) -> bytes:
-    with socket.create_connection((address, port), timeout=5) as sock:
+    with socket.create_connection((address, port), timeout=60) as sock:
         sock.sendall(b"CONNECT api.anthropic.com:443 HTTP/1.1\r\nHost: api.anthropic.com:443\r\n\r\n")
         try:
             return sock.recv(200)

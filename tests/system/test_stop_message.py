@@ -129,13 +129,14 @@ def test_m18_failing_follow_ups(house: House, dialect: Dialect, stream: bool, fa
     assert texts(says(talk, "next").received[0]) == ["start", "first", "next"]
 
 
-@pytest.mark.parametrize("dialect", list(Dialect), ids=str)
-def test_after_a_restart(tmp_path: Path, dialect: Dialect) -> None:
+def test_after_a_restart(tmp_path: Path) -> None:
     with FakeProvider() as provider:
         with Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, folder=tmp_path) as proxy:
-            talk = Talk(provider, proxy, dialect, True)
-            provider.script(follow_ups(Behaviour(reply=Reply("second"))))
-            assert says(talk, ARM.format(most=1)).text == "first\n\nsecond"
+            talks = [Talk(provider, proxy, dialect, True) for dialect in Dialect]
+            for talk in talks:
+                provider.script(follow_ups(Behaviour(reply=Reply("second"))))
+                assert says(talk, ARM.format(most=1)).text == "first\n\nsecond", talk.dialect
         with Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, folder=tmp_path) as proxy:
-            talk.proxy = proxy
-            assert texts(says(talk, "next").received[0]) == ["start", "first", "go on", "second", "next"]
+            for talk in talks:
+                talk.proxy = proxy
+                assert texts(says(talk, "next").received[0]) == ["start", "first", "go on", "second", "next"], talk.dialect

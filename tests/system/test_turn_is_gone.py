@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.provider import FakeProvider
+from tests.rig.proxy import Mitmdump
 from tests.rig.wire import Reply
 from tests.system.slow_reader import WORD, SlowReader
 from tests.system.speaker import Speaker, said_by_user
@@ -19,17 +21,23 @@ from tests.system.watched import held, settles, until, watched
 pytestmark = pytest.mark.system
 
 
+@pytest.fixture(scope="module")
+def uncollected(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mitmdump]:
+    """No collector runs there any more."""
+    with watched(provider, CONFIG, folder=tmp_path_factory.mktemp("gone")) as proxy:
+        held(proxy, "/leave")
+        yield proxy
+
+
 @pytest.mark.parametrize("text", ["hello", '<**stopMessage:"go on",1**> hello'], ids=["one round", "two rounds"])
 @pytest.mark.parametrize("dialect", list(Dialect))
-def test_without_the_collector(provider: FakeProvider, tmp_path: Path, dialect: Dialect, text: str) -> None:
+def test_without_the_collector(provider: FakeProvider, uncollected: Mitmdump, dialect: Dialect, text: str) -> None:
     provider.forget()
-    with watched(provider, CONFIG, folder=tmp_path) as proxy:
-        held(proxy, "/leave")
-        speaker = Speaker(provider, proxy, dialect)
-        for _ in range(5):
-            speaker.told(speaker.ask(f"<**!six.m**> {text}"))
-        assert len(provider.calls) >= 5
-        until(lambda: held(proxy, "/look")["alive"] == 0, 3, lambda: held(proxy, "/look"))
+    speaker = Speaker(provider, uncollected, dialect)
+    for _ in range(5):
+        speaker.told(speaker.ask(f"<**!six.m**> {text}"))
+    assert len(provider.calls) >= 5
+    until(lambda: held(uncollected, "/look")["alive"] == 0, 60, lambda: held(uncollected, "/look"))
 
 
 def test_a_client_that_leaves_while_the_end_is_made(provider: FakeProvider, tmp_path: Path) -> None:

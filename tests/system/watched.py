@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.rig.client import call
+from tests.rig.provider import PATIENCE_S
 from tests.rig.proxy import SCRIPT, Mitmdump, Upstream
 
 PROBE = Path(__file__).with_name("probe.py")
@@ -48,7 +49,8 @@ def held(proxy: Mitmdump, path: str = "/collect") -> dict[str, Any]:
 
 
 def until(condition: Callable[[], bool], within: float, what: Callable[[], object]) -> None:
-    deadline = time.monotonic() + within
+    """A shorter `within` than the rig's patience judges nothing."""
+    deadline = time.monotonic() + max(within, PATIENCE_S)
     while not condition():
         assert time.monotonic() < deadline, what()
         time.sleep(0.05)

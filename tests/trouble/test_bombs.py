@@ -26,8 +26,8 @@ pytestmark = pytest.mark.system
 MIB = 1 << 20
 SIZE = 256 * MIB
 GROWTH = 100 * MIB
-STANDSTILL_S = 0.5
-"""While somebody else's small call waits, the proxy computes no longer than this; what else the machine does is not its fault."""
+STANDSTILL = 25
+"""While somebody else's small call waits, the proxy computes no longer than this machine takes to unpack as many MiB of JSON."""
 
 
 def _packed(packer: object, finish: Callable[[], bytes], write: Callable[[bytes], bytes]) -> bytes:
@@ -64,14 +64,17 @@ class Site:
     provider: FakeProvider
 
     def watch(self, work: Callable[[], object]) -> tuple[float, int]:
-        """How long the proxy computed at most while a small call waited, as the work was done, and by how much it grew."""
-        before = self.proxy.rss_bytes
+        """How much the proxy computed at most while a small call waited, as the work was done, and by how much it grew.
+
+        Measured in CPU time, by a yardstick that is as slow as this machine is just now.
+        """
+        before, mebibyte_s = self.proxy.rss_bytes, _mebibyte_s()
         longest, largest = asyncio.run(self._watch(work))
-        return longest, largest - before
+        return longest / max(mebibyte_s, _mebibyte_s()), largest - before
 
     def clock(self) -> float:
         computed = self.proxy.cpu_s
-        return computed if computed is not None else time.monotonic()
+        return computed if computed is not None else time.process_time()
 
     async def _watch(self, work: Callable[[], object]) -> tuple[float, int]:
         done = asyncio.create_task(asyncio.to_thread(work))
@@ -87,6 +90,14 @@ class Site:
                 await asyncio.sleep(0.005)
         await done
         return longest, max(largest, self.proxy.rss_bytes)
+
+
+def _mebibyte_s() -> float:
+    """CPU seconds for a MiB of usual JSON, packed and unpacked, read and written."""
+    text = json.dumps([{"role": "user", "content": f"word {n} of many"} for n in range(22_000)])
+    began = time.thread_time()
+    json.dumps(json.loads(gzip.decompress(gzip.compress(text.encode()))))
+    return time.thread_time() - began
 
 
 @pytest.fixture(scope="module")
@@ -119,8 +130,10 @@ def send(site: Site, dialect: Dialect, body: bytes, coding: str) -> Answer:
 # ---- requests ----
 
 
-@pytest.mark.parametrize("dialect", list(Dialect))
-@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
+@pytest.mark.parametrize(
+    "dialect, coding",
+    [*((dialect, "gzip") for dialect in Dialect), *((Dialect.MESSAGES, coding) for coding in ("deflate", "br", "zstd"))],
+)
 def test_a_request_that_swells_is_refused(site: Site, bombs: dict[str, bytes], dialect: Dialect, coding: str) -> None:
     answers: list[Answer] = []
     longest, growth = site.watch(lambda: answers.append(send(site, dialect, bombs[coding], coding)))
@@ -130,7 +143,7 @@ def test_a_request_that_swells_is_refused(site: Site, bombs: dict[str, bytes], d
     assert answer.header("x-should-retry") == "false"
     assert site.provider.calls == []
     assert growth < GROWTH
-    assert longest < STANDSTILL_S
+    assert longest < STANDSTILL
 
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
@@ -147,7 +160,7 @@ def test_a_bomb_behind_harmless_text(site: Site, bombs: dict[str, bytes], coding
     longest, growth = site.watch(lambda: answers.append(send(site, Dialect.MESSAGES, body, coding)))
     assert answers[0].status == 413
     assert growth < GROWTH
-    assert longest < STANDSTILL_S
+    assert longest < STANDSTILL
 
 
 MEMBERS = {
@@ -167,7 +180,7 @@ def test_ten_megabytes_that_hold_nothing(site: Site, coding: str) -> None:
     assert answers[0].status == 400
     assert site.provider.calls == []
     assert growth < GROWTH
-    assert longest < STANDSTILL_S
+    assert longest < STANDSTILL
 
 
 def test_bombs_one_after_the_other_leave_nothing_behind(site: Site, bombs: dict[str, bytes]) -> None:
@@ -193,10 +206,10 @@ def test_a_body_without_end_is_not_kept(site: Site, chunked: bool) -> None:
     async def once() -> Answer:
         async with Http1(Route(HOSTS[Dialect.MESSAGES], site.proxy)) as client:
             if chunked:
-                return await client.send("POST", "/v1/messages", body=pieces(), within=20)
+                return await client.send("POST", "/v1/messages", body=pieces())
             await client.write_raw(b"POST /v1/messages HTTP/1.1\r\nHost: api.anthropic.com\r\nContent-Length: 314572800\r\n\r\n")
             sending = asyncio.create_task(_pour(client, piece))
-            answer = await client.read_answer(within=20)
+            answer = await client.read_answer()
             sending.cancel()
             return answer
 
@@ -204,7 +217,7 @@ def test_a_body_without_end_is_not_kept(site: Site, chunked: bool) -> None:
     longest, growth = site.watch(lambda: answers.append(asyncio.run(once())))
     assert answers[0].status in (413, 0), "0: cut off before the answer could be read"
     assert growth < GROWTH
-    assert longest < STANDSTILL_S
+    assert longest < STANDSTILL
     assert site.provider.calls == []
 
 
@@ -226,7 +239,7 @@ def test_deep_json_costs_nothing(site: Site) -> None:
 
     longest, growth = site.watch(all_of_them)
     assert [answer.status for answer in answers] == [400] * len(bodies)
-    assert longest < STANDSTILL_S
+    assert longest < STANDSTILL
     assert growth < GROWTH
 
 
@@ -248,7 +261,7 @@ def test_a_million_tags_cost_nothing(site: Site) -> None:
 
     longest, _ = site.watch(all_of_them)
     assert {answer.status for answer in answers} <= {200, 400}
-    assert longest < STANDSTILL_S
+    assert longest < STANDSTILL
 
 
 # ---- answers ----
@@ -265,12 +278,12 @@ def test_an_answer_that_swells_is_given_up(site: Site, bombs: dict[str, bytes], 
 
     async def once() -> None:
         async with Http1(Route(HOSTS[Dialect.MESSAGES], site.proxy)) as client:
-            answers.append(await client.send("POST", path, body=body, headers=[CREDENTIALS[Dialect.MESSAGES]], within=20))
+            answers.append(await client.send("POST", path, body=body, headers=[CREDENTIALS[Dialect.MESSAGES]]))
 
     longest, growth = site.watch(lambda: asyncio.run(once()))
     assert answers[0].ended != "timeout"
     assert growth < GROWTH
-    assert longest < STANDSTILL_S
+    assert longest < STANDSTILL
     assert len(answers[0].body) < 64 * MIB
 
 
@@ -290,4 +303,4 @@ def test_an_answer_that_holds_nothing_is_given_up(site: Site, coding: str, strea
     assert answers[0].ended == "complete"
     assert coding == "deflate" or b"hello" in answers[0].body, "no other key answered"
     assert growth < GROWTH
-    assert longest < STANDSTILL_S
+    assert longest < STANDSTILL

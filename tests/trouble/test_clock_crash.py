@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -126,19 +126,42 @@ def test_a10_a_failing_call(tmp_path: Path, change: str, call: str, fault: str) 
     assert texts(after_the_next_start(tmp_path)) == sorted(OLD if expected is False else new)
 
 
+@pytest.fixture(scope="module")
+def dying() -> Iterator[Callable[..., int]]:
+    """One process that is begun once and splits for each death: what it returns is how it died."""
+    program = """
+import os, sys
+from pathlib import Path
+from tests.trouble.test_clock_crash import *
+for line in sys.stdin:
+    folder, change, call, fault = line.rstrip("\\n").split("\\t")
+    if not (child := os.fork()):
+        CHANGES[change][0](Path(folder), FaultyDisk(call, fault))
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, env=ENVIRONMENT, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
+
+        def die(*how: object) -> int:
+            assert parent.stdin is not None
+            assert parent.stdout is not None
+            parent.stdin.write("\t".join(map(str, how)) + "\n")
+            parent.stdin.flush()
+            return int(parent.stdout.readline())
+
+        yield die
+        parent.communicate(timeout=60)
+
+
 @pytest.mark.parametrize("fault", FAULTS[3:])
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("change", CHANGES)
-def test_a10_dying_at_a_call(tmp_path: Path, change: str, call: str, fault: str) -> None:
+def test_a10_dying_at_a_call(tmp_path: Path, dying: Callable[..., int], change: str, call: str, fault: str) -> None:
     prepare(tmp_path)
-    program = (
-        "import sys; from pathlib import Path; from tests.trouble.test_clock_crash import *; "
-        "CHANGES[sys.argv[2]][0](Path(sys.argv[1]), FaultyDisk(sys.argv[3], sys.argv[4]))"
-    )
-    command = [sys.executable, "-c", program, str(tmp_path), change, call, fault]
-    ended = subprocess.run(command, env=ENVIRONMENT, cwd=ROOT, timeout=60, check=False)
+    ended = dying(tmp_path, change, call, fault)
     expected = lasts(change, call, fault)
-    assert ended.returncode == (0 if expected is None else DEAD)
+    assert ended == (0 if expected is None else DEAD)
     assert texts(after_the_next_start(tmp_path)) == sorted(OLD if expected is False else CHANGES[change][1])
 
 

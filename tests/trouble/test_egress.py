@@ -185,7 +185,7 @@ def ask_all(net: Net, dialect: Dialect, asked: list[tuple[str, dict[str, Any]]])
             for text, more in asked:
                 path, body = write(dialect, "m", [("user", text)], False)
                 written = json.dumps(body | more).encode()
-                answers.append(await client.send("POST", path, body=written, headers=[CREDENTIALS[dialect]], within=10))
+                answers.append(await client.send("POST", path, body=written, headers=[CREDENTIALS[dialect]]))
         return answers
 
     return asyncio.run(all_of_them())
@@ -272,7 +272,7 @@ def test_hostile_targets_go_where_the_connection_was_made_to(net: Net, target: s
             body = json.dumps(write(Dialect.MESSAGES, "m", [("user", text)], False)[1]).encode()
             head = f"POST {target} HTTP/1.1\r\nHost: {host}\r\nx-api-key: k\r\nContent-Length: {len(body)}\r\n\r\n"
             await client.write_raw(head.encode() + body)
-            return await client.read_answer(within=5)
+            return await client.read_answer()
 
     for text in ("hello", "<**far.m**> hello"):
         net.known.forget()
@@ -311,9 +311,9 @@ def test_broken_heads_smuggle_nothing(net: Net, name: str) -> None:
             body = json.dumps(write(Dialect.MESSAGES, "m", [("user", "<**far.m**> hello")], False)[1]).encode()
             head = b"POST /v1/messages HTTP/1.1\r\nHost: api.anthropic.com\r\n" + RAW_HEADS[name]
             await client.write_raw(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
-            answers = [await client.read_answer(within=5)]
+            answers = [await client.read_answer()]
             if answers[0].ended == "complete" and answers[0].status == 200:
-                answers.append(await client.send("GET", "/v1/second", within=5))
+                answers.append(await client.send("GET", "/v1/second"))
             return answers
 
     answers = asyncio.run(once())
@@ -348,11 +348,10 @@ def test_a_hostile_answer_leads_nowhere(net: Net, headers: tuple[tuple[str, str]
     """Redirects are not followed, cookies not kept, odd heads not passed on."""
     net.known.enqueue(Behaviour(headers=headers))
     answer = ask(net, Dialect.MESSAGES, "<**far.m**> hello", stream=stream)
-    assert answer.ended != "timeout"
+    assert (answer.status, answer.ended) == (200, "complete")
     for name in ("location", "refresh", "alt-svc", "set-cookie", "x-team", "x-bad"):
         assert answer.header(name) is None
-    if answer.status == 200 and answer.ended == "complete":
-        assert text_of(Dialect.MESSAGES, answer.body, stream) == "m was asked: hello"
+    assert text_of(Dialect.MESSAGES, answer.body, stream) == "m was asked: hello"
     assert ask(net, Dialect.MESSAGES, "<**far.m**> hello").status == 200
 
 
@@ -362,14 +361,14 @@ def test_redirects_of_a_provider_are_errors(net: Net, status: int) -> None:
         Behaviour(status=status, headers=(("location", "https://evil.example/v1/messages"),), body=b""), host="far.example"
     )
     answer = ask(net, Dialect.MESSAGES, "<**far.m**> hello")
-    assert answer.status == status
+    assert (answer.status, answer.body) == (status, b"")
     assert answer.header("location") is None
-    assert [received.host for received in net.known.requests] == ["far.example"], "asked again, or somebody else"
+    assert len(net.known.requests) == 1, "it was followed, or tried again"
 
 
 def test_private_addresses_are_reached_only_by_who_asks_for_them(net: Net) -> None:
     """A client that itself asks for an address is a proxy's client like any other: not ours, tunnelled or passed."""
     for address in ("169.254.169.254", "[::ffff:169.254.169.254]", "2852039166", "0x7f.1"):
         answer = ask(net, Dialect.MESSAGES, f"<**{address}**> <**far@{address}**> <**far.m@{address}**> hello")
-        assert answer.status == 400
-        assert net.known.requests == []
+        assert (answer.status, answer.json["error"]["code"]) == (400, "PROVIDER_NOT_AVAILABLE"), address
+        assert net.known.requests == [], address

@@ -23,10 +23,10 @@ pytestmark = pytest.mark.system
 
 KEY = "sk-echo/Ab3+dE=gH1jK-mN0pQrStUvWxYz"
 RAW = KEY.encode()
-SECOND = "second-secret-in-a-header"
+SECOND = "second-secret-2-in-a-header"
 _ONE = "\n    {name}:\n      protocol: {dialect}\n      baseURL: https://{name}.example{path}\n" + (
     f"      auth: {{{{type: apikey, keys: [{{{{alias: k, value: '{KEY}'}}}}]}}}}\n"
-    f"      headers: {{{{x-team: {SECOND}}}}}\n      models: {{{{m: {{{{}}}}}}}}"
+    f"      headers: {{{{x-team-token: {SECOND}, x-title: your key is}}}}\n      models: {{{{m: {{{{}}}}}}}}"
 )
 NAMES = {Dialect.MESSAGES: "messages", Dialect.CHAT: "chat", Dialect.RESPONSES: "responses", Dialect.GEMINI: "gemini"}
 PATHS = {Dialect.CHAT: "/v1", Dialect.RESPONSES: "/v1"}

@@ -88,6 +88,14 @@ def test_every_client_hears_the_same_answer_and_the_same_end(stream: Stream) -> 
         assert {said.error is not None for said in heard.values()} == {stream.ends == "error"}
         assert len({said.error.message for said in heard.values() if said.error is not None}) <= 1
         return
+    if stream.id.endswith("MALFORMED_FUNCTION_CALL"):  # R15: a word for it that all clients know is there in none but its own
+        assert heard.pop(Dialect.RESPONSES).error is not None
+        assert [heard[dialect].finish for dialect in (Dialect.GEMINI, Dialect.CHAT, Dialect.MESSAGES)] == [
+            "error",
+            "stop",
+            "stop",
+        ]
+        return
     if heard[Dialect.CHAT].finish == "error":
         assert heard.pop(Dialect.RESPONSES).error is not None  # it has no other word for it
     assert all(said.complete and said.error is None for said in heard.values())

@@ -11,7 +11,6 @@ import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,15 +32,22 @@ pytestmark = pytest.mark.system
 
 CLIENTS = 300 if LONG else 60
 AT_ONCE = 12
-LATEST_S = 1.0
 CLOCK = "  clock: {enabled: true, ntp: {enabled: false}}\n"
 SLOW = Reply(tuple(f"w{n} " for n in range(12)))
 
 
-@pytest.fixture
-def house(provider: FakeProvider, tmp_path: Path) -> Iterator[Mitmdump]:
+@pytest.fixture(scope="module")
+def provider() -> Iterator[FakeProvider]:
+    with FakeProvider() as fake:
+        yield fake
+
+
+@pytest.fixture(scope="module")
+def house(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mitmdump]:
     patience = {"early_head_s": 0.4, "keep_alive_s": 0.1, "whole_s": 0.3}
-    with watched(provider, CONFIG + CLOCK, patience, folder=tmp_path, options=["routecodex_http2=true"]) as started:
+    with watched(
+        provider, CONFIG + CLOCK, patience, folder=tmp_path_factory.mktemp("leaves"), options=["routecodex_http2=true"]
+    ) as started:
         yield started
         assert started.alive
         assert "RouteCodex failed" not in started.log
@@ -64,7 +70,6 @@ class Leaver:
     """A reminder of its session is due: it is reserved for this call."""
     received: list[Received] = field(default_factory=list)
     answer: Answer | None = None
-    left_at: float = 0.0
 
     @property
     def token(self) -> str:
@@ -147,7 +152,6 @@ class Crowd:
         else:
             async with Http1(Route(HOSTS[one.dialect], self.proxy)) as client:
                 one.answer = await client.send("POST", speaker.path, **how)
-        one.left_at = time.monotonic()
 
 
 def test_r8_clients_leave_at_any_moment(house: Mitmdump, provider: FakeProvider) -> None:
@@ -158,22 +162,21 @@ def test_r8_clients_leave_at_any_moment(house: Mitmdump, provider: FakeProvider)
     before, files, connections = held(house), house.open_files, provider.open_connections
     crowd = Crowd(provider, house, [leaver(number, random.Random(seed + number)) for number in range(CLIENTS)])
     asyncio.run(crowd.go())
-    time.sleep(LATEST_S)
+    sent = [received for one in crowd.leavers for received in one.received]
+    provider.wait_until(lambda: all((received.left_at or received.finished_at) is not None for received in sent))
+    provider.wait_until(lambda: provider.open_connections <= connections)
+    seen = settles(house, before)
+    rounds_then = {one.token: len(one.received) for one in crowd.leavers}
+    time.sleep(1)
 
     left = [one for one in crowd.leavers if one.answer is not None and one.answer.ended == "left"]
     assert len(left) > CLIENTS * 0.7, "most came too late to leave"
-    after_s = []
     for one in left:
+        assert len(one.received) == rounds_then[one.token], f"a round began when all was over: {one}"
         for received in one.received:
-            assert received.at < one.left_at + 0.1, f"a round began afterwards: {one}"
-            gone = received.left_at if received.left_at is not None else received.finished_at
-            assert gone is not None, f"a provider still works: {one}"
-            after_s.append(gone - one.left_at)
-            assert gone < one.left_at + LATEST_S, f"{one}: {gone - one.left_at:.2f} s"
+            assert (received.left_at or received.finished_at) is not None, f"a provider still works: {one}"
     rounds = sorted(len(one.received) for one in left)
-    latest = max(after_s, default=0)
-    print(f"{len(left)} of {CLIENTS} left, in rounds {[rounds.count(n) for n in range(5)]}; upstream closed after {latest:.3f} s")
-    seen = settles(house, before)
+    print(f"{len(left)} of {CLIENTS} left, in rounds {[rounds.count(n) for n in range(5)]}")
     assert house.open_files is None or files is None or house.open_files <= files + 2
     assert provider.open_connections <= connections
     assert (seen["calls"], seen["retrying"], seen["reserved"]) == (0, 0, 0)

@@ -65,6 +65,4 @@ def test_s12_a_killed_process_leaves_no_lock(tmp_path: Path) -> None:
         acknowledged += len(process.communicate()[0].split())
         assert process.returncode == 0
     assert acknowledged <= _used(tmp_path) <= acknowledged + killed
-    started = time.monotonic()
-    FileStore(tmp_path).update(KEY, lambda _: EMPTY.with_(stop=StopMessage("go", 1)))
-    assert time.monotonic() - started < 1
+    FileStore(tmp_path).update(KEY, lambda _: EMPTY.with_(stop=StopMessage("go", 1)))  # an error where a lock is left

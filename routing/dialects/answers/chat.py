@@ -11,7 +11,7 @@ from ...jsonbytes import dumps
 from ...values import Answer, Dialect, JsonObject, ProviderError, ToolCall, Usage
 from ..failures import failure_inside, failure_of_page, has_error
 from ..fields import count_of, found_objects, list_of, object_of, pieces_of, read_object
-from ..finish import write_finish
+from ..finish import with_calls, write_finish
 from ..sse import write_event
 
 KEEP_ALIVE = b": keepalive\n\n"
@@ -99,8 +99,17 @@ def error_in(first: bytes) -> ProviderError | None:
     return failure_of_page(first) if document is None else error_of(document)
 
 
-def error_of(document: JsonObject) -> ProviderError | None:
-    return None if document.get("choices") and not has_error(document) else failure_inside(document)
+def error_of(document: JsonObject, name: str = "") -> ProviderError | None:
+    """Also an error inside the first choice (OpenRouter), in `x_groq`, or in an event of that name."""
+    if "x_groq" in document and has_error(groq := object_of(document["x_groq"])):
+        return failure_inside(groq)
+    choices = document.get("choices")
+    if isinstance(choices, list) and choices and not has_error(document):
+        first = choices[0]
+        return failure_inside(first) if isinstance(first, dict) and has_error(first) else None
+    if (error := failure_inside(document)) is not None:
+        return error
+    return ProviderError(502, "The provider's stream ended with an error", "UPSTREAM_ERROR") if name == "error" else None
 
 
 def is_content(data: bytes) -> bool:
@@ -124,7 +133,7 @@ def _tool_call(call: ToolCall, arguments: str | None = None) -> JsonObject:
 
 
 def _finish_reason(answer: Answer) -> str:
-    return write_finish("tool_calls" if answer.calls else answer.finish, Dialect.CHAT)
+    return write_finish(with_calls(answer.finish, answer.calls), Dialect.CHAT)
 
 
 def _usage(usage: Usage) -> JsonObject:

@@ -21,7 +21,7 @@ from ..fields import (
     read_json,
     read_object,
 )
-from ..finish import write_finish
+from ..finish import with_calls, write_finish
 from ..sse import write_event
 
 KEEP_ALIVE = b"\n"
@@ -158,7 +158,7 @@ def _calls(answer: Answer) -> list[JsonObject]:
 def _chunk(answer: Answer, parts: list[JsonObject], id: str, model: str, *, last: bool) -> JsonObject:
     candidate: JsonObject = {"content": {"parts": parts, "role": "model"}, "index": 0}
     if last:
-        candidate["finishReason"] = write_finish("tool_calls" if answer.calls else answer.finish, Dialect.GEMINI)
+        candidate["finishReason"] = write_finish(with_calls(answer.finish, answer.calls), Dialect.GEMINI)
     usage: JsonObject = {"promptTokenCount": answer.usage.input, "totalTokenCount": answer.usage.input}
     if last:
         usage["candidatesTokenCount"] = answer.usage.output

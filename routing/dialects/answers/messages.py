@@ -11,7 +11,7 @@ from ...jsonbytes import dumps
 from ...values import Answer, Dialect, JsonObject, ProviderError, ToolCall, Usage
 from ..failures import failure_inside, failure_of_page, has_error
 from ..fields import arguments_of, count_of, found_objects, object_of, pieces_of, read_object, text_of
-from ..finish import write_finish
+from ..finish import with_calls, write_finish
 from ..sse import write_event
 
 KEEP_ALIVE = b'event: ping\ndata: {"type":"ping"}\n\n'
@@ -146,7 +146,7 @@ def _tool_use(call: ToolCall) -> JsonObject:
 
 
 def _stop_reason(answer: Answer) -> str:
-    return write_finish("tool_calls" if answer.calls else answer.finish, Dialect.MESSAGES)
+    return write_finish(with_calls(answer.finish, answer.calls), Dialect.MESSAGES)
 
 
 def _usage(answer: Answer) -> JsonObject:

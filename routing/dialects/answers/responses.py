@@ -13,7 +13,7 @@ from ...jsonbytes import dumps
 from ...values import Answer, JsonObject, ProviderError, Usage
 from ..failures import failure_inside, failure_of_page
 from ..fields import count_of, found_objects, list_of, object_of, pieces_of, read_object, text_of
-from ..finish import response_status
+from ..finish import response_status, with_calls
 from ..sse import write_event
 
 KEEP_ALIVE = b": keepalive\n\n"
@@ -191,7 +191,7 @@ def _response(id: str, model: str, created: int, status: str) -> JsonObject:
 
 
 def _ended(answer: Answer, items: list[JsonObject], id: str, model: str, created: int) -> JsonObject:
-    status, reason = response_status("tool_calls" if answer.calls else answer.finish)
+    status, reason = response_status(with_calls(answer.finish, answer.calls))
     ended = _response(id, model, created, status)
     ended["output"] = items
     ended["usage"] = _usage(answer.usage)

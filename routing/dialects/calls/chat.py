@@ -18,7 +18,6 @@ from .editing import (
     edited,
     edits_by_message,
     items_in,
-    joined_text,
     json_text,
     left_behind,
     list_in,
@@ -26,6 +25,7 @@ from .editing import (
     object_in,
     objects_in,
     read_body,
+    result_text,
     take_exchange,
     text_in,
     untouched,
@@ -101,10 +101,10 @@ def _views(body: JsonObject) -> list[Message]:
 
 def _view(index: int, item: JsonObject) -> Message:
     role = _ROLES.get(text_in(item, "role"), "system")
-    content = content_of(item, "content")
     if role == "tool":
-        result = ToolResult(loose_text(item, "tool_call_id") or loose_text(item, "name"), joined_text(content))
+        result = ToolResult(loose_text(item, "tool_call_id") or loose_text(item, "name"), result_text(item.get("content")))
         return Message(role, [result], index)
+    content = content_of(item, "content")
     parts: list[Part] = []
     if thinking := loose_text(item, "reasoning_content") or loose_text(item, "reasoning"):
         parts.append(Thinking(thinking))
@@ -145,11 +145,17 @@ def _tool_calls(item: JsonObject) -> list[Part]:
     for position, raw in enumerate(objects_in(item, "tool_calls")):
         function, custom = object_in(raw, "function"), object_in(raw, "custom")
         # a custom tool takes free text, which is not JSON yet
-        arguments = json_text({"input": loose_text(custom, "input")}) if custom else loose_text(function, "arguments")
+        arguments = json_text({"input": loose_text(custom, "input")}) if custom else _written(function)
         calls.append(ToolCall(loose_text(raw, "id"), loose_text(function or custom, "name"), arguments, -2 - position))
     if not calls and (old := object_in(item, "function_call")):
-        calls.append(ToolCall("", loose_text(old, "name"), loose_text(old, "arguments"), -2))
+        calls.append(ToolCall("", loose_text(old, "name"), _written(old), -2))
     return calls
+
+
+def _written(function: JsonObject) -> str:
+    """Arguments as text; some hosts give, and some clients keep, the object itself."""
+    given = function.get("arguments")
+    return json_text(given) if isinstance(given, dict | list) else loose_text(function, "arguments")
 
 
 def _tool_names(body: JsonObject) -> tuple[str, ...]:

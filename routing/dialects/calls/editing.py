@@ -97,12 +97,34 @@ def json_text(value: object) -> str:
 
 
 def joined_text(content: object) -> str:
-    """The text of a tool's result: a string, or the text parts of a list."""
+    """The text of a content: a string, or the text parts of a list."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
         return "\n".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
     return ""
+
+
+def result_text(content: object) -> str:
+    """The text of a tool's result."""
+    return joined_text(result_of(content))
+
+
+def result_of(content: object) -> str | list[object]:
+    """What a tool answered, as text or parts. Some clients give the value itself (an object, a number): its JSON is told."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list) or (content and not any(map(_is_part, content))):
+        return json_text(content)
+    return [part if _is_part(part) else {"type": "text", "text": json_text(part)} for part in content]
+
+
+def _is_part(part: object) -> bool:
+    if not isinstance(part, dict):
+        return isinstance(part, str)
+    return isinstance(part.get("type"), str) or (isinstance(part.get("text"), str) and part.keys() <= {"text", "cache_control"})
 
 
 def content_of(item: JsonObject, key: str) -> str | list[object]:

@@ -14,7 +14,6 @@ from .editing import (
     edited,
     edits_by_message,
     items_in,
-    joined_text,
     json_text,
     left_behind,
     list_in,
@@ -22,6 +21,7 @@ from .editing import (
     object_in,
     objects_in,
     read_body,
+    result_text,
     take_exchange,
     text_in,
     untouched,
@@ -133,7 +133,7 @@ _PARTS: dict[str, Callable[[JsonObject, int], Part]] = {
     "thinking": lambda raw, slot: Thinking(loose_text(raw, "thinking"), slot),
     "redacted_thinking": lambda raw, slot: Thinking("", slot),
     "tool_use": _tool_call,
-    "tool_result": lambda raw, slot: ToolResult(loose_text(raw, "tool_use_id"), joined_text(raw.get("content")), slot),
+    "tool_result": lambda raw, slot: ToolResult(loose_text(raw, "tool_use_id"), result_text(raw.get("content")), slot),
 }
 
 

@@ -28,6 +28,7 @@ from .editing import (
     object_in,
     objects_in,
     read_body,
+    result_text,
     take_exchange,
     text_in,
     untouched,
@@ -175,7 +176,7 @@ _PARTS: dict[str, Callable[[JsonObject, int], Part]] = {
 }
 
 _CALLS: dict[str, Callable[[JsonObject], tuple[str, str]]] = {
-    "function_call": lambda item: (loose_text(item, "name"), loose_text(item, "arguments")),
+    "function_call": lambda item: (loose_text(item, "name"), _written(item.get("arguments"))),
     "custom_tool_call": lambda item: (loose_text(item, "name"), json_text({"input": loose_text(item, "input")})),
     "local_shell_call": lambda item: ("local_shell", json_text(item.get("action", {}))),
     "shell_call": lambda item: ("shell", json_text(item.get("action", {}))),
@@ -184,8 +185,13 @@ _CALLS: dict[str, Callable[[JsonObject], tuple[str, str]]] = {
 """Item type → name and arguments. A custom tool takes free text, which becomes the field `input`."""
 
 
+def _written(arguments: object) -> str:
+    """As text; some clients keep the object itself."""
+    return arguments if isinstance(arguments, str) else json_text(arguments) if isinstance(arguments, dict) else ""
+
+
 def _output_text(output: object) -> str:
-    return json_text(output) if isinstance(output, dict) else joined_text(output)
+    return result_text(output)
 
 
 def _carried_tools(item: JsonObject) -> list[JsonObject]:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from ...jsonbytes import dumps
 from ...turn.said import Said
-from ...values import Dialect, JsonObject, ProviderError
+from ...values import Dialect, JsonObject
 from .. import answers
-from ..failures import failure_inside, has_error
+from ..answers.chat import error_of
 from ..fields import list_of, object_of, read_object, text_of
 from ..sse import Event, write_event
 from .chat_message import (
@@ -114,7 +114,7 @@ class Merging(Untouched[_Chunk]):
         document = read_object(event.data) if event.data else None
         if document is None:
             return _Chunk(event, event.raw, "rests" if self._is_ending else "passes")
-        if (error := _error_in(event, document)) is not None:
+        if (error := error_of(document, event.name)) is not None:
             self._told = self._told or error
             return _Chunk(event, event.raw, "rests", is_error=True)
         chunk = _Chunk(event, event.raw, document=document)
@@ -306,14 +306,6 @@ def _index(choice: JsonObject) -> object:
 
 def _head_of(document: JsonObject) -> JsonObject:
     return {name: document[name] for name in _HEAD if name in document}
-
-
-def _error_in(event: Event, document: JsonObject) -> ProviderError | None:
-    if document.get("choices") and not has_error(document):
-        return None
-    if (error := failure_inside(document)) is not None:
-        return error
-    return ProviderError(502, "The provider's stream ended with an error", "UPSTREAM_ERROR") if event.name == "error" else None
 
 
 class Whole(Collected):

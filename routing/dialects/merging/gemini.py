@@ -16,7 +16,7 @@ from ...jsonbytes import dumps
 from ...turn.said import Said
 from ...values import Dialect, JsonObject, ProviderError
 from .. import answers
-from ..failures import failure_inside, has_error, without_empty_error
+from ..failures import ERROR_KEY, failure_inside, has_error, without_empty_error
 from ..fields import object_of, read_object, text_of
 from ..finish import CUT_OFF
 from ..sse import ArrayItems, Event, Events, write_event
@@ -127,7 +127,7 @@ class Merging:
         out, self._pending = self._pending, []
         try:
             for event in self._round.reader.feed(chunk):
-                out.append(self._hear(without_empty_error(event)))
+                out.append(self._hear(without_empty_error(event) if ERROR_KEY in event.data else event))
         except BadAnswer as error:
             self._round.error = self._round.error or too_long(error)
         return b"".join(out)

@@ -14,7 +14,7 @@ from ...jsonbytes import dumps
 from ...turn.said import Said
 from ...values import Dialect, JsonObject, ProviderError
 from .. import answers
-from ..failures import failure_inside, has_error, without_empty_error
+from ..failures import ERROR_KEY, failure_inside, has_error, without_empty_error
 from ..fields import object_of, read_object, text_of
 from ..finish import CUT_OFF, sends_message_stop
 from ..sse import Event, write_event
@@ -79,7 +79,7 @@ class Merging:
         out, self._pending = self._pending, []
         try:
             for event in self._round.reader.feed(chunk):
-                out.append(self._hear(without_empty_error(event)))
+                out.append(self._hear(without_empty_error(event) if ERROR_KEY in event.data else event))
         except BadAnswer as error:
             self._round.error = self._round.error or too_long(error)
         return b"".join(out)
@@ -210,7 +210,7 @@ class Merging:
 
     def _message_start(self, event: Event, document: JsonObject) -> bytes:
         if self._round.message:
-            return self._other(event)
+            return b"" if self._later else self._other(event)
         self._round.message = object_of(document.get("message")) or {"id": ""}
         if not self._begun and not self._later:
             self._opening += event.raw

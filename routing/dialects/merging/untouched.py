@@ -17,7 +17,7 @@ from ...errors import BadAnswer
 from ...turn.said import Said
 from ...values import Dialect, ProviderError
 from .. import answers
-from ..failures import without_empty_error
+from ..failures import ERROR_KEY, without_empty_error
 from ..fields import read_object
 from ..finish import CUT_OFF
 from ..sse import Event, Events
@@ -148,7 +148,9 @@ class Untouched(ABC, Generic[H]):
             events = self._reader.feed(chunk)
             events.reverse()
             while events:  # a long one is gone once it is understood
-                event = without_empty_error(events.pop())
+                event = events.pop()
+                if ERROR_KEY in event.data:
+                    event = without_empty_error(event)
                 out.append(self._hear(event, event.raw))
         except BadAnswer as error:
             self._told = self._told or too_long(error)

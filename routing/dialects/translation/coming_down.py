@@ -111,7 +111,7 @@ class Translation:
     def _reader_for(self, begun: bytearray) -> Events | ArrayItems | None:
         """None while it may be a whole document."""
         start = bytes(begun[:64]).lstrip(b"\xef\xbb\xbf \t\r\n")
-        if not start or start.startswith(b"{"):
+        if not start or start.startswith((b"{", b"<")):
             return None
         return ArrayItems() if start.startswith(b"[") and self._spoken is Dialect.GEMINI else Events()
 

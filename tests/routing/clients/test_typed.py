@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +21,7 @@ from routecodex.routing.clients.typed import editable_texts, typed_messages
 from routecodex.routing.clients.unknown import UNKNOWN
 from routecodex.routing.tags.scan import strip
 from routecodex.routing.values import Call
+from tests.rig.work import assert_linear
 from tests.routing.sessions.calls import assistant, chat_call, gemini_call, messages_call, responses_call, user
 
 TAG = "<**!glm**>"
@@ -264,18 +264,12 @@ HOSTILE = (
 
 @pytest.mark.parametrize("client", [UNKNOWN, CLAUDE_CODE, OPENCODE, GEMINI_CLI], ids=lambda client: client.name)
 @pytest.mark.parametrize("piece", HOSTILE)
-def test_twice_the_text_takes_twice_the_time(piece: str, client: Client) -> None:
-    def spent(size: int) -> float:
-        call = messages_call(user((piece * size)[:size]))
-        best = 1e9
-        for _ in range(3):
-            started = time.process_time()
-            typed_messages(call, client)
-            editable_texts(call, client)
-            best = min(best, time.process_time() - started)
-        return best
+def test_any_text_is_linear_work(piece: str, client: Client) -> None:
+    def work(call: Call) -> None:
+        typed_messages(call, client)
+        editable_texts(call, client)
 
-    assert spent(1 << 18) < 12 * spent(1 << 16) + 0.02
+    assert_linear(work, lambda size: messages_call(user((piece * size)[:size])), 1 << 16)
 
 
 def test_many_names_are_read_once() -> None:

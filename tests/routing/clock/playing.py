@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import json
 import time
@@ -29,6 +28,7 @@ from routecodex.routing.turn.lifecycle import Lifecycle
 from routecodex.routing.turn.plugins import Plugin, TurnInfo
 from routecodex.routing.turn.said import Said
 from routecodex.routing.values import Call, Caller, Dialect, JsonObject, Kind, ToolCall, Usage
+from tests.rig.leaping import Leaping
 from tests.routing.turn.acting import tcall
 from tests.routing.turn.hidden_talk import TALKS
 
@@ -87,12 +87,14 @@ class House:
     lines: list[str] = field(default_factory=list)
     reservations: Reservations = field(default_factory=Reservations)
     wall: float = field(default_factory=time.time)
+    """At the start; it goes on as `clock` does."""
+    clock: Leaping = field(default_factory=Leaping)
 
     def __post_init__(self) -> None:
         numbers = itertools.count(1)
-        started = time.monotonic()
+        started = self.clock.now
         self.store = ClockStore(self.folder, self.disk)
-        self.moments = Moments(lambda: self.wall + time.monotonic() - started, time.monotonic, timezone="Etc/UTC")
+        self.moments = Moments(lambda: self.wall + self.clock.now - started, self.clock, timezone="Etc/UTC")
         self.watch = Watch(
             self.store, self.moments, self.reservations, lambda: f"new-{next(numbers)}", lambda: {"status": "disabled"}
         )
@@ -115,11 +117,7 @@ class House:
         return {task.task: task.delivery_count for task in self.store.load(SESSION) if task.delivered_at_ms is not None}
 
     def play(self, *replies: Reply, **how: Any) -> Played:
-        async def bounded() -> Played:
-            async with asyncio.timeout(10):
-                return await self.played(*replies, **how)
-
-        return asyncio.run(bounded())
+        return self.clock.run(self.played(*replies, **how))
 
     async def played(
         self,
@@ -135,9 +133,7 @@ class House:
         """`begun` is awaited when the first round's first content has gone to the client."""
         call = call or tcall()
         key = SessionKey("session", session or "chain")
-        turn = TurnInfo(
-            id, call, Caller("test", kind, session, derived=derived), key, EMPTY, time.time, time.monotonic, prompt="p"
-        )
+        turn = TurnInfo(id, call, Caller("test", kind, session, derived=derived), key, EMPTY, time.time, self.clock, prompt="p")
         played = Played()
         self.lives.append(Lifecycle(turn, takers([*self.others, self.plugin, *self.later], turn)))
         company = Company(self.lives[-1], call, Past(), key, at_once)

@@ -329,7 +329,7 @@ def test_s13_what_the_clock_says_for_a_minute_is_believed(steps: list[tuple[floa
 def test_the_steady_clock_goes_on() -> None:
     first = steady_seconds()
     time.sleep(0.02)
-    assert 0.015 < steady_seconds() - first < 5
+    assert steady_seconds() - first > 0.015
 
 
 @pytest.mark.parametrize(

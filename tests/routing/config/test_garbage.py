@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from routecodex.routing.config import Config, read
 from routecodex.routing.config.schema import ALL_KEYS
 from routecodex.routing.errors import ConfigError
+from tests.conftest import LONG
 
 DATA = Path(__file__).parent / "data" / "original.json"
 SHIPPED = Path(__file__).parents[3] / "mitm-config.yaml"
@@ -33,7 +34,7 @@ def outcome(text: str, env: dict[str, str] | None = None) -> str:
     return seen + "".join(str(one.message) for one in told)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=5_000 if LONG else 60, deadline=None)
 @given(st.text(alphabet=st.sampled_from("ab:-[]{}#&*!|>'\"%@`,?<\\ \n\t\u0085$\ud83d\x000~.") | st.characters(), max_size=80))
 def test_random_text(text: str) -> None:
     outcome(text)
@@ -68,7 +69,7 @@ TREES = st.recursive(
 )
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=5_000 if LONG else 80, deadline=None)
 @given(st.dictionaries(NAMES, TREES, max_size=6))
 def test_random_trees_with_known_keys(tree: dict[str, object]) -> None:
     outcome(json.dumps(tree))
@@ -83,7 +84,7 @@ POOL = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=5_000 if LONG else 80, deadline=None)
 @given(PROVIDER, st.lists(POOL | LEAVES, max_size=3), TREES)
 def test_random_trees_that_reach_far(provider: object, default: object, clock: object) -> None:
     outcome(json.dumps({"providers": {"p": provider}, "routing": {"default": default}, "clock": clock}))

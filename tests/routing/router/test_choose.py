@@ -19,6 +19,7 @@ from routecodex.routing.router.health import Health
 from routecodex.routing.router.registry import Key, Model, Named, Pool, Registry
 from routecodex.routing.sessions.state import EMPTY, SessionState, Sticky
 from routecodex.routing.values import Target
+from tests.conftest import LONG
 from tests.routing.router.builders import (
     ANTIGRAVITY,
     BUILT_IN,
@@ -633,7 +634,7 @@ WISHES = st.builds(
 FAILURES = st.lists(st.tuples(TARGETS, st.sampled_from([401, 402, 429, 500])), max_size=6)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=5_000 if LONG else 250)
 @given(registries(), WISHES, FAILURES)
 def test_never_what_is_disabled_unknown_or_excluded(found: Registry, one: Wish, failures: list[tuple[Target, int]]) -> None:
     health, rotation = failed(*failures), Rotation()

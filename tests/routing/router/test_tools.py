@@ -119,9 +119,9 @@ def test_the_strongest_call_stands_for_all(names: tuple[str, ...], category: Too
     st.text() | st.builds(json.dumps, st.dictionaries(st.sampled_from(["command", "cmd"]), st.text() | st.lists(st.text()))),
 )
 def test_any_call_has_a_category(name: str, arguments: str) -> None:
-    """Any other tool is judged by its name alone, and a shell by its command, whatever it is called itself."""
-    assert categorize("bash", arguments) is categorize("shell", arguments)
-    if categorize(name, '{"command": "ls"}') is categorize(name, '{"command": "sed -i s/a/b/ file"}'):
-        assert categorize(name, arguments) is categorize(name, "{}")
-    else:
-        assert categorize(name, arguments) is categorize("bash", arguments)
+    """A shell's by its command alone, whatever it is called; any other tool's by its name alone."""
+    if categorize(name, '{"command": "cat x"}') is categorize(name, '{"command": "rm x"}'):  # no shell
+        assert categorize(name, arguments) is categorize(name, "")
+    assert len({categorize(shell, arguments) for shell in ("bash", "shell", "mcp__own__Exec")}) == 1
+    if "{" not in arguments:
+        assert categorize("bash", arguments) is OTHER

@@ -19,6 +19,7 @@ from routecodex.routing.sessions.disk import Folder
 from routecodex.routing.sessions.record import to_json
 from routecodex.routing.sessions.state import EMPTY, SessionState, Sticky, StopMessage
 from routecodex.routing.sessions.store import FileStore, SessionKey
+from tests.rig.work import calls_of
 
 KEY = SessionKey("session", "10eef47d-15c9-42f4-9eaf-4170de80610a")
 OTHER = SessionKey("session", "other")
@@ -186,7 +187,6 @@ def test_a_change_that_fails_changes_nothing(store: FileStore) -> None:
 
 def test_a_lock_held_too_long_is_an_error(store: FileStore, folder: Path) -> None:
     with Folder(folder).locked(f"session-{KEY.id}.json"):
-        started = time.monotonic()
         outcome: list[object] = []
 
         def wait() -> None:
@@ -199,7 +199,6 @@ def test_a_lock_held_too_long_is_an_error(store: FileStore, folder: Path) -> Non
         waiting.start()
         waiting.join()
     assert isinstance(outcome[0], StoreError)
-    assert 1.5 < time.monotonic() - started < 4
     assert store.update(KEY, set_to(ALLOW)) == ALLOW
 
 
@@ -234,19 +233,15 @@ def test_the_session_file_holds_no_more_than_the_state(store: FileStore, folder:
     assert set(document) == {"version", "id", "state", "sum"}
 
 
-def test_loading_an_unchanged_state_is_quick(store: FileStore) -> None:
+def test_loading_an_unchanged_state_is_a_look_at_its_stamp(store: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
     store.update(KEY, set_to(ALLOW))
     time.sleep(0.06)
     store.load(KEY)
-    best = min(_load_time(store) for _ in range(5))
-    assert best < 50e-6
-
-
-def _load_time(store: FileStore) -> float:
-    started = time.perf_counter()
-    for _ in range(200):
-        store.load(KEY)
-    return (time.perf_counter() - started) / 200
+    with monkeypatch.context() as closed:
+        closed.setattr(os, "open", None)
+        found = store.load(KEY)
+    assert found == ALLOW
+    assert calls_of(lambda: store.load(KEY)) < 40
 
 
 @pytest.mark.parametrize("make", ["folder", "link", "pipe"])

@@ -14,6 +14,7 @@ from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.turn.lifecycle import Lifecycle
 from routecodex.routing.turn.plugins import AfterRequest, Appending, CleanUp, Plugin, Request, Said, StreamData, TurnInfo
 from routecodex.routing.values import Call, Caller, Dialect, Endpoint, Kind, ToolCall, Usage
+from tests.rig.leaping import Leaping
 
 T = TypeVar("T")
 
@@ -30,15 +31,8 @@ EAGER = [False, True] if hasattr(asyncio, "eager_task_factory") else [False]
 
 
 def run(work: Coroutine[Any, Any, T], *, eager: bool = False) -> T:
-    """Bounded: a test that hangs fails."""
-
-    async def bounded() -> T:
-        if eager:
-            asyncio.get_running_loop().set_task_factory(getattr(asyncio, "eager_task_factory"))  # noqa: B009
-        async with asyncio.timeout(10):
-            return await work
-
-    return asyncio.run(bounded())
+    """In time that leaps: nothing is waited for, and nothing comes late. A test that hangs fails."""
+    return Leaping().run(work, factory=getattr(asyncio, "eager_task_factory") if eager else None)  # noqa: B009
 
 
 def tcall(dialect: Dialect = Dialect.MESSAGES, *, stream: bool = True, **fields: Any) -> Call:

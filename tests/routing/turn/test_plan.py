@@ -504,3 +504,15 @@ def test_what_the_provider_was_sent_is_masked_in_what_it_says(house: Build, dial
 def test_the_clients_own_credential_is_its_own_business(house: Build) -> None:
     plan = Tool(house("default: [origin]")).say("hello").plan
     assert not plan.mask()
+
+
+def test_a_key_that_is_a_word_is_no_secret_in_a_text(house: Build) -> None:
+    local = PLAIN.replace(
+        "{type: none}", "{type: apikey, keys: [{alias: k, value: ollama}]}\n      headers: {accept: application/json}"
+    )
+    plan = Tool(house("default: [plain.m]", CONFIG_A + local), Dialect.CHAT).say("hello").plan
+    assert plan.target.provider == "plain"
+    assert not plan.mask()
+    assert dict(plan.head(200, {"content-type": "application/json"}).headers) == {"content-type": "application/json"}
+    assert plan.without_quotes(b"I am ollama") == b"I am ollama"
+    assert plan.without_quotes(b'{"error": {"message": "no ollama"}}') == b'{"error": {"message": "no ***"}}'

@@ -139,15 +139,19 @@ class Blocks:
 
     @property
     def breaks_off(self) -> bool:
-        """The last block is a call whose arguments are not whole."""
-        last = self.last
-        return last is not None and last.kind == "call" and not last.done and (last.custom or not is_whole_call(last.text))
+        """A call is not whole."""
+        return any(map(self._is_half, self._queue))
+
+    def _is_half(self, block: Block) -> bool:
+        """Free text says nothing about its end: what is behind it does."""
+        if block.kind != "call" or block.done:
+            return False
+        return block is self.last if block.custom else not is_whole_call(block.text)
 
     def cut(self, out: list[Event]) -> None:
-        """The answer was cut: what was said is complete, but for a call that it broke off in."""
-        half = self._queue[-1] if self.breaks_off else None
+        """The answer was cut: what was said is complete, but for calls that it broke off in."""
         for block in self._queue:
-            block.done = block is not half
+            block.done = not self._is_half(block)
         self.release(out)
 
     def release(self, out: list[Event]) -> None:

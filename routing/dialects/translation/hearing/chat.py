@@ -11,13 +11,14 @@
 from __future__ import annotations
 
 from ....values import Dialect, JsonObject, ProviderError
+from ...answers.chat import error_of
 from ...failures import failure_of_page
 from ...fields import list_of, object_of, read_object, text_of
 from ...finish import CUT_OFF, is_cut, read_finish
 from ...signed import signed_fields
 from ..neutral import Broken, Event, Finished, Seal, Started, Tokens
 from .blocks import Block, Blocks, picture
-from .chat_fields import add_detail, error_in, tokens_of, written_text
+from .chat_fields import add_detail, tokens_of, written_text
 
 _DONE = b"[DONE]"
 _BODIES = {"function": "arguments", "custom": "input"}
@@ -60,7 +61,7 @@ class Hearer:
         document = read_object(data)
         if document is None:
             return []
-        if (error := error_in(document, name)) is not None:
+        if (error := error_of(document, name)) is not None:
             return self._break(error)
         out: list[Event] = []
         self._read(document, out)
@@ -269,14 +270,15 @@ def hear_whole(body: bytes, maker: str, id: str) -> list[Event]:
     if document is None:
         page = failure_of_page(body)
         return [Broken(page)] if page is not None else []
-    if (error := error_in(document, "")) is not None:
+    if (error := error_of(document)) is not None:
         return [Broken(error)]
     choice = next((one for one in list_of(document.get("choices")) if isinstance(one, dict) and _is_first(one)), {})
     message = choice.get("message")
     if not isinstance(message, dict):
         return []
     numbered = [{**object_of(entry), "index": place} for place, entry in enumerate(list_of(message.get("tool_calls")))]
-    whole: JsonObject = {**choice, "message": {**message, "tool_calls": numbered}}
+    rest = {name: value for name, value in choice.items() if name != "delta"}  # Perplexity gives an empty one as well
+    whole: JsonObject = {**rest, "message": {**message, "tool_calls": numbered}}
     return Hearer(maker, id).hear_document({**document, "choices": [whole]})
 
 

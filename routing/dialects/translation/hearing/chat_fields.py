@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 from ....jsonbytes import dumps
-from ....values import JsonObject, ProviderError
-from ...failures import failure_inside, has_error
+from ....values import JsonObject
 from ...fields import count_of, object_of, text_of
 from ..neutral import Tokens
 
 _GROWING = ("text", "summary", "signature", "data")
-
-
-def error_in(document: JsonObject, name: str) -> ProviderError | None:
-    choices, groq = document.get("choices"), document.get("x_groq")
-    if isinstance(groq, dict) and has_error(groq):
-        return failure_inside(groq)
-    if choices and not has_error(document):
-        first = choices[0] if isinstance(choices, list) else None
-        return failure_inside(first) if isinstance(first, dict) and has_error(first) else None
-    if (error := failure_inside(document)) is not None:
-        return error
-    return ProviderError(502, "The provider's stream ended with an error", "UPSTREAM_ERROR") if name == "error" else None
 
 
 def written_text(arguments: object) -> str:

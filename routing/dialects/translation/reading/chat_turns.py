@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from ....errors import BadCall
 from ....values import Dialect, JsonObject
-from ...calls.editing import content_of, json_text
+from ...calls.editing import content_of, json_text, result_of
 from ...fields import list_of, object_of, text_of
 from ...signed import call_words, words_in
 from .. import seals
@@ -150,7 +150,7 @@ def _seal_of(word: str, place: str) -> Seal:
 
 def _result(message: JsonObject, pairs: _Pairs, notes: Notes) -> ToolResult:
     call = pairs.end(text_of(message.get("tool_call_id")), text_of(message.get("name")))
-    blocks = read_content(content_of(message, "content"), notes)
+    blocks = read_content(result_of(message.get("content")), notes)
     return ToolResult(
         call.id,
         tuple(block for block in blocks if isinstance(block, Text | Media)),

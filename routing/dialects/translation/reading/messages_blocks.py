@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from ....values import Dialect, JsonObject
-from ...calls.editing import json_text
+from ...calls.editing import json_text, result_of
 from ...fields import list_of, object_of, text_of
 from .. import seals
 from ..neutral import Block, Feature, Media, Seal, Text, Thought, ToolResult, ToolUse
@@ -65,13 +65,17 @@ def _call(part: JsonObject, seal: Seal | None, names: dict[str, str]) -> ToolUse
 
 
 def _result(part: JsonObject, names: dict[str, str], met: Met) -> ToolResult:
-    id, content = text_of(part.get("tool_use_id")), part.get("content")
+    id, content = text_of(part.get("tool_use_id")), result_of(part.get("content"))
     if isinstance(content, str):
         blocks: list[Text | Media] = [Text(content)] if content else []
     else:
-        blocks = [block for inner in list_of(content) for block in _plain(object_of(inner), met)]
+        blocks = [block for inner in content for block in _plain(_part_of(inner), met)]
     error = part.get("is_error") is True
     return ToolResult(id, tuple(blocks), error=error, name=names.get(id, ""), cached=_marked(part))
+
+
+def _part_of(inner: object) -> JsonObject:
+    return {"type": "text", "text": inner} if isinstance(inner, str) else object_of(inner)
 
 
 def _plain(part: JsonObject, met: Met) -> list[Text | Media]:

@@ -79,8 +79,10 @@ _FIELDS = frozenset(("type", "name", "description", "input_schema", "strict", "c
 def read_tools(declared: object, messages: Sequence[JsonObject], met: Met) -> tuple[Tool, ...]:
     tools: dict[str, JsonObject] = {}
     for tool in list_of(declared):
-        if isinstance(tool, dict):
-            tools[text_of(tool.get("name")) or text_of(tool.get("type"))] = tool
+        if name := text_of(object_of(tool).get("name")) or text_of(object_of(tool).get("type")):
+            tools[name] = object_of(tool)
+        else:
+            met.append((Feature.OTHER, "a tool without a name"))
     for change in _changes(messages):
         tool = object_of(change.get("tool"))
         definition = object_of(tool.get("definition"))

@@ -15,6 +15,7 @@ from typing import Literal
 
 from ....errors import BadCall
 from ....values import Dialect, JsonObject
+from ...calls.editing import result_of
 from ...fields import list_of, object_of, text_of
 from .. import seals
 from ..neutral import Block, Feature, Media, Seal, Text, Thought, ToolResult, ToolUse, Turn
@@ -202,7 +203,7 @@ def _answered(history: History, item: JsonObject, blocks: Iterable[Text | Media]
 
 
 def _output(history: History, item: JsonObject, place: int) -> None:
-    _answered(history, item, parts_of(item.get("output"), history.notes))
+    _answered(history, item, parts_of(result_of(item.get("output")), history.notes))
 
 
 def _shell_output(history: History, item: JsonObject, place: int) -> None:

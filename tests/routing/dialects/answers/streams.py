@@ -224,7 +224,8 @@ def check_chat(events: list[Event], *, usage: bool) -> None:
     assert len({document["id"] for document in documents}) == 1
     if usage:
         assert documents[-1]["choices"] == []
-        assert documents.pop()["usage"]["total_tokens"] >= 0
+        counted = documents.pop()["usage"]
+        assert counted["total_tokens"] == counted["prompt_tokens"] + counted["completion_tokens"]
     assert documents[0]["choices"][0]["delta"]["role"] == "assistant"
     reasons = [document["choices"][0]["finish_reason"] for document in documents]
     assert reasons[-1]

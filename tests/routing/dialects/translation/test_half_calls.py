@@ -162,3 +162,24 @@ def test_a_whole_call_at_the_limit_is_told_and_the_reason_stays(client: Dialect)
     answer = read(client, told(asked_by(client), CHAT, raw), True)
     assert answer.calls == [("read", {"a": 1})]
     assert answer.finish == WORDS[client]
+
+
+@pytest.mark.parametrize("client", list(Dialect))
+@pytest.mark.parametrize("reason", ["length", None])
+def test_two_calls_side_by_side_one_of_them_half(client: Dialect, reason: str | None) -> None:
+    """The half one began first; what is told of the other one is whole."""
+    first = {"index": 0, "id": "t1", "function": {"name": "read", "arguments": HALF}}
+    second = {"index": 1, "id": "t2", "function": {"name": "list", "arguments": "{}"}}
+    raw = _sse(
+        _chat({"role": "assistant", "content": "so"}), _chat({"tool_calls": [first, second]}), _chat({}, reason), b"[DONE]"
+    )
+    translation = Translation(CHAT, asked_by(client, stream=False))
+    out = translation.feed(raw) + translation.close()
+    if reason is None:
+        assert translation.error is not None
+        return
+    if client is not RESPONSES:
+        answer = read_whole(client, out)
+        assert answer.calls in ([], [("list", {})])
+        assert answer.finish == WORDS[client]
+    assert b"pas" not in out or client is RESPONSES

@@ -25,6 +25,7 @@ from routecodex.routing.dialects.translation.neutral import (
     Tokens,
 )
 from routecodex.routing.values import Dialect
+from tests.conftest import LONG
 from tests.routing.dialects.answers import streams
 from tests.routing.dialects.translation.hearing.listening import folded, heard, in_three_ways, sse
 
@@ -164,7 +165,7 @@ def test_text_leaves_at_once_and_so_does_the_first_call() -> None:
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=5_000 if LONG else 66, deadline=None)
 def test_calls_in_any_order_keep_their_arguments(data: st.DataObject) -> None:
     texts = data.draw(
         st.lists(st.dictionaries(st.text(max_size=3), st.integers() | st.text(max_size=5), max_size=3), min_size=1, max_size=4)
@@ -307,7 +308,7 @@ def test_bytes_that_say_nothing_are_passed_over() -> None:
     )
 
     @given(st.lists(st.builds(lambda choice: {"choices": [choice]}, json_like), max_size=4))
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=5_000 if LONG else 100, deadline=None)
     def nothing_raises(documents: list[dict[str, Any]]) -> None:
         folded(heard(hearer(), sse(documents, done=True)))
         for document in documents:

@@ -25,6 +25,7 @@ from routecodex.routing.dialects.translation.neutral import (
     Tokens,
 )
 from routecodex.routing.values import Dialect
+from tests.conftest import LONG
 from tests.routing.dialects.answers import streams
 from tests.routing.dialects.merging import openai_rounds as openai
 from tests.routing.dialects.merging.rounds import Spoken, spoken
@@ -182,7 +183,7 @@ def test_names_of_events_may_stand_outside_or_inside_alone() -> None:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=5_000 if LONG else 50, deadline=None)
 def test_items_side_by_side_are_told_one_after_another(data: st.DataObject) -> None:
     parts = data.draw(st.lists(st.sampled_from((TEXT, MORE, THOUGHT, TOOL, OTHER, CUSTOM, SEARCH)), min_size=1, max_size=5))
     documents = openai.responses_documents(spoken(*parts), 1)
@@ -427,7 +428,7 @@ def test_nothing_from_outside_raises() -> None:
     )
 
     @given(st.lists(document, max_size=6))
-    @settings(max_examples=400, deadline=None)
+    @settings(max_examples=5_000 if LONG else 133, deadline=None)
     def nothing_raises(documents: Documents) -> None:
         folded(heard(hearer(), sse(documents)))
         for one in documents:

@@ -31,6 +31,7 @@ from routecodex.routing.dialects.translation.neutral import (
 from routecodex.routing.dialects.translation.reading.messages import read
 from routecodex.routing.errors import BadCall
 from routecodex.routing.values import Dialect, Endpoint
+from tests.conftest import LONG
 from tests.routing.dialects.calls.recorded import CALLS
 
 GENERATE, COUNT = Endpoint(Dialect.MESSAGES), Endpoint(Dialect.MESSAGES, action="count")
@@ -600,7 +601,7 @@ LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) 
 VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=6), max_leaves=30)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=5_000 if LONG else 80, deadline=None)
 @given(st.dictionaries(KEYS, VALUES), st.lists(st.dictionaries(KEYS, VALUES), max_size=4))
 def test_any_json_is_read_or_refused(body: dict[str, object], messages: list[dict[str, object]]) -> None:
     for message in messages:

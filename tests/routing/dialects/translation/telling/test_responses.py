@@ -35,6 +35,7 @@ from routecodex.routing.dialects.translation.neutral import (
 from routecodex.routing.dialects.translation.reading.responses import read
 from routecodex.routing.dialects.translation.telling.responses import Teller, tell_whole
 from routecodex.routing.values import Dialect, Endpoint, ProviderError
+from tests.conftest import LONG
 from tests.routing.dialects.answers import streams
 from tests.routing.dialects.merging import openai_rounds as openai
 from tests.routing.dialects.merging.rounds import Spoken
@@ -95,7 +96,7 @@ def test_a_whole_answer_is_the_response_that_a_stream_ends_with(name: str) -> No
 
 
 @given(spoken.ANY)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=5_000 if LONG else 50, deadline=None)
 def test_any_answer(blocks: list[Event]) -> None:
     events = [START, *blocks, END]
     raw = told(events)

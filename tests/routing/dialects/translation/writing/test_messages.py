@@ -40,6 +40,7 @@ from routecodex.routing.dialects.translation.writing.messages_models import DEFA
 from routecodex.routing.dialects.translation.writing.messages_schema import strict_schema, tool_schema
 from routecodex.routing.errors import BadCall
 from routecodex.routing.values import Dialect, Endpoint
+from tests.conftest import LONG
 from tests.routing.dialects.calls.recorded import CALLS
 
 NEW, OLD, MIDDLE, ALWAYS, OTHER = "claude-opus-5-5", "claude-sonnet-4-5", "claude-opus-4-6", "claude-fable-5-1", "glm-4.7"
@@ -1090,7 +1091,7 @@ def said(body: Any) -> Iterator[str]:
         yield from said(inner)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=5_000 if LONG else 133, deadline=None)
 @given(CONVERSATIONS, st.sampled_from(MODELS))
 def test_whatever_was_meant_is_written_legally(conversation: Conversation, model: str) -> None:
     body: Any = write(conversation, model=model, session="", maker="anthropic").body

@@ -1,0 +1,213 @@
+"""`python -m tests.mutants`: do the tests bite? Small mistakes are put into a copy of the product, one by one: tests must fail.
+
+1. Which mistakes is drawn by lot, and the same ones for the same `--seed`; `--only` keeps to files whose path holds a text.
+2. The tests that mirror the module run first, then the rest of its folder, then all; the first that fails ends it.
+3. What survives is listed with its line. Some of it changes nothing that anybody could see: that is for a reader to judge.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import functools
+import itertools
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+NEEDED = (
+    "addons",
+    "routing",
+    "tests",
+    "README.md",
+    "mitm-config.yaml",
+    "pyproject.toml",
+    "requirements.lock",
+    "requirements-test.lock",
+)
+COMPARED: dict[type[ast.cmpop], str] = {
+    ast.Lt: "<=",
+    ast.LtE: "<",
+    ast.Gt: ">=",
+    ast.GtE: ">",
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+    ast.In: "not in",
+    ast.NotIn: "in",
+    ast.Is: "is not",
+    ast.IsNot: "is",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    path: Path
+    """From the root."""
+    start: int
+    """Of the bytes that are replaced."""
+    end: int
+    text: str
+    line: int
+    was: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {' '.join(self.was.split())[:70]}  ->  {' '.join(self.text.split())[:70]}"
+
+    def apply(self, source: bytes) -> bytes:
+        return source[: self.start] + self.text.encode() + source[self.end :]
+
+
+def mutants_of(path: Path, source: bytes) -> list[Mutant]:
+    """Every single mistake that can be put into this file."""
+    starts = [0]
+    for line in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    found = []
+    for node, text in _changes(ast.parse(source)):
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        start, end = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
+        found.append(Mutant(path, start, end, text, node.lineno, source[start:end].decode()))
+    return found
+
+
+def _changes(tree: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
+    passed_over = {id(part) for node in ast.walk(tree) for part in _of_no_effect(node)}
+    for node in ast.walk(tree):
+        if id(node) in passed_over:
+            continue
+        match node:
+            case ast.Compare(ops=[operator]) if type(operator) in COMPARED:
+                left, right = ast.unparse(node.left), ast.unparse(node.comparators[0])
+                yield node, f"({left}) {COMPARED[type(operator)]} ({right})"
+            case ast.BoolOp(op=operator, values=values):
+                yield (
+                    node,
+                    f" {'or' if isinstance(operator, ast.And) else 'and'} ".join(f"({ast.unparse(one)})" for one in values),
+                )
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                yield node, f"({ast.unparse(operand)})"
+            case ast.Constant(value=bool(value)):
+                yield node, str(not value)
+            case ast.Constant(value=int(value)):
+                yield node, str(value + 1)
+            case ast.BinOp(op=ast.Add() | ast.Sub() as operator):
+                yield (
+                    node,
+                    f"({ast.unparse(node.left)}) {'-' if isinstance(operator, ast.Add) else '+'} ({ast.unparse(node.right)})",
+                )
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
+                yield test, f"(not ({ast.unparse(test)}))"
+            case ast.Return(value=ast.expr()):
+                yield node, "return None"
+            case ast.Expr(value=ast.Call() | ast.Await()):
+                yield node, "pass"
+            case ast.AugAssign():
+                yield node, "pass"
+            case ast.Break():
+                yield node, "pass"
+
+
+def _of_no_effect(node: ast.AST) -> Iterator[ast.AST]:
+    """Annotations, and all that stands inside an f-string: its parts have no place of their own on every Python."""
+    if isinstance(node, ast.JoinedStr):
+        yield from ast.walk(node)
+    for name in ("annotation", "returns"):
+        if isinstance(part := getattr(node, name, None), ast.AST):
+            yield from ast.walk(part)
+
+
+def _compiles(mutant: Mutant) -> bool:
+    try:
+        compile(mutant.apply((ROOT / mutant.path).read_bytes()), "mutant", "exec")
+    except SyntaxError:
+        return False
+    return True
+
+
+def drawn(count: int, seed: int, only: str = "") -> list[Mutant]:
+    files = [path.relative_to(ROOT) for room in ("routing", "addons") for path in sorted((ROOT / room).rglob("*.py"))]
+    every = [mutant for path in files if only in str(path) for mutant in mutants_of(path, (ROOT / path).read_bytes())]
+    random.Random(seed).shuffle(every)
+    return list(itertools.islice(filter(_compiles, every), count))
+
+
+def stages_of(path: Path, root: Path) -> list[list[str]]:
+    """Arguments of pytest, the nearest tests first."""
+    folder = Path("tests") / path.parent
+    mirrored, stages = folder / f"test_{path.stem}.py", []
+    if (root / mirrored).is_file():
+        stages.append(["-n", "0", str(mirrored)])
+    if (root / folder).is_dir():
+        stages.append(["-n", "0", str(folder)])
+    if path.parts[0] == "routing":
+        stages.append(["tests/routing"])
+    return [*stages, ["tests/addons", "tests/system", "tests/trouble"]]
+
+
+def dies(mutant: Mutant, copy: Path, limit_s: float) -> bool:
+    """Whether any test notices; one that hangs has noticed as well."""
+    original = (copy / mutant.path).read_bytes()
+    for stage in stages_of(mutant.path, copy):
+        (copy / mutant.path).write_bytes(mutant.apply(original))
+        try:
+            noticed = not passes(tuple(stage), copy, limit_s)
+        finally:
+            (copy / mutant.path).write_bytes(original)
+        if noticed and passes_as_it_is(tuple(stage), copy, limit_s):
+            return True
+    return False
+
+
+@functools.cache
+def passes_as_it_is(stage: tuple[str, ...], copy: Path, limit_s: float) -> bool:
+    """Tests that fail without any mistake notice none. Asked once of each stage that has failed."""
+    return passes(stage, copy, limit_s)
+
+
+def passes(stage: tuple[str, ...], copy: Path, limit_s: float) -> bool:
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *stage]
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HYPOTHESIS_STORAGE_DIRECTORY": str(copy / ".hypothesis")}
+    quiet = subprocess.DEVNULL
+    try:
+        return subprocess.run(command, cwd=copy, env=environment, timeout=limit_s, stdout=quiet, stderr=quiet).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description="Do the tests bite?")
+    parser.add_argument("--count", type=int, default=150)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", metavar="TEXT", help="only files whose path holds this")
+    parser.add_argument("--limit", type=float, default=1_200, metavar="SECONDS", help="for each stage of tests")
+    asked = parser.parse_args(arguments)
+    chosen = drawn(asked.count, asked.seed, asked.only)
+    survivors = []
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        copy = Path(folder)
+        for name in NEEDED:
+            if (ROOT / name).is_dir():
+                shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(ROOT / name, copy / name)
+        for number, mutant in enumerate(chosen, 1):
+            dead = dies(mutant, copy, asked.limit)
+            print(f"{number:4} of {len(chosen)} {'died    ' if dead else 'SURVIVED'} {mutant}", flush=True)
+            survivors += [] if dead else [mutant]
+    killed = len(chosen) - len(survivors)
+    print(f"\n{killed} of {len(chosen)} died ({killed / max(1, len(chosen)):.0%}), seed {asked.seed}. Survivors:")
+    for mutant in survivors:
+        print(f"  {mutant}")
+    return 0 if killed >= 0.9 * len(chosen) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

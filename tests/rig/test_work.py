@@ -1,0 +1,33 @@
+"""The judge of work sees what grows too fast, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rig.work import assert_linear, calls_of
+
+
+def test_linear_work_passes() -> None:
+    assert_linear(lambda text: [ord(letter) for letter in text], lambda size: "x" * size, 100_000)
+
+
+def test_too_little_work_to_compare_passes() -> None:
+    assert_linear(len, lambda size: "x" * size, 100)
+
+
+def test_quadratic_work_is_named() -> None:
+    def in_pieces(count: int) -> None:
+        for end in range(count):
+            sum(range(end))
+
+    with pytest.raises(AssertionError, match=r"four times the input takes [12]\d times the work"):
+        assert_linear(in_pieces, lambda size: size, 1_000)
+
+
+def test_calls_are_counted() -> None:
+    def inner() -> int:
+        return len("x")
+
+    once = calls_of(inner)
+    assert calls_of(lambda: [inner() for _ in range(10)]) >= 10 * (once - 1)
+    assert calls_of(inner) == once, "the same on every try"

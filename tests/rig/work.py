@@ -1,0 +1,59 @@
+"""How much work something is, whatever else the machine does: counted calls, or the ratio of CPU time for n and for 4 n."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+FOUR_TIMES = 9
+"""Linear work is 4 times as much for 4 times the input, quadratic work 16 times; between them both have room."""
+TOO_LITTLE_S = 0.004
+"""Less CPU time than this is not compared: it is the measuring itself."""
+
+
+def calls_of(work: Callable[[], object]) -> int:
+    """The functions that it calls, those of C included: the same number on every machine, loaded or not."""
+    count = 0
+
+    def note(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before: Any = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def assert_linear(work: Callable[[T], object], make: Callable[[int], T], size: int) -> None:
+    """`work(make(size))` against `work(make(4 * size))` in CPU time of this thread; what disturbs one try is gone in another."""
+    small = large = float("inf")
+    for _ in range(6):
+        small = min(small, _cpu_s(work, make(size)))
+        large = min(large, _cpu_s(work, make(4 * size)))
+        if large < FOUR_TIMES * max(small, TOO_LITTLE_S):
+            return
+    raise AssertionError(
+        f"four times the input takes {large / small:.0f} times the work (linear: 4): "
+        f"{small * 1000:.1f} ms of CPU for {size}, {large * 1000:.1f} ms for {4 * size}"
+    )
+
+
+def _cpu_s(work: Callable[[T], object], given: T) -> float:
+    collected = gc.isenabled()
+    gc.disable()  # what it looks through is not of this work's making
+    try:
+        began = time.thread_time()
+        work(given)
+        return time.thread_time() - began
+    finally:
+        if collected:
+            gc.enable()

@@ -1,0 +1,430 @@
+"""Anthropic Messages, host by host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from routecodex.routing.values import Dialect
+from tests.routing.dialects.hosts.sample import CUT, Document, Samples, compact, sse
+
+MESSAGES, CHAT, RESPONSES, GEMINI = Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI
+SAMPLES = Samples(MESSAGES)
+CALL = (("read", {"path": "a.py"}),)
+HELLO = "Hello, world."
+COUNTED: dict[str, Any] = {"input": 30, "output": 12}
+EMPTY = {"error": {"message": "", "code": None}}
+
+
+def start(usage: Document | None = None, **more: Any) -> Document:
+    counts = {"input_tokens": 30, "output_tokens": 1} if usage is None else usage
+    head = {
+        "id": "msg_01",
+        "type": "message",
+        "role": "assistant",
+        "model": "m-1",
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+    }
+    return {"type": "message_start", "message": {**head, "usage": counts, **more}}
+
+
+def opened(index: int, **block: Any) -> Document:
+    return {"type": "content_block_start", "index": index, "content_block": block}
+
+
+def delta(index: int, kind: str, **grown: Any) -> Document:
+    return {"type": "content_block_delta", "index": index, "delta": {"type": kind, **grown}}
+
+
+def closed(index: int) -> Document:
+    return {"type": "content_block_stop", "index": index}
+
+
+def text(index: int = 0, *pieces: str) -> list[Document]:
+    return [
+        opened(index, type="text", text=""),
+        *(delta(index, "text_delta", text=piece) for piece in pieces or ("Hello,", " world.")),
+        closed(index),
+    ]
+
+
+def use(
+    index: int = 0, pieces: Iterable[str] = ("", '{"path":', ' "a.py"}'), id: str = "toolu_1", name: str = "read", **more: Any
+) -> list[Document]:
+    return [
+        opened(index, type="tool_use", id=id, name=name, input={}, **more),
+        *(delta(index, "input_json_delta", partial_json=piece) for piece in pieces),
+        closed(index),
+    ]
+
+
+def thought(index: int = 0, words: str = "I think.", signature: str = "EqQBsigned") -> list[Document]:
+    return [
+        opened(index, type="thinking", thinking="", signature=""),
+        delta(index, "thinking_delta", thinking=words),
+        delta(index, "signature_delta", signature=signature),
+        closed(index),
+    ]
+
+
+def end(word: str | None = "end_turn", usage: Document | None = None, **more: Any) -> list[Document]:
+    return [
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": word, "stop_sequence": None, **more},
+            "usage": {"output_tokens": 12} if usage is None else usage,
+        },
+        {"type": "message_stop"},
+    ]
+
+
+PING = {"type": "ping"}
+
+
+def stream(host: str, trait: str, documents: Iterable[object], **expected: Any) -> None:
+    SAMPLES.stream(host, trait, sse(documents, named=True), **{**COUNTED, **expected})
+
+
+def whole(
+    host: str,
+    trait: str,
+    content: list[Document],
+    word: str | None = "end_turn",
+    usage: Document | None = None,
+    top: Document | None = None,
+    **expected: Any,
+) -> None:
+    document = {
+        **start()["message"],
+        "content": content,
+        "stop_reason": word,
+        "usage": usage or {"input_tokens": 30, "output_tokens": 12},
+        **(top or {}),
+    }
+    SAMPLES.whole(host, trait, document, **{**COUNTED, **expected})
+
+
+# --- Anthropic --------------------------------------------------------------------------------------------------------------
+
+stream("Anthropic", "a ping behind the first block's start", [start(), text()[0], PING, *text()[1:], *end()], text=HELLO)
+SAMPLES.stream(
+    "Anthropic",
+    "padding behind the JSON",
+    b"".join(
+        b"event: " + one["type"].encode() + b"\ndata: " + compact(one) + b" " * (place % 7) + b"\n\n"
+        for place, one in enumerate([start(), *text(), *end()])
+    ),
+    text=HELLO,
+    **COUNTED,
+)
+stream("Anthropic", "a call whose first piece is empty", [start(), *use(), *end("tool_use")], calls=CALL, finish="tool_calls")
+stream(
+    "Anthropic",
+    "a call without parameters has one empty piece",
+    [start(), *use(0, [""], name="now"), *end("tool_use")],
+    calls=(("now", {}),),
+    finish="tool_calls",
+)
+stream(
+    "Anthropic",
+    "text and two calls",
+    [start(), *text(), *use(1), *use(2, ['{"deep":true}'], "toolu_2", "list"), *end("tool_use")],
+    text=HELLO,
+    calls=(*CALL, ("list", {"deep": True})),
+    finish="tool_calls",
+)
+stream("Anthropic", "signed thinking, then text", [start(), *thought(), *text(1), *end()], text=HELLO, thinking="I think.")
+stream(
+    "Anthropic",
+    "redacted thinking",
+    [start(), opened(0, type="redacted_thinking", data="EvAFredacted"), closed(0), *text(1), *end()],
+    text=HELLO,
+)
+stream(
+    "Anthropic",
+    "thinking that is left out has only its signature",
+    [
+        start(),
+        opened(0, type="thinking", thinking="", signature=""),
+        delta(0, "signature_delta", signature="EqQBsigned"),
+        closed(0),
+        *text(1),
+        *end(),
+    ],
+    text=HELLO,
+)
+stream(
+    "Anthropic",
+    "cache counts at the start, all counts at the end",
+    [
+        start({"input_tokens": 5, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 5, "output_tokens": 1}),
+        *text(),
+        *end(usage={"input_tokens": 5, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 5, "output_tokens": 12}),
+    ],
+    text=HELLO,
+    cached=20,
+    written=5,
+)
+stream(
+    "Anthropic",
+    "citations inside a text",
+    [
+        start(),
+        opened(0, type="text", text="", citations=[]),
+        delta(0, "text_delta", text=HELLO),
+        delta(
+            0,
+            "citations_delta",
+            citation={
+                "type": "char_location",
+                "cited_text": "Hello",
+                "document_index": 0,
+                "start_char_index": 0,
+                "end_char_index": 5,
+            },
+        ),
+        closed(0),
+        *end(),
+    ],
+    text=HELLO,
+)
+SEARCH = [
+    opened(0, type="server_tool_use", id="srvtoolu_1", name="web_search", input={}),
+    delta(0, "input_json_delta", partial_json='{"query": "x"}'),
+    closed(0),
+    opened(
+        1,
+        type="web_search_tool_result",
+        tool_use_id="srvtoolu_1",
+        content=[{"type": "web_search_result", "url": "https://a.example", "title": "A", "encrypted_content": "Eo8C"}],
+    ),
+    closed(1),
+]
+stream(
+    "Anthropic",
+    "a search that it ran itself is no call of the client's",
+    [start(), *SEARCH, *text(2), *end(usage={"output_tokens": 12, "server_tool_use": {"web_search_requests": 1}})],
+    text=HELLO,
+)
+stream("Anthropic", "a paused turn behind a tool of its own", [start(), *SEARCH[:3], *end("pause_turn")])
+stream(
+    "Anthropic",
+    "a fetch that its own code asked for",
+    [
+        start(),
+        opened(0, type="server_tool_use", id="srvtoolu_1", name="code_execution", input={}),
+        delta(0, "input_json_delta", partial_json='{"code":"x"}'),
+        closed(0),
+        opened(
+            1,
+            type="server_tool_use",
+            id="srvtoolu_2",
+            name="web_fetch",
+            input={"url": "https://a.example"},
+            caller={"type": "code_execution_20260120", "tool_id": "srvtoolu_1"},
+        ),
+        closed(1),
+        opened(
+            2,
+            type="code_execution_tool_result",
+            tool_use_id="srvtoolu_1",
+            content={"type": "code_execution_result", "stdout": "", "stderr": "", "return_code": 0, "content": []},
+        ),
+        closed(2),
+        *text(3),
+        *end(),
+    ],
+    text=HELLO,
+)
+stream(
+    "Anthropic",
+    "a call by a direct caller",
+    [start(), *use(caller={"type": "direct"}), *end("tool_use")],
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "Anthropic",
+    "a compaction block",
+    [
+        start(),
+        opened(0, type="compaction", content=""),
+        delta(0, "compaction_delta", content="Summary."),
+        closed(0),
+        *text(1),
+        *end("compaction"),
+    ],
+    text=HELLO,
+)
+stream("Anthropic", "a refusal", [start(), *text(0, "No."), *end("refusal")], text="No.", finish="content_filter")
+stream("Anthropic", "the window is full", [start(), *text(), *end("model_context_window_exceeded")], text=HELLO, finish="length")
+stream("Anthropic", "a stop sequence", [start(), *text(), *end("stop_sequence", stop_sequence="###")], text=HELLO)
+stream(
+    "Anthropic",
+    "the limit in the middle of a call",
+    [start(), *use(0, ["", '{"path": "a.']), *end("max_tokens")],
+    finish="length",
+    half=True,
+)
+stream("Anthropic", "the limit behind a whole call", [start(), *use(), *end("max_tokens")], calls=CALL, finish="length")
+stream(
+    "Anthropic",
+    "overloaded in the middle",
+    [start(), *text()[:2], {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}],
+    text="Hello,",
+    error="Overloaded",
+    input=None,
+    output=None,
+)
+stream("Anthropic", "a stream that dies", [start(), *text()[:2]], error=CUT, input=None, output=None)
+stream(
+    "Anthropic",
+    "an end without a reason before it",
+    [start(), *text(), {"type": "message_stop"}],
+    text=HELLO,
+    input=None,
+    output=None,
+)
+whole("Anthropic", "text", [{"type": "text", "text": HELLO}], text=HELLO)
+whole(
+    "Anthropic",
+    "thinking, text and a call",
+    [
+        {"type": "thinking", "thinking": "I think.", "signature": "EqQBsigned"},
+        {"type": "text", "text": HELLO},
+        {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "a.py"}},
+    ],
+    "tool_use",
+    text=HELLO,
+    thinking="I think.",
+    calls=CALL,
+    finish="tool_calls",
+)
+whole(
+    "Anthropic",
+    "a tool that an MCP server ran",
+    [
+        {"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "x", "server_name": "s", "input": {}},
+        {"type": "mcp_tool_result", "tool_use_id": "mcptoolu_1", "is_error": False, "content": [{"type": "text", "text": "ok"}]},
+        {"type": "text", "text": HELLO},
+    ],
+    text=HELLO,
+)
+whole("Anthropic", "an empty answer", [], output=0, usage={"input_tokens": 30, "output_tokens": 0})
+SAMPLES.whole(
+    "Anthropic",
+    "an error with the status 200",
+    {"type": "error", "error": {"type": "api_error", "message": "Internal server error"}, "request_id": "req_1"},
+    error="Internal server error",
+)
+
+# --- others that speak it ---------------------------------------------------------------------------------------------------
+
+stream(
+    "Bedrock",
+    "invocation metrics on the last event",
+    [
+        start(),
+        *text(),
+        end()[0],
+        {"type": "message_stop", "amazon-bedrock-invocationMetrics": {"inputTokenCount": 30, "outputTokenCount": 12}},
+    ],
+    text=HELLO,
+)
+stream("Vertex", "a ping before the first block", [start(), PING, *text(), *end()], text=HELLO)
+stream(
+    "Z.ai",
+    "no counts at the start, all of them at the end",
+    [
+        start({"input_tokens": 0, "output_tokens": 0}),
+        *text(),
+        *end(usage={"input_tokens": 20, "cache_read_input_tokens": 10, "output_tokens": 12}),
+    ],
+    text=HELLO,
+    cached=10,
+)
+stream(
+    "Z.ai",
+    "a call with the plain reason",
+    [start(), *use(0, ['{"path":"a.py"}']), *end("end_turn")],
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "Z.ai",
+    "an empty error beside the events",
+    [{**one, **EMPTY} for one in [start(), *text(), *end()]],
+    text=HELLO,
+    sent=sse([start(), *text(), *end()], named=True),
+)
+whole(
+    "Z.ai",
+    "an empty error beside the answer",
+    [{"type": "text", "text": HELLO}],
+    top=EMPTY,
+    text=HELLO,
+    sent=compact(
+        {
+            **start()["message"],
+            "content": [{"type": "text", "text": HELLO}],
+            "stop_reason": "end_turn",
+            "usage": {"input_tokens": 30, "output_tokens": 12},
+        }
+    ),
+)
+stream(
+    "Moonshot",
+    "a call whose input stands in its start",
+    [start(), opened(0, type="tool_use", id="toolu_1", name="read", input={"path": "a.py"}), closed(0), *end("tool_use")],
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "DeepSeek",
+    "thinking without a signature",
+    [
+        start(),
+        opened(0, type="thinking", thinking=""),
+        delta(0, "thinking_delta", thinking="I think."),
+        closed(0),
+        *text(1),
+        *end(),
+    ],
+    text=HELLO,
+    thinking="I think.",
+)
+stream("MiniMax", "a text whose block never stops", [start(), *text()[:-1], *end()], text=HELLO)
+stream(
+    "MiniMax",
+    "text that stands in the block's start",
+    [start(), opened(0, type="text", text="Hello,"), delta(0, "text_delta", text=" world."), closed(0), *end()],
+    text=HELLO,
+)
+SAMPLES.stream("LM Studio", "events without names", sse([start(), *text(), *end()]), text=HELLO, **COUNTED)
+stream("a gateway", "a stream that stops behind its reason", [start(), *text(), end()[0]], text=HELLO)
+stream("a gateway", "two message_delta", [start(), *text(), end(usage={"output_tokens": 0})[0], *end()], text=HELLO)
+stream("a gateway", "[DONE] behind the end", [start(), *text(), *end(), b"data: [DONE]\n\n"], text=HELLO)
+stream(
+    "a gateway",
+    "interleaved calls",
+    [
+        start(),
+        opened(0, type="tool_use", id="toolu_1", name="read", input={}),
+        opened(1, type="tool_use", id="toolu_2", name="list", input={}),
+        delta(0, "input_json_delta", partial_json='{"path":"a.py"}'),
+        delta(1, "input_json_delta", partial_json='{"deep":true}'),
+        closed(0),
+        closed(1),
+        *end("tool_use"),
+    ],
+    calls=(*CALL, ("list", {"deep": True})),
+    finish="tool_calls",
+)
+stream(
+    "a gateway",
+    "an unknown event between two blocks",
+    [start(), *text(), {"type": "x_gateway_note", "note": "hi"}, *end()],
+    text=HELLO,
+)

@@ -1,0 +1,72 @@
+"""The mistakes that are tried on the tests: small, of one place each, the same for the same seed; and a survivor is seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import mutants
+from tests.mutants import Mutant, dies, drawn, mutants_of, stages_of
+
+SOURCE = b'''"""A module."""
+
+def few(items: list[int], most: int = 3) -> bool:
+    """Whether there are few."""
+    if not items and most > 0:
+        print("none")
+        return True
+    return len(items) + 1 <= most
+'''
+
+
+def test_every_kind_of_mistake() -> None:
+    changed = {mutant.apply(SOURCE).decode() for mutant in mutants_of(Path("few.py"), SOURCE)}
+    for mistake in (
+        "most: int = 4",
+        "if (not items) or (most > 0):",
+        "if (items) and most > 0:",
+        "if not items and (most) >= (0):",
+        "if (not (not items and most > 0)):",
+        "        pass\n",
+        "return None",
+        "return False",
+        "(len(items)) - (1) <= most",
+        "(len(items) + 1) < (most)",
+        "len(items) + 2 <= most",
+    ):
+        assert [text for text in changed if mistake in text], mistake
+    assert SOURCE.decode() not in changed
+    assert all('"""Whether there are few."""' in text and "list[int]" in text for text in changed)
+
+
+def test_the_same_seed_draws_the_same() -> None:
+    drawn_once = drawn(20, 7, "routing/tags/s")
+    assert len(set(map(str, drawn_once))) == 20
+    assert drawn_once == drawn(20, 7, "routing/tags/s") != drawn(20, 8, "routing/tags/s")
+    for mutant in drawn_once:
+        source = (mutants.ROOT / mutant.path).read_bytes()
+        assert source[mutant.start : mutant.end].decode() == mutant.was
+
+
+def test_the_nearest_tests_come_first() -> None:
+    first, *_, last = stages_of(Path("routing/tags/scan.py"), mutants.ROOT)
+    assert first == ["-n", "0", "tests/routing/tags/test_scan.py"]
+    assert "tests/system" in last
+
+
+@pytest.mark.parametrize("text, dead", [("a - b", True), ("b + a", False)])
+def test_dead_or_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, dead: bool) -> None:
+    (tmp_path / "routing").mkdir()
+    (tmp_path / "tests").mkdir()
+    source = "def add(a, b):\n    return a + b\n"
+    (tmp_path / "routing" / "add.py").write_text(source)
+    (tmp_path / "tests" / "test_add.py").write_text(
+        "from routecodex.routing.add import add\n\ndef test_it():\n    assert add(2, 1) == 3\n"
+    )
+    (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\npythonpath = ["."]\n')
+    monkeypatch.setattr(mutants, "stages_of", lambda *_: [["tests/test_add.py"]])
+    start = source.index("a + b")
+    mutant = Mutant(Path("routing/add.py"), start, start + 5, text, 2, "a + b")
+    assert dies(mutant, tmp_path, 100) is dead
+    assert (tmp_path / "routing" / "add.py").read_text() == source
