@@ -286,7 +286,7 @@ class RouteCodex(quick_hooks.Own):
             raise
         self.relay.set_wire(flow, flows.write_request(flow.request, request, sealed))
         plan.endings = endings.named(plan.received.id[:8])
-        flows.mark(flow, plan.comment, plan.target, plan.received.id)
+        flows.mark(flow, plan.told, plan.target, plan.received.id)
         limits = desk.limits(plan, alone=company is None)
         turn = Turn(plan.received.endpoint, plan.call.stream, plan, limits, time.monotonic(), merger, alone=company is None)
         CarriedTurn(self.relay, flow, turn, plan, sealed, company)

@@ -341,7 +341,7 @@ class CarriedTurn:
     def _comment(self) -> str:
         """The decision, and what plugins want people to read."""
         notes = self.company.life.turn.notes if self.company is not None else []
-        return " · ".join([self.plan.comment, *notes[-1:]])
+        return " · ".join([self.plan.told, *notes[-1:]])
 
     async def drained(self) -> None:
         """The client has taken what it was sent: its pace is the round's."""

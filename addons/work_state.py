@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..routing.sessions.clients import workdir_of
+from ..routing.clients.identify import workdir_of
 from ..routing.stop_message.work_state import IN_PROGRESS, READY, Mode, Work, count_listed, from_conversation, from_lists
 from ..routing.values import Call
 

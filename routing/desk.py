@@ -15,6 +15,10 @@ from pathlib import Path
 from typing import Protocol
 
 from . import upstream
+from .clients.client import Client
+from .clients.identify import ALL, client_of, identify
+from .clients.typed import Typed, typed_messages
+from .clients.unheard import Unheard, unheard_tags
 from .clock.time_tag import without_tag
 from .config import Config
 from .dialects import calls
@@ -31,12 +35,10 @@ from .router.choose import Decision, Wish, choose
 from .router.classify import classify
 from .router.features import read_features
 from .router.registry import ECHO, ORIGIN, Provider
-from .sessions.clients import identify
 from .sessions.derive import derive_session
 from .sessions.newest import newest_of
 from .sessions.state import EMPTY, SessionState, Sticky
 from .sessions.store import FileStore, SessionKey
-from .sessions.typed import Typed, typed_messages
 from .stop_message.texts import read_text
 from .tags.cleaning import clean, is_for_us
 from .tags.obey import CLOCK_CLEARED, Orders, fingerprint, is_same_message, may_obey, orders_for
@@ -57,7 +59,7 @@ from .values import Answer, Call, Caller, Dialect, Endpoint, Target
 
 DISABLE_STICKY = "x-routecodex-disable-sticky"
 ROUTE_HINT = "x-routecodex-route"
-_EARLY_HEAD_S = 30.0
+_EARLY_HEAD_S = min(client.waits_s for client in ALL) / 2
 _WHOLE_ANSWER_S = 600.0
 """A whole JSON answer is silent until it is complete; clients themselves wait this long."""
 REST_WAITED_S = 15.0
@@ -84,6 +86,8 @@ class Reading:
     received: Received
     call: Call
     caller: Caller
+    client: Client
+    """What is known of the tool."""
     typed: tuple[Typed, ...]
     newest: Typed | None
     """What a person typed last, without what stood in the same message before."""
@@ -95,6 +99,8 @@ class Reading:
     """The newest typed message holds tags, and they may give orders."""
     opens: bool = False
     """A conversation begins that only its beginning tells from others: what an earlier one left does not hold for it."""
+    unheard: tuple[Unheard, ...] = ()
+    """Tags of the newest message that stand where they give no orders."""
 
     @functools.cached_property
     def mark(self) -> str:
@@ -129,6 +135,8 @@ class Desk:
     withheld: str = ""
     """Why no configured key is used, where that is so: what is asked with one could be read and repeated by others."""
     hide: Redactor = field(init=False)
+    _clients: dict[str, Client] = field(init=False, default_factory=dict)
+    """With what the configuration adds to them."""
     replies: Replies = field(init=False)
     close_look_bytes: int = field(init=False)
     """No token is shorter than a byte: a call with fewer bytes fits everywhere and is no long context."""
@@ -149,7 +157,8 @@ class Desk:
     def read(self, received: Received) -> Reading:
         call = calls.read_call(received.body, received.endpoint)
         caller = identify(call, received.headers, received.path, received.host)
-        typed = tuple(typed_messages(call))
+        client = self._client(caller)
+        typed = tuple(typed_messages(call, client))
         derived = None
         if caller.session is None and caller.conversation is None and self.config.derive != "off":
             derived = derive_session(call, caller, received.credential, typed)
@@ -159,9 +168,15 @@ class Desk:
         newest = self._newest(key, typed) if obeys else typed[-1] if typed else None
         tagged = obeys and newest is not None and bool(tags_of(newest))
         pass_over_ours(call, self.learned.begun.get)
-        return Reading(
-            received, call, caller, typed, newest, key, obeys, tagged, obeys and caller.derived and _opens(call, typed)
-        )
+        opens = obeys and caller.derived and _opens(call, typed)
+        unheard = unheard_tags(call, client) if obeys else ()
+        return Reading(received, call, caller, client, typed, newest, key, obeys, tagged, opens, unheard)
+
+    def _client(self, caller: Caller) -> Client:
+        client = client_of(caller)
+        if not self.config.typed_in:
+            return client
+        return self._clients.setdefault(client.name, replace(client, typed_in=(*client.typed_in, *self.config.typed_in)))
 
     def _newest(self, key: SessionKey, typed: tuple[Typed, ...]) -> Typed | None:
         seen = self.learned.seen.get(key)
@@ -237,12 +252,12 @@ class Desk:
         """The call as the model is to see it: without tags, with what stayed hidden from the client. Or our own answer."""
         call, newest = reading.call, reading.newest
         answers_itself = reading.tagged and newest is not None and is_for_us(call, newest)
-        clean(call, reading.typed)
+        clean(call, reading.typed, reading.client)
         if answers_itself:
             return self._local_answer(reading, orders)
         entries = self.hidden.load(reading.key) if self.hidden is not None else ()
         if entries:
-            put_back(call, entries)
+            put_back(call, entries, client=client_of(reading.caller))
         return None
 
     def company(self, reading: Reading, orders: Orders, in_thread: InThread) -> Company | None:
@@ -370,6 +385,7 @@ class Desk:
             on_answer=lambda target, id, begun: self._remember(reading, target, id, begun),
             counting=counting,
             note=self.note,
+            unheard=reading.unheard,
         )
 
     def _attempts(self) -> Attempts:

@@ -138,6 +138,8 @@ class Call:
     """System or instruction text that stands outside the message list."""
     tools: tuple[str, ...] = ()
     """Names of declared tools; the type (`web_search_20250305`, `googleSearch`) where a tool has no name."""
+    namespaces: tuple[str, ...] = ()
+    """Names of namespaces that hold tools (Responses)."""
     structured: bool = False
     """The caller demands structured output (a JSON schema or JSON mode)."""
     schema: JsonObject | None = None

@@ -48,6 +48,7 @@ def build(document: schema.Document, env: Mapping[str, str], notes: Notes) -> Co
         derive=document.sessions.derive,
         store=_build_store(document.sessions.store, env, notes),
         retention_days=document.sessions.retention_days,
+        typed_in=tuple(dict.fromkeys(document.sessions.typed_in)),
         max_attempts=document.retries.max_attempts,
         finish_reasons=FinishReasons(finish.tool_use_message_stop, finish.content_filter, finish.log),
         clock=_build_clock(router.clock, notes),

@@ -43,6 +43,7 @@ class Sessions(Section):
     derive: Literal["routing", "all", "off"] = "routing"
     store: str = Field(default="files", repr=False)
     retention_days: int = Field(default=30, ge=1, le=36_500)
+    typed_in: list[Annotated[str, Field(pattern=r"^[A-Za-z][\w.:-]{0,63}$")]] = []
 
 
 class FinishReasons(Section):

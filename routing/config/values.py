@@ -60,6 +60,8 @@ class Config:
     store: str = field(default="files", repr=False)
     """`files`, or a redis:// address (which may hold a password)."""
     retention_days: int = 30
+    typed_in: tuple[str, ...] = ()
+    """Wrappers whose text a person typed, whatever tool writes them."""
     max_attempts: int = 6
     finish_reasons: FinishReasons = field(default_factory=FinishReasons)
     clock: Clock | None = None

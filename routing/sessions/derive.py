@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+from ..clients.identify import NAMES, client_of, workdir_of
+from ..clients.kinds import system_head
+from ..clients.typed import Typed, typed_messages
 from ..values import Call, Caller
-from .clients import KNOWN_CLIENTS, workdir_of
-from .kinds import system_head
-from .typed import Typed, typed_messages
 
 _PREFIX = "derived-"
 _DIGITS = 40
@@ -27,10 +27,11 @@ def derive_session(call: Call, caller: Caller, credential: str, typed: Sequence[
     """
     if call.previous_id is not None:
         return None
-    first = next((message.words for message in (typed_messages(call) if typed is None else typed) if message.words), None)
+    typed = typed_messages(call, client_of(caller)) if typed is None else typed
+    first = next((message.words for message in typed if message.words), None)
     if first is None:
         return None
-    about = workdir_of(call) or "" if caller.client in KNOWN_CLIENTS else system_head(call)[:_SYSTEM_START]
+    about = workdir_of(call) or "" if caller.client in NAMES else system_head(call)[:_SYSTEM_START]
     return _PREFIX + _digest(credential, caller.client, about, first)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .typed import Typed
+from ..clients.typed import Typed
 
 
 @dataclass(frozen=True, slots=True)

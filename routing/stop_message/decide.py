@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ..sessions.kinds import COMPACTION_STARTS, system_head
+from ..clients.kinds import COMPACTION_STARTS, system_head
 from ..sessions.state import SessionState, StopMessage
 from ..tags.scan import strip
 from ..turn.said import Said, waits_for_client

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..clients.client import Client
+from ..clients.typed import Typed, TypedText, editable_texts
+from ..clients.unknown import UNKNOWN
 from ..dialects.calls import drop_exchange, edit_texts
-from ..sessions.typed import Typed, TypedText, editable_texts
 from ..values import Call, Message, Text, ToolCall
 from .scan import strip
 from .status import LOCAL_ANSWER_MARK
@@ -22,7 +24,7 @@ __all__ = ["clean", "is_for_us", "only_tags"]
 _MARK = "<**"
 
 
-def clean(call: Call, typed: Sequence[Typed]) -> None:
+def clean(call: Call, typed: Sequence[Typed], client: Client = UNKNOWN) -> None:
     """Take past exchanges with ourselves and every tag out of the history. `typed` is of this call, before any other edit."""
     if not any(
         "<" in part.text and _MARK in part.text for message in call.messages if message.role == "user" for part in _texts(message)
@@ -31,10 +33,10 @@ def clean(call: Call, typed: Sequence[Typed]) -> None:
     for question, answer in reversed(_own_exchanges(call, typed)):
         _drop(call, question, answer)
     edits: dict[tuple[int, int], str] = {}
-    for message, part, spans in editable_texts(call):
-        text = _without_tags(part, spans)
-        if text is not part.text:
-            edits[message.index, part.slot] = text
+    for editable in editable_texts(call, client):
+        text = editable.edited(strip)
+        if text is not editable.part.text:
+            edits[editable.message.index, editable.part.slot] = "" if is_bare(text) else text
     if edits:
         edit_texts(call, edits)
 
@@ -62,7 +64,8 @@ def _beside(text: TypedText) -> str:
     for start, end in text.commands:
         pieces.append(text.part.text[at:start])
         at = end
-    return "".join((*pieces, text.part.text[at:])).strip()
+    beside = "".join((*pieces, text.part.text[at:])).strip()
+    return "" if is_bare(beside) else beside
 
 
 def _own_exchanges(call: Call, typed: Sequence[Typed]) -> list[tuple[Typed, Message]]:
@@ -91,20 +94,3 @@ def _is_ours(message: Message) -> bool:
 def _is_of_tool(message: Message) -> bool:
     """Instructions and reminders that tools put behind a question (the caller knows which user messages were typed)."""
     return message.role == "system" or (message.role == "user" and all(isinstance(part, Text) for part in message.parts))
-
-
-def _without_tags(part: Text, spans: Sequence[tuple[int, int]]) -> str:
-    """The same object where there is no tag."""
-    pieces: list[str] = []
-    at = 0
-    is_changed = False
-    for start, end in spans:
-        old = part.text[start:end]
-        new = strip(old)
-        is_changed |= new is not old
-        pieces += (part.text[at:start], new)
-        at = end
-    if not is_changed:
-        return part.text
-    text = "".join((*pieces, part.text[at:]))
-    return "" if is_bare(text) else text

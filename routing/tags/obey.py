@@ -11,10 +11,10 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from ..clients.typed import Typed
 from ..errors import RouteCodexError
 from ..router.registry import Named, Registry
 from ..sessions.state import SessionState, Sticky, StopMessage
-from ..sessions.typed import Typed
 from ..stop_message.texts import TextRefused
 from ..values import Call, Caller, Kind
 from . import changes

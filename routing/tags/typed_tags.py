@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import islice, takewhile
 
-from ..sessions.typed import Typed, TypedText
+from ..clients.typed import Typed, TypedText
 from ..values import Text
 from .grammar import Tag, Unknown, parse
 from .scan import code_spans, find_tags, strip
@@ -33,7 +33,7 @@ def tags_of(typed: Typed) -> tuple[Tag, ...]:
 
 def _bodies(text: TypedText) -> Iterator[str]:
     # code is looked for in the person's words alone: what a tool put between them opens and closes nothing
-    words = [text.part.text[start:end] for start, end in text.commands]
+    words = text.pieces
     found: list[tuple[int, str]] = []
     before = 0
     for piece in words:
@@ -63,7 +63,7 @@ def tags_at_end(typed: Typed) -> tuple[TypedText, ...]:
 
 
 def _is_bare_without_tags(text: TypedText) -> bool:
-    return bool(text.commands) and all(is_bare(strip(text.part.text[start:end])) for start, end in text.commands)
+    return bool(text.commands) and all(is_bare(strip(piece)) for piece in text.pieces)
 
 
 def is_bare(text: str) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from ..clients.identify import client_of
 from ..dialects.calls import growing
 from ..dialects.finish import AS_USUAL, Endings
 from ..dialects.merging import Merger, merger_for
@@ -115,7 +116,7 @@ class Company:
     def _remember(self, id: str, record: Record) -> None:
         begun = () if id in self._ids else (id,)  # the client's own, where the answer began before any provider's
         ids = (*begun, *self._ids)
-        stays = self.life.turn.stays
+        stays, client = self.life.turn.stays, client_of(self.life.turn.caller)
         entry = hidden_in(
             self._client_call,
             self._shown,
@@ -124,6 +125,7 @@ class Company:
             ids=ids,
             before=stays,
             behind=record.behind,
+            client=client,
         )
         if entry is not None:
             remember(self._store, self._key, entry)

@@ -16,6 +16,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple, Protocol
 
+from ..clients.client import Client
+from ..clients.typed import Typed, typed_messages
+from ..clients.unknown import UNKNOWN
 from ..dialects.calls import read_call
 from ..dialects.calls.ending import texts_behind
 from ..dialects.calls.growing import with_messages
@@ -23,7 +26,6 @@ from ..dialects.calls.replacing import Swap, raw_items, replace_items, view_of
 from ..dialects.calls.restoring import as_client_sends, join_results
 from ..dialects.calls.same import canonical
 from ..sessions.store import SessionKey
-from ..sessions.typed import Typed, typed_messages
 from ..tags.scan import strip
 from ..tags.typed_tags import is_bare
 from ..values import Call, Dialect, JsonObject, Message, Text, ToolCall, ToolResult
@@ -76,6 +78,7 @@ def hidden_in(
     ids: Sequence[str] = (),
     before: Sequence[str] = (),
     behind: Sequence[JsonObject] = (),
+    client: Client = UNKNOWN,
 ) -> Hidden | None:
     """What is to be remembered of a turn that answered `call`; None where nothing is hidden, or nothing is shown.
 
@@ -83,10 +86,11 @@ def hidden_in(
     `items`: what was sent behind the call's own history in the turn's last round, and then that round's own answer.
     What comes behind the model's last word in `items` (a message that it did not answer) is left out.
     `before`: texts that were put at the end of the call's own history. `behind`: messages for the next call to bring.
+    `client`: who reads and repeats it.
     """
     dialect = call.endpoint.dialect
     sent = read_call(call.raw, call.endpoint)
-    typed = typed_messages(sent)
+    typed = typed_messages(sent, client)
     answer = _answer(dialect, (view_of(dialect, 0, item) for held in shown for item in held))
     key = Key(answer, _typed(typed[-1]) if typed else "")
     ordinal = sum(1 for _ in _places(sent, typed, (key,)))
@@ -109,10 +113,10 @@ def _as_sent(call: Call, items: Sequence[JsonObject]) -> list[JsonObject]:
     return raw_items(with_messages(call, items))
 
 
-def put_back(call: Call, entries: Sequence[Hidden], typed: Sequence[Typed] | None = None) -> int:
+def put_back(call: Call, entries: Sequence[Hidden], typed: Sequence[Typed] | None = None, *, client: Client = UNKNOWN) -> int:
     """Put the rounds back in the place of the merged answers. How many answers.
 
-    `typed` is of the call as it is now; where it is not given it is read, if any answer needs it.
+    `typed` is of the call as it is now; where it is not given it is read as this client's, if any answer needs it.
     """
     known = {(entry.key, entry.ordinal): entry for entry in entries if entry.dialect is call.endpoint.dialect}
     if not known:
@@ -120,7 +124,7 @@ def put_back(call: Call, entries: Sequence[Hidden], typed: Sequence[Typed] | Non
     swaps: list[Swap] = []
     count = _follow_last_round(call, list(known.values()), swaps)
     raw = raw_items(call)
-    for place in _places(call, typed, {key for key, _ in known}):
+    for place in _places(call, typed, {key for key, _ in known}, client):
         entry = known.get((place.key, place.ordinal))
         if entry is not None:
             if entry.before and place.start:
@@ -138,7 +142,7 @@ class _Place(NamedTuple):
     ordinal: int
 
 
-def _places(call: Call, typed: Sequence[Typed] | None, wanted: Collection[Key]) -> Iterator[_Place]:
+def _places(call: Call, typed: Sequence[Typed] | None, wanted: Collection[Key], client: Client = UNKNOWN) -> Iterator[_Place]:
     """Where the client's history holds one of these answers; of equal ones every place, counted."""
     answers = {key.answer for key in wanted}
     seen: Counter[Key] = Counter()
@@ -148,7 +152,7 @@ def _places(call: Call, typed: Sequence[Typed] | None, wanted: Collection[Key]) 
         if answer not in answers:
             continue
         if heard is None:
-            heard = [(one.message.index, _typed(one)) for one in (typed_messages(call) if typed is None else typed)]
+            heard = [(one.message.index, _typed(one)) for one in (typed_messages(call, client) if typed is None else typed)]
         key = Key(answer, next((words for index, words in reversed(heard) if index < start), ""))
         if key in wanted:
             yield _Place(start, end, key, seen[key])

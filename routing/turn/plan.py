@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from .. import headers, upstream
+from ..clients.unheard import Unheard, listed
 from ..dialects import answers
 from ..dialects.calls.following import begun_id
 from ..dialects.estimate import Calibration, count_answer
@@ -88,6 +89,8 @@ class Plan:
     """How the running round's request differs in its dialect from the client's."""
     left_out: str = ""
     """What of the call the running round's request does not hold."""
+    unheard: tuple[Unheard, ...] = ()
+    """Tags that stand where they give no orders."""
     begun_as: str | None = None
     """The id of the answer where it began before any provider's."""
     settled: bool = False
@@ -107,6 +110,11 @@ class Plan:
         name = str(self.target) if self.target.model else f"{self.target.provider} {self.call.model}".strip()
         again = f" · after {', '.join(self.tried)}" if self.tried else ""
         return f"{name} · {self.decision.route}: {self.decision.reason}{again}{self._spoken}"
+
+    @property
+    def told(self) -> str:
+        """The comment for those who look at the flow. What the client sent stands in it: it goes into no log."""
+        return f"{self.comment} · tags that give no orders: {listed(self.unheard)}" if self.unheard else self.comment
 
     @property
     def _spoken(self) -> str:

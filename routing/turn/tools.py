@@ -101,7 +101,8 @@ def takes_any(call: Call, tools: Sequence[ServerTool], *, kind: Kind = Kind.MAIN
 
 
 def _beside(call: Call, tools: Sequence[ServerTool]) -> list[ServerTool]:
-    return [tool for tool in tools if tool.name not in call.tools]
+    taken = {*call.tools, *call.namespaces}
+    return [tool for tool in tools if tool.name not in taken]
 
 
 def _reason_against(call: Call, kind: Kind, *, able: bool) -> str:

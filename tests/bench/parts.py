@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from routecodex.routing import jsonbytes
+from routecodex.routing.clients.typed import typed_messages
 from routecodex.routing.dialects.calls import read_call
 from routecodex.routing.dialects.sse import ArrayItems, Events
 from routecodex.routing.redact import Redactor
 from routecodex.routing.router.classify import wants_web
 from routecodex.routing.sessions.state import EMPTY
 from routecodex.routing.sessions.store import FileStore, SessionKey
-from routecodex.routing.sessions.typed import typed_messages
 from routecodex.routing.tags.scan import find_tags, strip
 from routecodex.routing.values import Dialect, Endpoint
 

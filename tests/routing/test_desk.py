@@ -542,3 +542,65 @@ def test_s08_a_chain_is_followed_where_the_default_route_does_not_lead(build: Bu
     resumed = Tool(house, Dialect.RESPONSES, session=None, more={"previous_response_id": "resp_1"}).say("and then?")
     assert resumed.target == first.target
     assert resumed.plan.decision.route == "chain"
+
+
+# --- what a tool put around it ------------------------------------------------------------------------------------------
+
+WRAPPED = "<userRequest>\n<**!glm.glm-4.7**> hi\n</userRequest>"
+
+
+@DIALECTS
+def test_a_tag_in_an_unknown_wrapper_is_named_and_passes_as_it_came(house: House, dialect: Dialect) -> None:
+    tool = Tool(house, dialect)
+    sent = tool.say(WRAPPED)
+    assert sent.target == "origin.client.client-model"
+    assert texts_of(dialect, sent.body) == [WRAPPED]
+    assert sent.plan.told == f"{sent.plan.comment} · tags that give no orders: <**!glm.glm-4.7**> in <userRequest>"
+    assert "<**" not in sent.plan.comment, "that goes into the log"
+    assert house.files == []
+    sent.answered()
+    tool.hear()
+    assert "give no orders" not in tool.say("and now?").plan.told
+
+
+@DIALECTS
+def test_a_wrapper_that_the_configuration_names_holds_orders(build: Build, dialect: Dialect) -> None:
+    house = build(top="sessions: {typedIn: [userRequest]}")
+    sent = Tool(house, dialect).say(f"<context>\n<**x**>\n</context>\n{WRAPPED}")
+    assert sent.target == "glm.key1.glm-4.7"
+    assert texts_of(dialect, sent.body) == ["<context>\n<**x**>\n</context>\n<userRequest>\nhi\n</userRequest>"]
+    assert sent.plan.told.endswith("<**x**> in <context>")
+
+
+def test_r2_what_opencode_quoted_is_obeyed_and_quoted_again(house: House) -> None:
+    tool = Tool(house, headers={"User-Agent": "opencode/1.18.33 ai-sdk/provider-utils/4.0.46"})
+    sent = tool.say(r'"<**stopMessage:\"go on\",3**> say \"hi\" now"')
+    stop = house.desk.store.load(ONE).stop
+    assert stop is not None
+    assert (stop.text, stop.max_repeats) == ("go on", 3)
+    assert texts_of(Dialect.MESSAGES, sent.body) == [r'"say \"hi\" now"']
+    sent.answered()
+    tool.hear()
+    alone = tool.say(r'"<**stopMessage:\"carry on\",2**>"')
+    assert alone.reply.status == 200
+    tool.hear(text_of(Dialect.MESSAGES, alone.reply.body, False))
+    assert texts_of(Dialect.MESSAGES, tool.say("next").body) == [r'"say \"hi\" now"', "fine", "next"]
+
+
+def test_r2_another_tools_quotes_are_the_persons(house: House) -> None:
+    sent = Tool(house).say(r'"<**stopMessage:\"go on\",3**> hi"')
+    assert house.desk.store.load(ONE).stop is None
+    assert r"\"go on\"" not in texts_of(Dialect.MESSAGES, sent.body)[0]
+
+
+def test_r1_a_notification_of_a_background_agent_is_nothing_typed(house: House) -> None:
+    tool = Tool(house, headers={"User-Agent": "claude-cli/2.1.327 (external, sdk-cli)", "x-claude-code-prompt-id": "one"})
+    tool.talk("<**!glm.glm-4.7**> delegate it")
+    tool.headers["x-claude-code-prompt-id"] = "two"
+    notice = "<system-reminder>\n[SYSTEM NOTIFICATION - NOT USER INPUT]\n<**clear**>\n</system-reminder>"
+    sent = tool.say(notice)
+    assert sent.reading is not None
+    assert sent.reading.newest is not None
+    assert sent.reading.newest.ordinal == 0
+    assert sent.target == "glm.key1.glm-4.7"
+    assert notice in texts_of(Dialect.MESSAGES, sent.body)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from routecodex.routing.clients.typed import typed_messages
 from routecodex.routing.clock.store import ClockStore
 from routecodex.routing.sessions.newest import Seen, newest_of
 from routecodex.routing.sessions.state import EMPTY, StopMessage
 from routecodex.routing.sessions.store import FileStore, SessionKey
-from routecodex.routing.sessions.typed import typed_messages
 from routecodex.routing.turn.hidden_store import HiddenStore
 from tests.routing.sessions.calls import messages_call, user
 

@@ -6,7 +6,7 @@ import random
 import sys
 from pathlib import Path
 
-from routecodex.routing.sessions.clients import identify
+from routecodex.routing.clients.identify import identify
 from routecodex.routing.sessions.state import EMPTY
 from routecodex.routing.sessions.store import FileStore, SessionKey
 from tests.routing.sessions.calls import messages_call, user

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from routecodex.routing.clients.typed import typed_messages
 from routecodex.routing.dialects.calls import read_call
 from routecodex.routing.sessions.state import SessionState, StopMessage
 from routecodex.routing.sessions.store import FileStore, SessionKey
-from routecodex.routing.sessions.typed import typed_messages
 from routecodex.routing.stop_message.decide import Continue, Info, claim, should_continue
 from routecodex.routing.tags.obey import orders_for
 from routecodex.routing.turn.said import Said

@@ -65,6 +65,7 @@ _FOREIGN_SEALS = frozenset({"encrypted_content", _METADATA})
 def read_call(raw: bytes, endpoint: Endpoint) -> Call:
     body = read_body(raw)
     carried = [tool for item in list_in(body, "input") if isinstance(item, dict) for tool in _carried_tools(item)]
+    declared = [*objects_in(body, "tools"), *carried]
     form = object_in(object_in(body, "text"), "format")
     return Call(
         endpoint=endpoint,
@@ -74,7 +75,8 @@ def read_call(raw: bytes, endpoint: Endpoint) -> Call:
         stream=body.get("stream") is True,
         messages=_views(body),
         system=loose_text(body, "instructions"),
-        tools=tuple(_tool_names([*objects_in(body, "tools"), *carried])),
+        tools=tuple(_tool_names(declared)),
+        namespaces=tuple(_namespaces(declared)),
         structured=loose_text(form, "type").startswith("json"),
         schema=object_in(form, "schema") or None,
         forced_tools=body.get("tool_choice") not in (None, "auto"),
@@ -204,6 +206,10 @@ def _tool_names(tools: Iterable[JsonObject]) -> Iterable[str]:
             yield from _tool_names(objects_in(tool, "tools"))
         elif name := loose_text(tool, "name") or loose_text(tool, "type"):
             yield name
+
+
+def _namespaces(tools: Iterable[JsonObject]) -> Iterable[str]:
+    return (name for tool in tools if tool.get("type") == "namespace" and (name := loose_text(tool, "name")))
 
 
 def _with_parallel(item: JsonObject, change: Callable[[list[object], str], list[object]]) -> JsonObject:

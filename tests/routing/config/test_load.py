@@ -62,6 +62,7 @@ def test_defaults_of_a_file_that_only_routes() -> None:
     assert (config.allow_remote_clients, config.first_byte_s, config.idle_s) == (False, 120.0, 300.0)
     assert config.codex_web_socket == "refuse"
     assert (config.derive, config.store, config.retention_days, config.max_attempts) == ("routing", "files", 30, 6)
+    assert config.typed_in == ()
     assert config.finish_reasons == FinishReasons("always", "stop_sequence", False)
     assert config.clock is None
     assert config.stop == StopSettings(True, 900.0, 10)
@@ -81,7 +82,7 @@ proxy:
   allowRemoteClients: yes
   codexWebSocket: serve
   timeouts: {firstByteMs: 1500, idleMs: 2_500, contentMs: 3500}
-sessions: {derive: off, store: "redis://:${PW}@cache:6379/1", retentionDays: 7}
+sessions: {derive: off, store: "redis://:${PW}@cache:6379/1", retentionDays: 7, typedIn: [userRequest, "a:b"]}
 finishReasons: {toolUseMessageStop: never, contentFilter: refusal, log: true}
 sticky: {onExhausted: keep}
 retries: {maxAttempts: 3}
@@ -104,6 +105,7 @@ plugins: [one.py, empty_reply]
     assert (config.allow_remote_clients, config.first_byte_s, config.idle_s, config.content_s) == (True, 1.5, 2.5, 3.5)
     assert config.codex_web_socket == "serve"
     assert (config.derive, config.store, config.retention_days) == ("off", "redis://:redis-password@cache:6379/1", 7)
+    assert config.typed_in == ("userRequest", "a:b")
     assert config.finish_reasons == FinishReasons("never", "refusal", True)
     assert (config.registry.on_exhausted, config.max_attempts) == ("keep", 3)
     assert (config.registry.warn_ratio, config.registry.hard_limit) == (0.99, True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from routecodex.routing.sessions.clients import identify
+from routecodex.routing.clients.identify import identify
 from routecodex.routing.sessions.derive import derive_session
 from routecodex.routing.values import Call
+from tests.routing.clients.test_fixtures import recorded
 from tests.routing.sessions.calls import assistant, chat_call, messages_call, responses_call, user
-from tests.routing.sessions.test_fixtures import recorded
 
 KEY = "sk-secret-0123456789"
 SYSTEM = {"role": "system", "content": "You answer in rhymes."}

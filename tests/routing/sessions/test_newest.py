@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from routecodex.routing.clients.typed import Typed, typed_messages
 from routecodex.routing.dialects.calls import read_call
 from routecodex.routing.sessions.newest import Seen, newest_of
-from routecodex.routing.sessions.typed import Typed, typed_messages
 from routecodex.routing.values import Dialect, Endpoint
 
 Messages = list[list[str]]

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from routecodex.routing.sessions.typed import typed_messages
+from routecodex.routing.clients.typed import typed_messages
 from routecodex.routing.tags.cleaning import clean, is_for_us, only_tags
 from routecodex.routing.tags.status import LOCAL_ANSWER_MARK, local_answer
 from routecodex.routing.values import Call
+from tests.routing.clients.test_fixtures import TABLE, recorded
 from tests.routing.sessions.calls import assistant, chat_call, gemini_call, messages_call, responses_call, user
-from tests.routing.sessions.test_fixtures import TABLE, recorded
 
 OURS = assistant(local_answer(["Sticky: glm."]))
 

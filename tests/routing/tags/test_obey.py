@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from routecodex.routing.clients.typed import typed_messages
 from routecodex.routing.errors import NoTarget
 from routecodex.routing.router.registry import Named, Registry
 from routecodex.routing.sessions.state import EMPTY, SessionState, Sticky, StopMessage
-from routecodex.routing.sessions.typed import typed_messages
 from routecodex.routing.stop_message.texts import read_text
 from routecodex.routing.tags.grammar import Unknown
 from routecodex.routing.tags.obey import FeatureDisabled, Orders, fingerprint, is_same_message, may_obey, orders_for

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from routecodex.routing.clients.typed import typed_messages
 from routecodex.routing.dialects.calls import read_call
 from routecodex.routing.dialects.calls.ending import with_texts
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.jsonbytes import dumps
-from routecodex.routing.sessions.typed import typed_messages
 from routecodex.routing.tags.cleaning import clean
 from routecodex.routing.turn.hidden import Hidden, hidden_in, put_back
 from routecodex.routing.values import Call, Dialect

@@ -25,7 +25,7 @@ from routecodex.routing.turn.plugins import (
     TurnInfo,
     UserText,
 )
-from routecodex.routing.turn.tools import CANCELLED, filled, offer
+from routecodex.routing.turn.tools import CANCELLED, filled, offer, takes_any
 from routecodex.routing.values import Dialect, JsonObject, Kind, ToolCall
 from tests.routing.turn.acting import EAGER, Actor, Scene, hanging, raising, run, tcall, tsaid, tturn, until
 
@@ -512,6 +512,17 @@ def test_the_clients_own_tool_of_that_name_stays_the_clients() -> None:
     offered = offer(tcall(tools=tools), [ttool("clock"), ttool("dice")])
     assert (offered.call.tools, offered.names) == (("clock", "dice"), frozenset({"dice"}))
     assert offered.left_out == "the client has its own clock"
+
+
+@pytest.mark.parametrize("where", ["tools", "input"])
+def test_a_namespace_of_that_name_is_the_clients_own(where: str) -> None:
+    namespace = {"type": "namespace", "name": "clock", "tools": [{"type": "function", "name": "sleep", "parameters": {}}]}
+    carried = {"type": "additional_tools", "role": "developer", "tools": [namespace]}
+    asked = tcall(Dialect.RESPONSES, **({"tools": [namespace]} if where == "tools" else {"input": [carried]}))
+    offered = offer(asked, [ttool("clock"), ttool("dice")])
+    assert (asked.tools, asked.namespaces) == (("sleep",), ("clock",))
+    assert (offered.names, offered.left_out) == (frozenset({"dice"}), "the client has its own clock")
+    assert not takes_any(asked, [ttool("clock")])
 
 
 def test_the_lifecycle_offers_what_its_takers_have() -> None:

@@ -7,14 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from routecodex.routing.clients.claude_code import CLAUDE_CODE
+from routecodex.routing.clients.identify import client_of, identify, workdir_of
+from routecodex.routing.clients.typed import editable_texts, typed_messages
+from routecodex.routing.clients.unheard import unheard_tags
+from routecodex.routing.clients.unknown import KNOWN
 from routecodex.routing.dialects.calls import read_call
 from routecodex.routing.dialects.endpoints import endpoint_of
-from routecodex.routing.sessions.clients import identify, workdir_of
-from routecodex.routing.sessions.typed import editable_texts, typed_messages
-from routecodex.routing.values import Call, Caller, Dialect, Kind
+from routecodex.routing.values import Call, Caller, Dialect, Kind, Text
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 TAG = "<**!glm.glm-4.7**>"
+EVIL = "<**!evil.evil**>"
 NOT_A_CALL = {
     "claude-code/14-side-eval.json",
     "claude-code/15-side-bootstrap.json",
@@ -199,6 +203,70 @@ TABLE: dict[str, tuple[Dialect, str, Kind, str | None, str | None, str | None, l
 }
 
 
+# name: client, kind, whether it names a session and a prompt, what was typed (… where it goes on); made by tests.record
+RECORDED: dict[str, tuple[str, Kind, bool, bool, list[str]]] = {
+    "aider/reflected-lint": ("aider", MAIN, False, False, [f"break it {TAG}"]),
+    "aider/first": ("aider", MAIN, False, False, [f"break it {TAG}"]),
+    "aider/reflected-test": ("aider", MAIN, False, False, [f"mend it {TAG}"]),
+    "claude-code/print-at-file": ("claude-code", MAIN, True, True, [f"@notes.md say hi {TAG}"]),
+    "claude-code/command-with-arguments": ("claude-code", MAIN, True, False, [""]),
+    "claude-code/compaction-with-instructions": ("claude-code", Kind.COMPACTION, True, False, [""]),
+    "claude-code/first-after-compaction": ("claude-code", MAIN, True, True, [f"and {TAG} now"]),
+    "claude-code/stop-hook": ("claude-code", MAIN, True, True, [f"say hi {TAG}"]),
+    "claude-code/background-agent": ("claude-code", Kind.SUBAGENT, True, True, [f"look around {EVIL}"]),
+    "claude-code/notification-of-a-background-agent": ("claude-code", MAIN, True, True, [f"delegate it {TAG}"]),
+    "cline/at-file": ("cline", MAIN, False, False, [f"@notes.md say hi {TAG}"]),
+    "codex/exec-with-instruction-file": ("codex", MAIN, True, True, [f"@notes.md say hi {TAG}"]),
+    "codex/exec-resumed": ("codex", MAIN, True, True, [f"@notes.md say hi {TAG}", f"and now {TAG}"]),
+    "codex/compaction": ("codex", Kind.COMPACTION, True, True, [f"say hi {TAG}"]),
+    "codex/terminal-after-a-shell-command": ("codex", MAIN, True, True, [f"say hi {TAG}"]),
+    "continue-cn/print": ("continue", MAIN, False, False, [f"@notes.md say hi {TAG}"]),
+    "continue-cn/terminal-at-file": ("continue", MAIN, False, False, [f"@notes.md say hi {TAG}"]),
+    "gemini-cli/at-file": ("gemini-cli", MAIN, False, False, [f"@notes.md say hi {TAG}"]),
+    "gemini-cli/at-folder": ("gemini-cli", MAIN, False, False, [f"look @lib/** and {TAG}"]),
+    "gemini-cli/at-resource": ("gemini-cli", MAIN, False, False, [f"look @shelf:shelf://notes and {TAG}"]),
+    "gemini-cli/function-response": ("gemini-cli", MAIN, False, False, [f"read it for me {TAG}"]),
+    "kimi-code/at-file": ("kimi-code", MAIN, True, False, [f"@notes.md say hi {TAG}"]),
+    "llm/with-fragment": ("openai/python", MAIN, False, False, ["notes…"]),
+    "opencode/run-quotes-its-argument": ("opencode", MAIN, True, False, ['<**stopMessage:"go on",3**> hi']),
+    "opencode/title": ("opencode", Kind.TITLE, True, False, ["Generate a title for this conversation:…"]),
+    "opencode/run-with-file": (
+        "opencode",
+        MAIN,
+        True,
+        False,
+        ['<**stopMessage:"go on",3**> hi', f'"hi {TAG} there" "more words" one'],
+    ),
+    "opencode/run-with-folder": ("opencode", MAIN, True, False, [f"{TAG} look"]),
+    "opencode/terminal-at-file": ("opencode", MAIN, True, False, ['say "hi" <**glm.glm-4.7**> @notes.md']),
+    "pi/at-file": ("pi", MAIN, False, False, [f"say hi {TAG}"]),
+    "qwen-code/at-file": ("qwen-code", MAIN, True, False, [f"@notes.md say hi {TAG}"]),
+    "qwen-code/memory-extractor": (
+        "qwen-code",
+        Kind.MEMORY,
+        True,
+        False,
+        [f"@notes.md say hi {TAG}", "Managed memory has TWO directories. Choose which one to writ…"],
+    ),
+    "qwen-code/at-folder": ("qwen-code", MAIN, True, False, [f"look @lib and {TAG}"]),
+    "qwen-code/compaction": (
+        "qwen-code",
+        Kind.COMPACTION,
+        True,
+        False,
+        [f"look @lib and {TAG}", "First, reason in your <analysis> block. Then, produce the <state_snapshot> XML."],
+    ),
+}
+QUOTED_FILES = {"claude-code/command-with-arguments", "claude-code/compaction-with-instructions", "claude-code/background-agent"}
+"""A command's file holds what the person typed behind the command; an agent's task is all that its call holds."""
+CANNOT_BE_TOLD = {"llm/with-fragment"}
+"""The file stands in front of the typed text, in one text, with no mark between them."""
+
+
+def is_of_recorder(path: Path) -> bool:
+    return "version" in json.loads(path.read_text(encoding="utf-8"))
+
+
 def recorded(file: str) -> tuple[Call, Caller]:
     request = json.loads((FIXTURES / file).read_text(encoding="utf-8"))
     endpoint = endpoint_of(request["method"], request["path"])
@@ -212,7 +280,7 @@ def recorded(file: str) -> tuple[Call, Caller]:
 def test_recorded_request(file: str) -> None:
     dialect, client, kind, session, prompt, workdir, words = TABLE[file]
     call, caller = recorded(file)
-    typed = typed_messages(call)
+    typed = typed_messages(call, client_of(caller))
 
     assert call.endpoint.dialect is dialect
     assert (caller.client, caller.kind, caller.session, caller.prompt) == (client, kind, session, prompt)
@@ -224,22 +292,68 @@ def test_recorded_request(file: str) -> None:
 
 @pytest.mark.parametrize("file", TABLE)
 def test_every_typed_span_is_editable(file: str) -> None:
-    call, _ = recorded(file)
-    editable = {id(part): spans for _, part, spans in editable_texts(call)}
-    for message in typed_messages(call):
+    call, caller = recorded(file)
+    client = client_of(caller)
+    editable = {id(one.part): one.spans for one in editable_texts(call, client)}
+    for message in typed_messages(call, client):
         for text in message.texts:
             for start, end in text.commands:
                 assert any(left <= start and end <= right for left, right in editable[id(text.part)])
 
 
-def test_every_recorded_call_is_in_the_table() -> None:
-    files = {path.relative_to(FIXTURES).as_posix() for path in FIXTURES.glob("*/*.json")}
+NEWEST = {f"{path.parent.name}/{path.stem.partition('-')[2]}": path for path in FIXTURES.glob("*/*.json") if is_of_recorder(path)}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_newest_recording(name: str) -> None:
+    who, kind, has_session, has_prompt, words = RECORDED[name]
+    call, caller = recorded(NEWEST[name].relative_to(FIXTURES).as_posix())
+    typed = typed_messages(call, client_of(caller))
+    assert (caller.client, caller.kind) == (who, kind)
+    assert (caller.session is not None, caller.prompt is not None) == (has_session, has_prompt)
+    assert len(typed) == len(words)
+    for message, expected in zip(typed, words, strict=True):
+        assert message.words == expected or (expected.endswith("…") and message.words.startswith(expected[:-1]))
+
+
+@pytest.mark.parametrize("name", sorted(RECORDED.keys() - CANNOT_BE_TOLD))
+def test_what_nobody_typed_gives_no_orders_and_passes_as_it_came(name: str) -> None:
+    call, caller = recorded(NEWEST[name].relative_to(FIXTURES).as_posix())
+    client = client_of(caller)
+    typed = typed_messages(call, client)
+    if name not in QUOTED_FILES:
+        assert not any(EVIL in message.words for message in typed)
+        assert not any(EVIL in one.part.text[start:end] for one in editable_texts(call, client) for start, end in one.spans)
+    if caller.kind is MAIN and EVIL in json.dumps([part.text for part in texts_of(call)]):
+        assert EVIL in {one.tag for one in unheard_tags(call, client)} | {EVIL if name in QUOTED_FILES else ""}
+
+
+def texts_of(call: Call) -> list[Text]:
+    """The user's, behind the model's last answer."""
+    behind = max((message.index for message in call.messages if message.role == "assistant"), default=-1)
+    users = [message for message in call.messages[behind + 1 :] if message.role == "user"]
+    return [part for message in users for part in message.parts if isinstance(part, Text)]
+
+
+def test_every_recorded_call_is_in_a_table() -> None:
+    files = {path.relative_to(FIXTURES).as_posix() for path in FIXTURES.glob("*/*.json") if not is_of_recorder(path)}
     assert files == TABLE.keys() | NOT_A_CALL
+    assert NEWEST.keys() == RECORDED.keys()
+
+
+def test_the_newest_recordings_say_what_was_tried() -> None:
+    tried: dict[str, set[str]] = {}
+    for path in NEWEST.values():
+        _, caller = recorded(path.relative_to(FIXTURES).as_posix())
+        if client_of(caller) in KNOWN:
+            tried.setdefault(client_of(caller).name, set()).add(json.loads(path.read_text(encoding="utf-8"))["version"])
+    assert tried == {client.name: {client.tried} for client in KNOWN if client.name in tried}
+    assert len(tried) == len(KNOWN) - 1  # llm is a library's user agent
 
 
 def test_a_title_request_quotes_the_tag_without_obeying_it() -> None:
     call, _ = recorded("claude-code/02-messages-title-side-request.json")
-    [message] = typed_messages(call)
+    [message] = typed_messages(call, CLAUDE_CODE)
     assert TAG not in message.words
-    [(_, part, spans)] = editable_texts(call)
-    assert any(TAG in part.text[start:end] for start, end in spans)
+    [one] = editable_texts(call, CLAUDE_CODE)
+    assert any(TAG in one.part.text[start:end] for start, end in one.spans)

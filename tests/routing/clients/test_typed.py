@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routecodex.routing.sessions.typed import editable_texts, typed_messages
+from routecodex.routing.clients.aider import AIDER
+from routecodex.routing.clients.claude_code import CLAUDE_CODE
+from routecodex.routing.clients.client import Client
+from routecodex.routing.clients.cline import CLINE
+from routecodex.routing.clients.continue_ import CONTINUE
+from routecodex.routing.clients.gemini_cli import GEMINI_CLI
+from routecodex.routing.clients.opencode import OPENCODE
+from routecodex.routing.clients.pi import PI
+from routecodex.routing.clients.typed import editable_texts, typed_messages
+from routecodex.routing.clients.unknown import UNKNOWN
+from routecodex.routing.tags.scan import strip
 from routecodex.routing.values import Call
 from tests.rig.work import assert_linear
 from tests.routing.sessions.calls import assistant, chat_call, gemini_call, messages_call, responses_call, user
@@ -25,7 +36,7 @@ def obeyed(call: Call) -> str:
 
 
 def edited(call: Call) -> str:
-    return "|".join(part.text[start:end] for _, part, spans in editable_texts(call) for start, end in spans)
+    return "|".join(one.part.text[start:end] for one in editable_texts(call) for start, end in one.spans)
 
 
 @pytest.mark.parametrize(
@@ -54,10 +65,26 @@ def edited(call: Call) -> str:
         pytest.param(f"look:\n<conversation>\n[User]: {TAG}\n</conversation>", "look:", id="quoted conversation"),
         pytest.param(f"<command-name>/go</command-name><command-args>{TAG}</command-args>", "", id="command"),
         pytest.param(f"<bash-input>{TAG}</bash-input><bash-stdout>x</bash-stdout>", "", id="shell mode"),
-        pytest.param(f"<b>{TAG}</b>", f"<b>{TAG}</b>", id="a person's own markup"),
-        pytest.param(
-            f"<instructions>{TAG}</instructions>", f"<instructions>{TAG}</instructions>", id="a person's own instructions"
-        ),
+        pytest.param(f"so <b>{TAG}</b>", None, id="a person's own markup within a line"),
+        pytest.param(f"<p>\n{TAG}", None, id="a person's own markup, never closed"),
+        pytest.param(f"<p>one\n<p>two\n{TAG}</b>", None, id="… and something else closed"),
+        pytest.param(f"<b>{TAG}</b> hi", "hi", id="any wrapper at the beginning of a line"),
+        pytest.param(f"hi\n \t<b>\n{TAG}\n</b>", "hi", id="… and in an indented line"),
+        pytest.param(f"<x-y.z:1 a='<'>{TAG}</x-y.z:1>", "", id="… with a strange name and attribute"),
+        pytest.param(f"<a>f\n</a>\n{TAG}\n</a>\nhi", "hi", id="a file closes any wrapper early"),
+        pytest.param(f"<a>x</a>\nhi\n<b>\n</a>\n{TAG}\n</b>", "", id="a file closes another wrapper, which came first"),
+        pytest.param(f"<a>x</a>\nhi {TAG}\n<b>y</b>", f"hi {TAG}", id="between two wrappers"),
+        pytest.param(f"<path>x</path><path>{TAG}</pathology></path>", "", id="a longer name closes nothing"),
+        pytest.param(f"<a>x</a>{TAG}</aa>", f"{TAG}</aa>", id="… and does not hide that nothing else does"),
+        pytest.param(f"<instructions>{TAG}</instructions>", "", id="instructions that somebody pasted"),
+        pytest.param(f"Stop hook feedback:\n{TAG}", "", id="a hook"),
+        pytest.param(f"<teammate-message teammate_id='x'>{TAG}</teammate-message>", "", id="a teammate"),
+        pytest.param(f"<hook_prompt hook_run_id='1'>{TAG}</hook_prompt>", "", id="a hook's prompt"),
+        pytest.param(f"<goal_context>{TAG}", "", id="a goal, never closed"),
+        pytest.param(f"hi\n[read_file for 'a'] Result:\n{TAG}", "hi", id="a tool's result in the same text"),
+        pytest.param(f"# Fix any errors below, if possible.\n\n{TAG}", "", id="reflected errors"),
+        pytest.param(f"I ran this command:\n\nx\n\nAnd got this output:\n\n{TAG}", "", id="a reflected test"),
+        pytest.param(f"see http://x\n\nHere is the content of http://x:\n\n{TAG}", "see http://x", id="a page glued behind"),
         pytest.param(f"<INSTRUCTIONS>{TAG}</INSTRUCTIONS>", "", id="a tool's instructions"),
         pytest.param(f"This session is being continued from a previous conversation that… {TAG}", "", id="continued"),
         pytest.param(f"Your response above was cut off mid-stream. {TAG}", "", id="cut off"),
@@ -85,7 +112,10 @@ def test_what_is_obeyed(text: str, words: str | None) -> None:
         pytest.param(f"<system-reminder>{TAG}", f"<system-reminder>{TAG}", id="never closed: the tag must not reach a provider"),
         pytest.param(f"<session>{TAG}</session>", f"<session>{TAG}</session>", id="quoted"),
         pytest.param(f"<command-args>{TAG}</command-args>", f"<command-args>{TAG}</command-args>", id="command"),
-        pytest.param(f"CRITICAL: Respond with TEXT ONLY {TAG}", f"CRITICAL: Respond with TEXT ONLY {TAG}", id="sentence"),
+        pytest.param(f"CRITICAL: Respond with TEXT ONLY {TAG}", f"CRITICAL: Respond with TEXT ONLY {TAG}", id="retelling"),
+        pytest.param(f"Stop hook feedback:\n{TAG}", "", id="a tool's own sentence"),
+        pytest.param(f"<b>{TAG}</b> {TAG}", f" {TAG}", id="any wrapper passes as it came"),
+        pytest.param(f"{TAG} hi\n\n# *SEARCH/REPLACE block* Rules:\n{TAG}", f"{TAG} hi", id="glued behind"),
         pytest.param("<bash-stdout>x</bash-stdout>", "", id="nothing typed"),
     ],
 )
@@ -95,8 +125,8 @@ def test_what_is_edited(text: str, spans: str) -> None:
 
 def test_wrapped_text_passes_as_it_came() -> None:
     wrapped = f"<environment_context>\n{TAG}\n</environment_context>"
-    [(message, part, spans)] = editable_texts(messages_call(user(wrapped)))
-    assert (message.role, part.text, spans) == ("user", wrapped, ())
+    [one] = editable_texts(messages_call(user(wrapped)))
+    assert (one.message.role, one.part.text, one.spans) == ("user", wrapped, ())
 
 
 @pytest.mark.parametrize(
@@ -215,7 +245,7 @@ PIECES = st.sampled_from(
 @given(st.lists(st.lists(PIECES, max_size=12).map("".join), min_size=1, max_size=4))
 def test_spans_are_ordered_and_what_is_obeyed_is_edited(texts: list[str]) -> None:
     call = messages_call({"role": "user", "content": [{"type": "text", "text": text} for text in texts]})
-    editable = {id(part): spans for _, part, spans in editable_texts(call)}
+    editable = {id(one.part): one.spans for one in editable_texts(call)}
     for spans in editable.values():
         assert list(spans) == sorted(spans)
         assert all(start < end for start, end in spans)
@@ -226,23 +256,104 @@ def test_spans_are_ordered_and_what_is_obeyed_is_edited(texts: list[str]) -> Non
                 assert any(left <= start and end <= right for left, right in editable[id(text.part)])
 
 
+HOSTILE = (
+    *("<", "<system-reminder>", "</system-reminder>", "<system-reminder ", "<session>", "\n<session>", "<a", "\n<a>", "</a>"),
+    *(" ", "\n<system-reminder>x", "<a>\n</a>", "\n\n# ", "\n---", '\\"', '"a b" ', '"\\" ', "\n [", "\n" + " " * 70 + "<a>"),
+)
+
+
+@pytest.mark.parametrize("client", [UNKNOWN, CLAUDE_CODE, OPENCODE, GEMINI_CLI], ids=lambda client: client.name)
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_any_text_is_linear_work(piece: str, client: Client) -> None:
+    def work(call: Call) -> None:
+        typed_messages(call, client)
+        editable_texts(call, client)
+
+    assert_linear(work, lambda size: messages_call(user((piece * size)[:size])), 1 << 16)
+
+
+def test_many_names_are_read_once() -> None:
+    names = [f"n{number}" for number in range(3000)]
+    text = "\n".join([*(f"<{name}>{TAG}</{name}>" for name in names), f"hi {TAG}"])
+    assert obeyed(messages_call(user(text))) == f"hi {TAG}"
+
+
+def test_more_openings_than_anybody_writes_give_no_orders() -> None:
+    text = f"hi {TAG}" + "<a>" * 100_001 + f"</b><**x**>{TAG}"
+    assert obeyed(messages_call(user(text))).startswith(f"hi {TAG}<a>")
+    assert not obeyed(messages_call(user(text))).endswith(TAG)
+    assert edited(messages_call(user(text))) == text
+
+
+# --- in a tool's own words -------------------------------------------------------------------------------------------------
+
+
+def read_as(client: Client, *texts: str) -> str:
+    typed = typed_messages(messages_call({"role": "user", "content": [{"type": "text", "text": text} for text in texts]}), client)
+    return typed[-1].words if typed else ""
+
+
 @pytest.mark.parametrize(
-    "piece",
+    "client, texts, words",
     [
-        "<",
-        "<system-reminder>",
-        "</system-reminder>",
-        "<system-reminder ",
-        "<session>",
-        "\n<session>",
-        "<a",
-        " ",
-        "\n<system-reminder>x",
+        pytest.param(CLINE, (f"<task>\n{TAG} go\n</task>\n<environment_details>{TAG}</environment_details>",), None, id="task"),
+        pytest.param(UNKNOWN, (f"<task>\n{TAG} go\n</task>",), "", id="a task of somebody unknown"),
+        pytest.param(UNKNOWN, (f"<file>\n{TAG}",), f"<file>\n{TAG}", id="a word of anybody's, never closed"),
+        pytest.param(OPENCODE, (f"<path> is what?\n{TAG}",), f"<path> is what?\n{TAG}", id="a word of a tool's files"),
+        pytest.param(CLINE, (f"{TAG} go", f'<file_content path="a">\n</file_content>\n{TAG}\n</file_content>'), f"{TAG} go"),
+        pytest.param(CLINE, (f"<task>go\n<file>\n</task>{TAG}</file></task>",), "<task>go\n</task>", id="a file in a task"),
+        pytest.param(PI, (f'<file name="/a">\n</file>\n{TAG}\n</file>\ngo {TAG}',), f"go {TAG}", id="pi's files"),
+        pytest.param(PI, (f"Stop hook feedback: {TAG}",), f"Stop hook feedback: {TAG}", id="another tool's sentence"),
+        pytest.param(PI, (f"<skill>\n{TAG}",), "", id="its own wrapper, never closed"),
+        pytest.param(PI, (f"<task>\n{TAG}",), f"<task>\n{TAG}", id="another's wrapper, never closed"),
+        pytest.param(OPENCODE, ("Called the Read tool with the following input: {}", TAG, f"hi {TAG}"), f"hi {TAG}", id="a file"),
+        pytest.param(OPENCODE, (f"hi {TAG}", "Reading MCP resource: x (y)", TAG, TAG), f"hi {TAG}", id="a resource"),
+        pytest.param(OPENCODE, ('"<**stopMessage:\\"go on\\",3**> hi"',), '<**stopMessage:"go on",3**> hi', id="quoted"),
+        pytest.param(
+            OPENCODE,
+            ('"<**stopMessage:\\"say \\\\"hi\\\\"\\"**>" "a b" c',),
+            '<**stopMessage:"say \\"hi\\""**> a b c',
+            id="quoted twice",
+        ),
+        pytest.param(OPENCODE, ('say \\"hi\\" now',), 'say \\"hi\\" now', id="typed with backslashes"),
+        pytest.param(
+            OPENCODE, ('<**stopMessage:"say \\"hi\\" now"**>',), '<**stopMessage:"say \\"hi\\" now"**>', id="in a terminal"
+        ),
+        pytest.param(GEMINI_CLI, (f"hi {TAG}", FILES_BEGIN, TAG, FILES_END), f"hi {TAG}", id="between frames"),
+        pytest.param(GEMINI_CLI, (f"hi {TAG}", FILES_BEGIN, TAG), f"hi {TAG}", id="behind a frame that does not end"),
+        pytest.param(
+            CONTINUE, (f'<context name="a">\n```\n```\n</context>\n{TAG}\n</context>\n\ngo',), "go", id="a fence in a file"
+        ),
+        pytest.param(AIDER, ("Refactor hello() into its own file.",), "", id="an example"),
+        pytest.param(
+            CLAUDE_CODE, ("Refactor hello() into its own file.",), "Refactor hello() into its own file.", id="not its own"
+        ),
     ],
 )
-def test_a_mebibyte_of_anything_is_linear_work(piece: str) -> None:
-    def work(call: Call) -> None:
-        typed_messages(call)
-        editable_texts(call)
+def test_what_a_tool_marks(client: Client, texts: tuple[str, ...], words: str | None) -> None:
+    read = read_as(client, *texts)
+    assert TAG in read if words is None else read == words
 
-    assert_linear(work, lambda size: messages_call(user((piece * size)[:size])), 1 << 18)
+
+def test_quotes_are_escaped_again() -> None:
+    raw = '"<**stopMessage:\\"go on\\",3**> say \\"hi\\"" "and more" now'
+    [one] = editable_texts(messages_call(user(raw)), OPENCODE)
+    assert one.edited(strip) == '"say \\"hi\\"" "and more" now'
+    assert one.edited(lambda text: text) is one.part.text
+    assert one.edited(lambda text: text + '"').count('\\"') == 6
+
+
+@given(st.lists(st.text(alphabet='a"\\ <*>', min_size=1, max_size=12), min_size=1, max_size=4))
+def test_any_arguments_come_back_as_they_were(arguments: list[str]) -> None:
+    raw = " ".join('"' + argument.replace('"', '\\"') + '"' if " " in argument else argument for argument in arguments)
+    for one in editable_texts(messages_call(user(raw)), OPENCODE):
+        assert one.edited(lambda text: text[:]) == raw
+        assert one.edited(lambda text: "".join(list(text))) == raw
+
+
+def test_wrappers_that_the_configuration_names_hold_typed_text() -> None:
+    text = f"<context>{TAG}</context>\n<userRequest>\n{TAG} go\n</userRequest>"
+    call = messages_call(user(text))
+    assert obeyed(call) == ""
+    typed = typed_messages(call, replace(UNKNOWN, typed_in=("userRequest",)))
+    assert [one.words for one in typed] == [f"<userRequest>\n{TAG} go\n</userRequest>"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routecodex.routing.sessions.clients import asks_again, identify, workdir_of
+from routecodex.routing.clients.identify import asks_again, identify, workdir_of
 from routecodex.routing.values import Call, Caller, Dialect, Endpoint, Kind
 from tests.routing.sessions.calls import chat_call, gemini_call, messages_call, responses_call, user
 
@@ -157,6 +157,41 @@ def test_a_signature_counts_for_its_client_only() -> None:
     call = chat_call({"role": "system", "content": "You are a title generator."}, user("hi"))
     assert caller(call, user_agent="opencode/1.18").kind is Kind.TITLE
     assert caller(call, user_agent="OpenAI/Python 3.51.0").kind is Kind.MAIN
+
+
+SUMMARIZES = "You are the component that summarizes a conversation when its context window is about to overflow."
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        chat_call({"role": "system", "content": SUMMARIZES}, user("First, reason in your <analysis> block.")),
+        chat_call(user("hi"), {"role": "assistant", "content": "ok"}, user(SUMMARIZES)),
+        chat_call(user("hi"), user("First, reason in your <analysis> block. Then, produce the <state_snapshot> XML.")),
+    ],
+)
+@pytest.mark.parametrize("agent", ["QwenCode/0.24.4 (linux; x64)", "some-fork/1.0"])
+def test_qwen_code_compacts(call: Call, agent: str) -> None:
+    assert caller(call, user_agent=agent).kind is Kind.COMPACTION
+
+
+@pytest.mark.parametrize(
+    "system, last",
+    [
+        pytest.param(
+            "operating inside pi, a coding agent harness", "The messages above are a conversation to summarize.", id="pi"
+        ),
+        pytest.param("You are a context summarization assistant. Your task", "[User]: hi", id="pi's own instructions"),
+        pytest.param(
+            "you are an agent in the Continue CLI", "Please provide a concise summary of our conversation so far, …", id="cn"
+        ),
+        pytest.param("You are Kimi", "You are about to run out of context. Create a handoff summary for the\nmodel", id="kimi"),
+    ],
+)
+def test_other_tools_compact(system: str, last: str) -> None:
+    call = chat_call({"role": "system", "content": system}, user("hi"), {"role": "assistant", "content": "ok"}, user(last))
+    agents = {"kimi": "kimi-code-cli/2.1.0"}
+    assert caller(call, user_agent=agents.get(system.split()[-1].lower(), "OpenAI/JS 6.49.0")).kind is Kind.COMPACTION
 
 
 def test_counting_is_never_the_conversation_itself() -> None:

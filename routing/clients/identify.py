@@ -6,79 +6,65 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 
 from ..values import Call, Caller, Headers, Text
+from .client import Client
 from .ids import conversation_of, prompt_of, session_of
 from .kinds import kind_of, system_head
+from .sdk import SDKS
+from .unknown import KNOWN, UNKNOWN
+
+ALL = (*KNOWN, *SDKS, UNKNOWN)
+_BY_NAME = {client.name: client for client in KNOWN}
+NAMES = frozenset(_BY_NAME)
+"""Of the tools; a program behind an SDK is named by its user agent."""
+
+
+def client_of(caller: Caller) -> Client:
+    return _by_name(caller.client)
+
+
+@functools.lru_cache(maxsize=512)
+def _by_name(name: str) -> Client:
+    return _BY_NAME.get(name) or next((sdk for sdk in SDKS if f"{name}/".startswith(sdk.agents)), UNKNOWN)
 
 
 def identify(call: Call, headers: Headers, path: str, host: str) -> Caller:
     """What the headers (lower-case names) and the body of a call tell about its sender."""
-    client = _client(call, headers)
+    name = _name(call, headers)
+    client = _by_name(name)
     session = session_of(call, headers, client)
     return Caller(
-        client=client,
+        client=name,
         kind=kind_of(call, headers, client),
         session=session,
         conversation=conversation_of(call, headers, session),
-        prompt=prompt_of(call, headers, session),
+        prompt=prompt_of(call, headers, client, session),
     )
 
 
-_AGENTS = (
-    ("claude-cli/", "claude-code"),
-    ("claude-code/", "claude-code"),
-    ("codex", "codex"),
-    ("geminicli", "gemini-cli"),
-    ("qwencode", "qwen-code"),
-    ("opencode/", "opencode"),
-    ("kimi", "kimi-code"),
-    ("litellm/", "aider"),
-)
-"""How user agents begin, in lower case."""
-
-_OWN_HEADERS = (
-    ("x-claude-code-session-id", "claude-code"),
-    ("x-claude-code-request-class", "claude-code"),
-    ("x-codex-turn-metadata", "codex"),
-)
-
-_INTRODUCTIONS = (
-    ("you are cline,", "cline"),
-    ("you are an agent in the continue cli", "continue"),
-    ("operating inside pi, a coding agent harness", "pi"),
-    ("act as an expert software developer", "aider"),
-    ("act as an expert code analyst", "aider"),
-)
-"""What the system text says to whom the user agent is only a library."""
-
-KNOWN_CLIENTS = frozenset(name for _, name in (*_AGENTS, *_OWN_HEADERS, *_INTRODUCTIONS))
-
-
-def _client(call: Call, headers: Headers) -> str:
+def _name(call: Call, headers: Headers) -> str:
+    for client in KNOWN:
+        if any(header in headers for header in client.headers):
+            return client.name
     agent = headers.get("user-agent", "").strip().lower()[:200]
-    for header, name in _OWN_HEADERS:
-        if header in headers:
-            return name
-    for start, name in _AGENTS:
-        if agent.startswith(start):
-            return name
+    for client in KNOWN:
+        if client.agents and agent.startswith(client.agents):
+            return client.name
     system = system_head(call)
-    for phrase, name in _INTRODUCTIONS:
-        if phrase in system:
-            return name
+    for client in KNOWN:
+        if any(phrase in system for phrase in client.introductions):
+            return client.name
     first_word = agent.split(maxsplit=1)[0] if agent else ""
-    return re.sub(r"/[\d.].*$|[^a-z0-9_./-]", "", first_word)[:64] or "unknown"
+    return re.sub(r"/[\d.].*$|[^a-z0-9_./-]", "", first_word)[:64] or UNKNOWN.name
 
 
-_ASK_AGAIN = ("claude-code", "opencode", "anthropic/", "asyncanthropic/", "openai/", "asyncopenai/")
-
-
-def asks_again(client: str) -> bool:
+def asks_again(name: str) -> bool:
     """Whether it bears a 429: waits as `Retry-After` says, tries again, and shows the sentence if that does not help."""
-    return client.startswith(_ASK_AGAIN)
+    return _by_name(name).honours_retry_after
 
 
 _WORKDIR = re.compile(

@@ -1,0 +1,116 @@
+"""What a client's module says: the same names in the same order for each, with the strict reading where it says nothing.
+
+1. A module is a table. How it is applied stands once: `ids`, `kinds`, `shapes`, `typed`.
+2. All phrases and user agents are in lower case; names of wrappers are as they are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from ..values import Call, Headers, Kind
+
+Place: TypeAlias = Callable[[Call, Headers], object]
+"""Where an id may stand; what is no text is no id."""
+Where: TypeAlias = Literal["system", "first", "last"]
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """`phrase` within the head of the instructions, or at the beginning of the first or last user message."""
+
+    where: Where
+    phrase: str
+    kind: Kind
+
+
+def says_nothing(call: Call, headers: Headers) -> Kind | None:
+    """Most clients do not say what a call is for."""
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Client:
+    name: str
+    title: str
+    """As people call it."""
+    tried: str = ""
+    """The newest version whose calls were recorded."""
+
+    # How it is recognised
+    headers: tuple[str, ...] = ()
+    """Headers that only it sends."""
+    agents: tuple[str, ...] = ()
+    """How its user agent begins."""
+    introductions: tuple[str, ...] = ()
+    """What its instructions say where the user agent is only a library's."""
+
+    # Its ids
+    session: tuple[Place, ...] = ()
+    prompt: tuple[Place, ...] = ()
+
+    # The kinds of its calls
+    declares: Callable[[Call, Headers], Kind | None] = says_nothing
+    """What the client itself says; None where it says nothing."""
+    signatures: tuple[Signature, ...] = ()
+    """How its side calls begin, where it says nothing; made from recordings."""
+
+    # Which text a person typed
+    wrappers: tuple[str, ...] = ()
+    """Around text of its own: hidden also where the wrapper is never closed, and in the middle of a line where it is."""
+    repeats: tuple[str, ...] = ()
+    """Around what the person typed elsewhere: gives no orders, and loses its tags."""
+    commands: tuple[str, ...] = ()
+    """Those of `repeats` behind which the next part is the text of a command, which somebody wrote before."""
+    typed_in: tuple[str, ...] = ()
+    """Wrappers whose text a person typed."""
+    sentences: tuple[str, ...] = ()
+    """How whole parts begin that it wrote itself."""
+    retellings: tuple[str, ...] = ()
+    """… of these, those that may repeat what the person typed: they give no orders, and lose their tags."""
+    with_next_part: tuple[str, ...] = ()
+    """… those behind which the next part is not typed either."""
+    with_all_behind: tuple[str, ...] = ()
+    """… those behind which nothing of the message is."""
+    examples: frozenset[str] = frozenset()
+    """Whole texts that it plays to the model as if a person had typed them."""
+    behind: tuple[str, ...] = ()
+    """How the text begins that it puts behind the person's words in the same part, as it is written."""
+    frame: tuple[str, str] | None = None
+    """Parts between these hold files; the last end counts."""
+    typed_kinds: tuple[str, ...] = ("user.text", "unknown", "")
+    """What the client calls a typed part, where it says what each part is."""
+    quotes_arguments: bool = False
+    """It puts arguments of the command line in quotes and escapes the quotes within."""
+
+    # How it repeats the history
+    history: str = ""
+    """In a sentence."""
+
+    # What it bears
+    waits_s: float = 300.0
+    """So long it waits for the head of an answer."""
+    honours_retry_after: bool = False
+    """It waits as long as the `Retry-After` of a 429 says, asks again, and shows in the end what is wrong."""
+
+    # What brings it to the proxy
+    command: str = ""
+    """What is typed in the shell; empty for a library."""
+    trusts: tuple[str, ...] = ("NODE_EXTRA_CA_CERTS",)
+    """Variables through which it trusts the proxy's certificate; the first is enough."""
+    trusts_also: tuple[str, ...] = ()
+    """… and through which a part of it does."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Further variables that it needs."""
+
+
+_BUNDLES = frozenset({"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"})
+"""These replace the system's certificates; the others add to them."""
+
+
+def environment(client: Client, proxy: str, certificate: str, bundle: str) -> dict[str, str]:
+    """The variables with which the client goes through the proxy. `bundle`: the system's certificates and the proxy's."""
+    trusted = {name: bundle if name in _BUNDLES else certificate for name in (*client.trusts[:1], *client.trusts_also)}
+    return {"HTTPS_PROXY": proxy, "NO_PROXY": "localhost,127.0.0.1,::1", **trusted, **client.settings}

@@ -1,0 +1,42 @@
+"""Gemini CLI: files that the person named follow in parts between two frames; the router asks before each message."""
+
+from __future__ import annotations
+
+from ..values import Kind
+from .client import Client, Signature
+from .ids import at
+
+FRAME = ("--- Content from referenced files ---", "--- End of content ---")
+COMPACTIONS = (
+    Signature("system", "responsible for distilling chat history into a structured xml", Kind.COMPACTION),
+    Signature("last", "generate a new <state_snapshot> based on the provided history", Kind.COMPACTION),
+    Signature("last", "first, reason in your scratchpad. then, generate the <state_snapshot>", Kind.COMPACTION),
+)
+
+GEMINI_CLI = Client(
+    name="gemini-cli",
+    title="Gemini CLI",
+    tried="0.61.0",
+    # How it is recognised
+    agents=("geminicli",),
+    # Its ids
+    session=(at("request", "session_id"),),
+    prompt=(at("user_prompt_id"),),
+    # The kinds of its calls
+    signatures=(
+        Signature("system", "you are a specialized task routing ai", Kind.ROUTER),
+        Signature("first", "summarize the user's primary intent or goal in this conversation", Kind.SUMMARY),
+        *COMPACTIONS,
+    ),
+    # Which text a person typed
+    wrappers=("session_context", "hook_context", "untrusted_context", "state_snapshot", "system-reminder", "available_skills"),
+    sentences=("this is the gemini cli. we are setting up the context for our chat",),
+    behind=(f"\n{FRAME[0]}",),
+    frame=FRAME,
+    # How it repeats the history
+    history="as it was; a resumed session may hold each function's response twice",
+    # What it bears
+    waits_s=60.0,
+    # What brings it to the proxy
+    command="gemini",
+)

@@ -1,0 +1,63 @@
+"""What a call is for: the conversation itself, or a side call that its client makes on its own.
+
+1. What a client says itself decides: headers first, then metadata in the body. Only then its signatures.
+2. A kind that a client names and we do not know is a side call: it obeys nothing.
+3. Instructions that begin as those of a compaction make one, whatever else is said.
+"""
+
+from __future__ import annotations
+
+from ..dialects.fields import list_of, object_of
+from ..values import Call, Headers, Kind, Message, Text
+from .client import Client, Signature, Where
+
+_HEAD = 1000
+"""A signature sits within so many characters of a text."""
+
+COMPACTION_STARTS = ("context checkpoint compaction", "checkpoint compaction", "handoff summary for another llm")
+"""How the instructions or the first text of a compaction begin, whoever asks for it."""
+_ANYBODYS = tuple(Signature("first", phrase, Kind.COMPACTION) for phrase in COMPACTION_STARTS)
+
+
+def kind_of(call: Call, headers: Headers, client: Client) -> Kind:
+    if _ends_with_compaction_trigger(call) or system_head(call).startswith(COMPACTION_STARTS):
+        return Kind.COMPACTION
+    declared = client.declares(call, headers)
+    kind = (_signed_kind(call, client) or declared or Kind.MAIN) if declared in (None, Kind.SIDE) else declared
+    return Kind.SIDE if kind is Kind.MAIN and call.endpoint.action == "count" else kind
+
+
+def system_head(call: Call) -> str:
+    """The beginning of the instructions in lower case, wherever they stand."""
+    if call.system:
+        return _head(call.system)
+    first = call.messages[0] if call.messages else None
+    return _text_head(first) if first is not None and first.role == "system" else ""
+
+
+def _signed_kind(call: Call, client: Client) -> Kind | None:
+    users = [message for message in call.messages if message.role == "user"]
+    heads: dict[Where, str] = {
+        "system": system_head(call),
+        "first": _text_head(users[0]) if users else "",
+        "last": _text_head(users[-1]) if users else "",
+    }
+    return next((signature.kind for signature in (*client.signatures, *_ANYBODYS) if _fits(signature, heads)), None)
+
+
+def _fits(signature: Signature, heads: dict[Where, str]) -> bool:
+    head = heads[signature.where]
+    return signature.phrase in head if signature.where == "system" else head.startswith(signature.phrase)
+
+
+def _ends_with_compaction_trigger(call: Call) -> bool:
+    items = list_of(call.body.get("input"))
+    return bool(items) and object_of(items[-1]).get("type") == "compaction_trigger"
+
+
+def _text_head(message: Message) -> str:
+    return _head(next((part.text for part in message.parts if isinstance(part, Text) and part.text), ""))
+
+
+def _head(text: str) -> str:
+    return text[: 2 * _HEAD].lstrip()[:_HEAD].lower()

@@ -1,0 +1,43 @@
+"""The official SDKs: any program may stand behind one, so its calls are read as strictly as an unknown tool's."""
+
+from __future__ import annotations
+
+from .client import Client
+from .unknown import read_strictly
+
+SDK = read_strictly(
+    Client(
+        name="sdk",
+        title="SDKs of Anthropic and OpenAI",
+        tried="Python 1.17.0 and 3.51.0, Node 1.9.0 and 6.49.0",
+        # How it is recognised
+        agents=("anthropic/", "openai/", "asyncanthropic/", "asyncopenai/"),
+        # How it repeats the history
+        history="as the program writes it",
+        # What it bears
+        waits_s=300.0,
+        honours_retry_after=True,
+        # What brings it to the proxy
+        trusts=("SSL_CERT_FILE",),
+        trusts_also=("NODE_EXTRA_CA_CERTS",),
+        settings={"NODE_USE_ENV_PROXY": "1"},
+    )
+)
+
+GOOGLE_SDK = read_strictly(
+    Client(
+        name="google-genai-sdk",
+        title="Google's SDK",
+        tried="Python 3.3.0",
+        # How it is recognised
+        agents=("google-genai-sdk",),
+        # How it repeats the history
+        history="as the program writes it",
+        # What it bears: it shows a 429 at once
+        waits_s=600.0,
+        # What brings it to the proxy
+        trusts=("SSL_CERT_FILE",),
+    )
+)
+
+SDKS = (SDK, GOOGLE_SDK)

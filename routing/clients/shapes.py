@@ -1,0 +1,280 @@
+"""How a part of a user's message is divided: what a person typed, what a tool repeats of it, and what is a tool's own.
+
+1. Text inside a `<name …>` that begins a line, up to the last `</name>` of its part, is nobody's order, whatever the name: a
+   file may hold closing tags, and openings. Where one wrapper opens in another, both reach as far as either does.
+2. Without a later `</name>` it is a wrapper only for the names that the client lists; those count within a line as well, if
+   they are closed.
+3. What gives no orders passes as it came. Only what a tool repeats of a person's words, and what stands behind a wrapper that
+   was never closed, loses its tags without giving orders.
+4. Linear in the length of the text, whatever it holds.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from ..values import Dialect, Message, Text, ToolResult
+from .client import Client
+
+Span: TypeAlias = tuple[int, int]
+
+
+class Division(NamedTuple):
+    """Spans of a text; those of `typed` lie within those of `editable`."""
+
+    typed: tuple[Span, ...]
+    """A person's own words: tags give orders."""
+    editable: tuple[Span, ...]
+    """Tags are taken out."""
+    escaped: frozenset[Span] = frozenset()
+    """Those of both in which quotes are escaped."""
+
+
+NOTHING = Division((), ())
+
+
+_NAME = r"[A-Za-z][\w.:-]{0,63}"
+_OPENS = re.compile(rf"<({_NAME})(?=[\s/>])")
+_OPENS_LINE = re.compile(rf"^[ \t]{{0,64}}<({_NAME})(?=[\s/>])", re.MULTILINE)
+_CLOSES = re.compile(rf"</({_NAME})(?:\s[^<>]{{0,200}})?(?:>|(?=\s))")
+_INDENT = re.compile(r"[ \t]{0,64}\Z")
+_MOST_OPENINGS = 100_000
+_ENDLESS = "\0"
+_FEW = 16
+"""So many names are looked up one by one; more take one reading of the text."""
+_ARGUMENT = re.compile(r'(?:"(?P<quoted>(?:[^"\\]|\\"|\\(?!"))*+)"|(?P<plain>[^ "][^ ]*+))(?: |\Z)')
+ESCAPED = '\\"'
+_LONGEST_FRAME = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A client's table in the form in which it is looked up."""
+
+    client: Client
+    listed: frozenset[str]
+    repeats: frozenset[str]
+    typed_in: frozenset[str]
+    sentences: tuple[str, ...]
+    beginnings: frozenset[str]
+    """Most texts are told from all sentences by two letters."""
+    after_command: re.Pattern[str] | None
+    behind: re.Pattern[str] | None
+
+    # A whole text
+
+    def is_plain(self, text: str) -> bool:
+        """No tool can have put anything into it, or beside it: told at once, for nearly all texts."""
+        return not (
+            "<" in text
+            or (self.behind is not None and self.behind.search(text) is not None)
+            or (self.client.quotes_arguments and ESCAPED in text)
+            or self.is_tools(text)
+        )
+
+    def is_tools(self, text: str) -> bool:
+        """It begins as texts do that the tool wrote itself."""
+        start = text[:200].lstrip().lower()
+        return (start[:2] in self.beginnings and start.startswith(self.sentences)) or (
+            len(text) < _LONGEST_FRAME and start.rstrip() in self.client.examples
+        )
+
+    def divide(self, text: str) -> Division:
+        start = text[:200].lstrip().lower()
+        if start[:2] in self.beginnings and start.startswith(self.sentences):
+            if not start.startswith(self.client.retellings or ("\0",)):
+                return NOTHING
+            tools, _ = self._wrapped(text)
+            return Division((), _outside(tools, len(text)))
+        if start.rstrip() in self.client.examples:
+            return NOTHING
+        behind = self.behind.search(text) if self.behind is not None else None
+        end = behind.start() if behind is not None else len(text)
+        tools, repeated = self._wrapped(text) if "<" in text else ((), ())
+        editable = _with_words(text, _outside(tools, end))
+        typed = _with_words(text, _outside(_union((*tools, *repeated)), end)) if repeated else editable
+        if self.client.quotes_arguments and ESCAPED in text and typed == ((0, len(text)),):
+            return _arguments(text) or Division(typed, editable)
+        return Division(typed, editable)
+
+    def _wrapped(self, text: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
+        """What tools wrapped as their own, and what they repeat; neither overlaps itself."""
+        first, never_closed = self._openings(text)
+        closings = _closings(text, first)
+        own: list[Span] = []
+        repeated: list[Span] = []
+        for name, at in first.items():
+            closed_from, closed_to = closings.get(name, (-1, -1))
+            if at < closed_from:  # the first opening covers what others of its name do
+                (repeated if name in self.repeats else own).append((at, closed_to))
+            if never_closed.get(name, -1) > closed_from:
+                repeated.append((at if name == _ENDLESS else _first_behind(text, name, closed_to), len(text)))
+        return _union(own), _union(repeated)
+
+    def _openings(self, text: str) -> tuple[dict[str, int], dict[str, int]]:
+        """Where each name is opened first as a wrapper; and where a listed one is opened last on a line of its own."""
+        first: dict[str, int] = {}
+        last: dict[str, int] = {}
+        settled = set(self.typed_in)
+        # what is never closed can only be a wrapper at the beginning of a line
+        opens = _OPENS if "</" in text else _OPENS_LINE
+        for count, found in enumerate(opens.finditer(text)):
+            name = found[1]
+            if name in settled:
+                continue
+            at = found.start(1) - 1
+            is_listed = name in self.listed
+            is_on_line = at == 0 or text[at - 1] == "\n" or (text[at - 1] in " \t" and _starts_line(text, at))
+            if (is_on_line or is_listed) and name not in first:
+                first[name] = at
+                if not is_listed:
+                    settled.add(name)
+            if is_on_line and is_listed:
+                last[name] = at
+            if count >= _MOST_OPENINGS:  # whatever that is: from here on it gives no orders
+                first[_ENDLESS] = last[_ENDLESS] = at
+                break
+        return first, last
+
+    # A whole message
+
+    def divided(self, message: Message, dialect: Dialect) -> Iterator[tuple[Text, Division, bool]]:
+        """Each text part; True where it is what a command that the person called says."""
+        client = self.client
+        if dialect is Dialect.GEMINI and any(isinstance(part, ToolResult) for part in message.parts):
+            yield from ((part, NOTHING, False) for part in message.parts if isinstance(part, Text))
+            return
+        files = self._files(message)
+        not_before = -1
+        after_command = False
+        for position, part in enumerate(message.parts):
+            if not isinstance(part, Text):
+                continue
+            text = part.text
+            start = text[:200].lstrip().lower() if client.with_next_part else ""
+            if position <= not_before or position in files or not self._may_be_typed(message.hint, part, position):
+                yield part, NOTHING, False
+            elif start and start.startswith(client.with_next_part):
+                not_before = position + 1
+                yield part, NOTHING, False
+            elif start and start.startswith(client.with_all_behind):
+                not_before = len(message.parts)
+                yield part, NOTHING, False
+            else:
+                yield part, self.divide(text), after_command
+            after_command = self.after_command is not None and self.after_command.search(text[-80:]) is not None
+
+    def _may_be_typed(self, hint: tuple[str, ...], part: Text, position: int) -> bool:
+        place = part.slot if part.slot >= 0 else position
+        return place >= len(hint) or hint[place] in self.client.typed_kinds
+
+    def _files(self, message: Message) -> range:
+        """The positions of the parts that hold files."""
+        if self.client.frame is None or len(message.parts) < 2:
+            return range(0)
+        first, last = self.client.frame
+        texts = [
+            (position, part.text.strip())
+            for position, part in enumerate(message.parts)
+            if isinstance(part, Text) and len(part.text) < _LONGEST_FRAME
+        ]
+        begin = next((position for position, text in texts if text == first), None)
+        if begin is None:
+            return range(0)
+        end = next((position for position, text in reversed(texts) if text == last), len(message.parts))
+        return range(begin, end + 1)
+
+
+@functools.lru_cache(maxsize=256)
+def shape_of(client: Client) -> Shape:
+    sentences = (*client.sentences, *client.retellings, *client.with_next_part, *client.with_all_behind)
+    commands = "|".join(map(re.escape, client.commands))
+    listed = frozenset(client.wrappers) | frozenset(client.repeats)
+    return Shape(
+        client=client,
+        listed=listed,
+        repeats=frozenset(client.repeats),
+        typed_in=frozenset(client.typed_in),
+        sentences=sentences,
+        beginnings=frozenset(sentence[:2] for sentence in sentences),
+        after_command=re.compile(rf"</(?:{commands})>\s*\Z") if commands else None,
+        behind=re.compile("|".join(map(re.escape, client.behind))) if client.behind else None,
+    )
+
+
+def _arguments(text: str) -> Division | None:
+    """The arguments of a command line: those with a space in them in quotes, and the quotes within escaped."""
+    spans: list[Span] = []
+    escaped: list[Span] = []
+    plain_from = at = 0
+    while at < len(text):
+        found = _ARGUMENT.match(text, at)
+        if found is None:
+            return None
+        if found["quoted"] is not None:
+            spans += [(plain_from, at - 1), found.span("quoted")]
+            escaped.append(found.span("quoted"))
+            plain_from = found.end()
+        at = found.end()
+    words = _with_words(text, tuple(span for span in (*spans, (plain_from, len(text))) if span[0] < span[1]))
+    return Division(words, words, frozenset(escaped)) if escaped else None
+
+
+def _with_words(text: str, spans: tuple[Span, ...]) -> tuple[Span, ...]:
+    return tuple((start, end) for start, end in spans if not text[start:end].isspace())
+
+
+def _union(spans: Sequence[Span]) -> tuple[Span, ...]:
+    """In order, with those that overlap made one."""
+    joined: list[Span] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return tuple(joined)
+
+
+def _outside(spans: Sequence[Span], end: int) -> tuple[Span, ...]:
+    """What the spans leave over, up to `end`."""
+    left: list[Span] = []
+    at = 0
+    for start, stop in spans:
+        if min(start, end) > at:
+            left.append((at, min(start, end)))
+        at = max(at, stop)
+    if at < end:
+        left.append((at, end))
+    return tuple(left)
+
+
+def _closings(text: str, names: Collection[str]) -> dict[str, Span]:
+    """Where each of these names is closed last."""
+    found: dict[str, Span] = {}
+    if len(names) > _FEW:
+        return {one[1]: one.span() for one in _CLOSES.finditer(text)}
+    for name in names:
+        at = text.rfind(f"</{name}")
+        closing = _CLOSES.match(text, at) if at >= 0 else None
+        if closing is not None and closing[1] == name:
+            found[name] = closing.span()
+        elif at >= 0:  # the end of a longer name
+            return {one[1]: one.span() for one in _CLOSES.finditer(text)}
+    return found
+
+
+def _first_behind(text: str, name: str, at: int) -> int:
+    """The first opening of the name on a line of its own behind that place."""
+    return next(
+        found.start() for found in _OPENS.finditer(text, max(at, 0)) if found[1] == name and _starts_line(text, found.start())
+    )
+
+
+def _starts_line(text: str, at: int) -> bool:
+    before = text.rfind("\n", max(0, at - 65), at)
+    head = text[before + 1 : at] if before >= 0 else text[max(0, at - 65) : at]
+    return (before >= 0 or at <= 64) and _INDENT.match(head) is not None

@@ -1,0 +1,58 @@
+"""A tool that nobody here knows: whatever any known tool marks as its own is nobody's order here either."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ..values import Call, Headers, Kind
+from .aider import AIDER
+from .claude_code import CLAUDE_CODE
+from .client import Client
+from .cline import CLINE
+from .codex import CODEX
+from .continue_ import CONTINUE
+from .gemini_cli import FRAME, GEMINI_CLI
+from .kimi import KIMI
+from .llm import LLM
+from .opencode import OPENCODE
+from .pi import PI
+from .qwen_code import QWEN_CODE
+
+KNOWN = (CLAUDE_CODE, CODEX, GEMINI_CLI, QWEN_CODE, OPENCODE, AIDER, CLINE, CONTINUE, PI, KIMI, LLM)
+
+
+def _declares(call: Call, headers: Headers) -> Kind | None:
+    return next((kind for client in KNOWN if (kind := client.declares(call, headers)) is not None), None)
+
+
+_COMMON = frozenset(
+    ("browser", "channel", "context", "file", "notification", "permissions", "rule", "skill", "terminal", "tick", "wake")
+)
+"""Wrappers with names that stand in anybody's text: for others than their tools they hide only where they are closed."""
+
+
+def _union(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for names in lists for name in names))
+
+
+def read_strictly(client: Client) -> Client:
+    """The client with everything that any known tool marks as its own."""
+    return replace(
+        client,
+        declares=_declares,
+        signatures=tuple(one for known in KNOWN for one in known.signatures if one.kind is Kind.COMPACTION),
+        wrappers=tuple(name for name in _union(known.wrappers for known in KNOWN) if name not in _COMMON),
+        repeats=_union(known.repeats for known in KNOWN),
+        commands=CLAUDE_CODE.commands,
+        sentences=_union(known.sentences for known in KNOWN),
+        retellings=_union(known.retellings for known in KNOWN),
+        with_next_part=OPENCODE.with_next_part,
+        with_all_behind=OPENCODE.with_all_behind,
+        examples=AIDER.examples,
+        behind=_union(known.behind for known in KNOWN),
+        frame=FRAME,
+    )
+
+
+UNKNOWN = read_strictly(Client(name="unknown", title="other tools", trusts=("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE")))

@@ -1,0 +1,1 @@
+"""Records what real clients send: `python -m tests.record`."""

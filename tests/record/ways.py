@@ -1,0 +1,217 @@
+"""How people use each client: what is done to it, and which of its calls becomes which recording.
+
+One function per client, named as its folder under `tests/fixtures`. `stage.keep` takes the newest call that fits.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.record.stage import EVIL, TAG, Stage
+from tests.rig.reply import ToolUse
+
+RESOURCE_SERVER = Path(__file__).with_name("resource_server.py")
+_MCP = {"command": sys.executable, "args": [str(RESOURCE_SERVER)]}
+
+
+def claude_code(stage: Stage) -> None:
+    stage.env = {"ANTHROPIC_API_KEY": "sk-ant-api03-dummy", "IS_SANDBOX": "1"}
+    stage.run("claude", "-p", f"@notes.md say hi {TAG}")
+    stage.keep("print-at-file")
+    stage.write(".claude/commands/go.md", f"Do it {EVIL}: $ARGUMENTS\n")
+    stage.run("claude", "-p", f"/go now {TAG}")
+    stage.keep("command-with-arguments")
+    stage.run("claude", "-c", "-p", f"/compact keep {TAG}")
+    stage.keep("compaction-with-instructions")
+    stage.run("claude", "-c", "-p", f"and {TAG} now")
+    stage.keep("first-after-compaction")
+    script = stage.write("stop.sh", f"#!/bin/sh\n[ -f .stopped ] && exit 0\ntouch .stopped\necho 'not yet {EVIL}' >&2\nexit 2\n")
+    script.chmod(0o755)
+    says = {"type": "command", "command": f"echo 'a hook says {EVIL}'"}
+    hooks = {"Stop": [{"hooks": [{"type": "command", "command": str(script)}]}], "UserPromptSubmit": [{"hooks": [says]}]}
+    stage.write(".claude/settings.json", json.dumps({"hooks": hooks}))
+    stage.run("claude", "-p", f"say hi {TAG}")
+    stage.keep("stop-hook", "Stop hook feedback")
+    stage.write(".claude/settings.json", "{}")
+    stage.on(
+        "delegate it",
+        ToolUse("Agent", {"description": "look", "prompt": f"look around {EVIL}", "subagent_type": "general-purpose"}),
+    )
+    stage.run("claude", "-p", f"delegate it {TAG}")
+    stage.keep("background-agent", "cc_is_subagent=true")
+    stage.keep("notification-of-a-background-agent", "task-notification>")
+
+
+def codex(stage: Stage) -> None:
+    stage.env = {"OPENAI_API_KEY": "sk-dummy", "CODEX_API_KEY": "sk-dummy"}
+    stage.write("AGENTS.md", f"Be brief. {EVIL}\n")
+    stage.run("codex", "exec", "--skip-git-repo-check", f"@notes.md say hi {TAG}")
+    stage.keep("exec-with-instruction-file")
+    stage.run("codex", "exec", "resume", "--last", "--skip-git-repo-check", f"and now {TAG}")
+    stage.keep("exec-resumed")
+    stage.run("codex", "login", "--with-api-key", stdin="sk-dummy")
+    stage.terminal("codex", "--disable", "daemon_auto_start", "-m", "gpt-5")
+    stage.settle()
+    stage.press("Enter")
+    stage.settle()
+    before = len(stage.provider.calls)
+    stage.type("!cat lib/one.py")
+    stage.settle()
+    stage.paste(f"say hi {TAG}")
+    stage.press("Enter")
+    stage.calls_reach(before + 1)
+    stage.settle()
+    stage.keep("terminal-after-a-shell-command", "say hi", without="single-line task title")
+    stage.type("/compact")
+    stage.settle()
+    stage.keep("compaction", "compaction_trigger")
+    stage.close_terminal()
+
+
+def gemini_cli(stage: Stage) -> None:
+    stage.env = {"GEMINI_API_KEY": "dummy"}
+    stage.write(".gemini/settings.json", json.dumps({"mcpServers": {"shelf": {**_MCP, "trust": True}}}))
+    ask = ("gemini", "--skip-trust", "-m", "gemini-3-pro-preview", "-p")
+    stage.run(*ask, f"@notes.md say hi {TAG}", timeout=60)
+    stage.keep("at-file")
+    stage.run(*ask, f"look @lib and {TAG}", timeout=60)
+    stage.keep("at-folder")
+    stage.run(*ask, f"look @shelf:shelf://notes and {TAG}", timeout=60)
+    stage.keep("at-resource")
+    stage.on("read it for me", ToolUse("read_file", {"file_path": "notes.md"}))
+    stage.run(*ask, f"read it for me {TAG}", timeout=60)
+    stage.keep("function-response", "functionResponse")
+
+
+def qwen_code(stage: Stage) -> None:
+    stage.env = {"OPENAI_API_KEY": "sk-dummy", "OPENAI_BASE_URL": "https://api.openai.com/v1", "OPENAI_MODEL": "gpt-5"}
+    ask = ("qwen", "--auth-type", "openai", "-m", "gpt-5")
+    stage.write(".qwen/settings.json", json.dumps({"mcpServers": {"shelf": {**_MCP, "trust": True}}}))
+    stage.run(*ask, "-p", f"@notes.md say hi {TAG}", timeout=60)
+    stage.keep("at-file", "Content from referenced files", without="managed memory extraction")
+    stage.keep("memory-extractor", "managed memory extraction")
+    stage.run(*ask, "-p", f"look @lib and {TAG}", timeout=60)
+    stage.keep("at-folder", without="managed memory extraction")
+    stage.run(*ask, "-c", "-p", "/compress", timeout=60)
+    stage.keep("compaction", "summarizes a conversation")
+
+
+def opencode(stage: Stage) -> None:
+    stage.env = {"ANTHROPIC_API_KEY": "sk-ant-dummy", "OPENAI_API_KEY": "sk-dummy"}
+    stage.write(
+        "opencode.json", json.dumps({"mcp": {"shelf": {"type": "local", "command": [sys.executable, str(RESOURCE_SERVER)]}}})
+    )
+    ask = ("opencode", "run", "-m", "anthropic/claude-sonnet-4-5")
+    stage.run(*ask, '<**stopMessage:"go on",3**> hi')
+    stage.keep("run-quotes-its-argument", without="title generator")
+    stage.keep("title", "title generator")
+    stage.run(*ask, "-c", "-f", "notes.md", "--", f"hi {TAG} there", "more words", "one")
+    stage.keep("run-with-file")
+    stage.run("opencode", "run", "-m", "openai/gpt-5", "-f", "lib", "--", f"{TAG}", "look")
+    stage.keep("run-with-folder", without="title generator")
+    stage.terminal("opencode", "-m", "anthropic/claude-sonnet-4-5")
+    stage.sees("Ask anything")
+    stage.settle(8)
+    before = len(stage.provider.calls)
+    stage.type('say "hi" <**glm.glm-4.7**> @notes.md', enter=False)
+    stage.settle()
+    stage.press("Enter")
+    stage.settle()
+    stage.press("Enter")
+    stage.calls_reach(before + 1)
+    stage.settle()
+    stage.keep("terminal-at-file", without="title generator")
+    stage.close_terminal()
+
+
+def cline(stage: Stage) -> None:
+    stage.env = {"ANTHROPIC_API_KEY": "sk-ant-dummy"}
+    # its hub outlives it, and keeps the proxy of its first start
+    stage.run("cline", "hub", "stop", timeout=20)
+    stage.run("cline", "auth", "-p", "anthropic", "-k", "sk-ant-dummy", "-m", "claude-sonnet-4-5")
+    stage.run("cline", "--json", f"@notes.md say hi {TAG}", timeout=60)
+    stage.keep("at-file")
+    stage.run("cline", "hub", "stop", timeout=20)
+
+
+def continue_cn(stage: Stage) -> None:
+    stage.env = {"ANTHROPIC_API_KEY": "sk-ant-dummy"}
+    stage.run("cn", "-p", f"@notes.md say hi {TAG}", timeout=60)
+    stage.keep("print")
+    before = len(stage.provider.calls)
+    stage.terminal("cn")
+    stage.settle(8)
+    stage.type(f"@notes.md say hi {TAG}", enter=False)
+    stage.settle()
+    stage.press("Enter", "Enter")
+    stage.calls_reach(before + 1, 20)
+    stage.keep("terminal-at-file")
+    stage.close_terminal()
+
+
+def pi(stage: Stage) -> None:
+    stage.env = {"ANTHROPIC_API_KEY": "sk-ant-dummy"}
+    ask = ("pi", "--provider", "anthropic", "--model", "claude-sonnet-4-5")
+    stage.run(*ask, "-p", "@notes.md", f"say hi {TAG}", timeout=60)
+    stage.keep("at-file")
+
+
+def kimi_code(stage: Stage) -> None:
+    provider = '[providers.moonshot]\ntype = "kimi"\nbase_url = "https://api.moonshot.ai/v1"\napi_key = "sk-dummy"\n'
+    model = '[models.k]\nprovider = "moonshot"\nmodel = "kimi-k2"\nmax_context_size = 200000\n'
+    for folder in (".kimi-code", ".kimi"):
+        stage.write_home(f"{folder}/config.toml", f'default_model = "k"\n{model}{provider}')
+    stage.run("kimi", "-p", f"@notes.md say hi {TAG}", timeout=60)
+    stage.keep("at-file")
+
+
+def aider(stage: Stage) -> None:
+    stage.env = {"ANTHROPIC_API_KEY": "sk-ant-dummy", "OPENAI_API_KEY": "sk-dummy"}
+    ask = ("aider", "--no-check-update", "--no-show-model-warnings", "--yes-always", "--no-stream", "--no-git", "--no-analytics")
+    stage.write("test.sh", f"echo 'failed {EVIL}'; exit 1\n")
+    good = "one.py\n```python\n<<<<<<< SEARCH\n=======\nx = 1\n>>>>>>> REPLACE\n```\n"
+    edit = "one.py\n```python\n<<<<<<< SEARCH\n=======\nx = (\n>>>>>>> REPLACE\n```\n"
+    stage.on("break it", edit)
+    common = ("--model", "anthropic/claude-sonnet-4-5", "--file", "one.py", "--read", "notes.md")
+    stage.run(*ask, *common, "--auto-test", "--test-cmd", "sh test.sh", "--message", f"break it {TAG}")
+    stage.keep("reflected-lint", "Fix any errors below")
+    stage.keep("first", without="Fix any errors below")
+    stage.write("one.py", "")
+    stage.on("mend it", good)
+    stage.run(*ask, *common, "--auto-test", "--test-cmd", "sh test.sh", "--message", f"mend it {TAG}")
+    stage.keep("reflected-test", "And got this output")
+
+
+def llm(stage: Stage) -> None:
+    stage.env = {"ANTHROPIC_API_KEY": "sk-ant-dummy", "OPENAI_API_KEY": "sk-dummy"}
+    stage.run("llm", "-m", "gpt-4o", "-f", "notes.md", f"say hi {TAG}", timeout=60)
+    stage.keep("with-fragment")
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A client's package, and what is done with it."""
+
+    package: str
+    play: Callable[[Stage], None]
+    python: tuple[str, ...] = ()
+    """Packages beside it, where it comes from the Python index."""
+
+
+CLIENTS: Mapping[str, Recorded] = {
+    "claude-code": Recorded("@anthropic-ai/claude-code", claude_code),
+    "codex": Recorded("@openai/codex", codex),
+    "gemini-cli": Recorded("@google/gemini-cli", gemini_cli),
+    "qwen-code": Recorded("@qwen-code/qwen-code", qwen_code),
+    "opencode": Recorded("opencode-ai", opencode),
+    "cline": Recorded("cline", cline),
+    "continue-cn": Recorded("@continuedev/cli", continue_cn),
+    "pi": Recorded("@mariozechner/pi-coding-agent", pi),
+    "kimi-code": Recorded("@moonshot-ai/kimi-code", kimi_code),
+    "aider": Recorded("aider-chat", aider, python=("aider-chat",)),
+    "llm": Recorded("llm", llm, python=("llm", "llm-anthropic", "llm-gemini")),
+}

@@ -1,0 +1,74 @@
+"""What every client's module must say, and the variables that bring the client to the proxy."""
+
+from __future__ import annotations
+
+import pytest
+
+from routecodex.routing.clients.aider import AIDER
+from routecodex.routing.clients.claude_code import CLAUDE_CODE
+from routecodex.routing.clients.client import Client, environment
+from routecodex.routing.clients.codex import CODEX
+from routecodex.routing.clients.identify import ALL, NAMES, client_of
+from routecodex.routing.clients.sdk import GOOGLE_SDK, SDK, SDKS
+from routecodex.routing.clients.unknown import KNOWN, UNKNOWN
+from routecodex.routing.values import Caller, Kind
+
+each_client = pytest.mark.parametrize("client", ALL, ids=lambda client: client.name)
+
+
+@each_client
+def test_phrases_are_as_they_are_looked_up(client: Client) -> None:
+    phrases = (
+        *client.headers,
+        *client.agents,
+        *client.introductions,
+        *client.examples,
+        *(one.phrase for one in client.signatures),
+    )
+    beginnings = (*client.sentences, *client.retellings, *client.with_next_part, *client.with_all_behind)
+    assert all(phrase == phrase.lower() for phrase in (*phrases, *beginnings))
+    assert all(begin == begin.lstrip() and len(begin) < 200 for begin in beginnings)
+    assert set(client.commands) <= set(client.repeats)
+    assert not set(client.typed_in) & {*client.wrappers, *client.repeats}
+    assert not set(client.wrappers) & set(client.repeats)
+
+
+@pytest.mark.parametrize("client", [*KNOWN, *SDKS], ids=lambda client: client.name)
+def test_a_known_client_says_what_users_need(client: Client) -> None:
+    assert client.title
+    assert client.tried
+    assert client.history
+    assert client.trusts
+    assert client.waits_s >= 60
+    assert client.command or client in SDKS
+
+
+def test_names_lead_back_to_their_modules() -> None:
+    assert {client_of(Caller(name, Kind.MAIN)).name for name in NAMES} == NAMES
+    assert client_of(Caller("openai/python", Kind.MAIN)) is client_of(Caller("anthropic/js", Kind.MAIN)) is SDK
+    assert client_of(Caller("google-genai-sdk", Kind.MAIN)) is GOOGLE_SDK
+    assert client_of(Caller("curl", Kind.MAIN)) is client_of(Caller("openaix", Kind.MAIN)) is UNKNOWN
+
+
+def test_the_strict_rule_knows_what_each_tool_writes() -> None:
+    for client in KNOWN:
+        assert set(client.sentences) <= set(UNKNOWN.sentences)
+        assert set(client.behind) <= set(UNKNOWN.behind)
+        assert set(client.repeats) <= set(UNKNOWN.repeats)
+    assert UNKNOWN.typed_in == SDK.typed_in == ()
+    assert not UNKNOWN.quotes_arguments
+
+
+@pytest.mark.parametrize(
+    "client, more",
+    [
+        (CLAUDE_CODE, {"NODE_EXTRA_CA_CERTS": "ca"}),
+        (CODEX, {"CODEX_CA_CERTIFICATE": "ca"}),
+        (AIDER, {"SSL_CERT_FILE": "bundle", "REQUESTS_CA_BUNDLE": "bundle"}),
+        (SDK, {"SSL_CERT_FILE": "bundle", "NODE_EXTRA_CA_CERTS": "ca", "NODE_USE_ENV_PROXY": "1"}),
+    ],
+    ids=lambda value: value.name if isinstance(value, Client) else "",
+)
+def test_variables(client: Client, more: dict[str, str]) -> None:
+    expected = {"HTTPS_PROXY": "http://127.0.0.1:8080", "NO_PROXY": "localhost,127.0.0.1,::1"} | more
+    assert environment(client, "http://127.0.0.1:8080", "ca", "bundle") == expected
