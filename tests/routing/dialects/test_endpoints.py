@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -83,15 +85,12 @@ NOT_CALLS = {
 }
 
 
-WORDS = (
-    ("responses", RESPONSES),
-    ("chat", CHAT),
-    ("messages", MESSAGES),
-    ("count_tokens", MESSAGES),
-    ("gen", GEMINI),
-    ("Gen", GEMINI),
-)
-"""What a recording's name says of its dialect."""
+HOSTS = {"api.anthropic.com": MESSAGES, "generativelanguage.googleapis.com": GEMINI, "cloudcode-pa.googleapis.com": GEMINI}
+
+
+def spoken(recorded: Recorded) -> Dialect:
+    """By whom it was sent to; of the two dialects of OpenAI's kind, by what stands in it."""
+    return HOSTS.get(recorded.host) or (RESPONSES if "input" in json.loads(recorded.raw) else CHAT)
 
 
 @pytest.mark.parametrize("recorded", ALL, ids=lambda recorded: recorded.name)
@@ -100,7 +99,7 @@ def test_recorded_requests(recorded: Recorded) -> None:
         assert recorded.endpoint is None
         return
     assert recorded.endpoint is not None
-    assert recorded.endpoint.dialect is next(dialect for word, dialect in WORDS if word in recorded.name.partition("/")[2])
+    assert recorded.endpoint.dialect is spoken(recorded)
 
 
 @pytest.mark.parametrize(

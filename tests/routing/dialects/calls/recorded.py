@@ -19,6 +19,7 @@ class Recorded:
     path: str
     endpoint: Endpoint | None
     raw: bytes
+    host: str = ""
 
 
 def recorded() -> list[Recorded]:
@@ -30,7 +31,7 @@ def recorded() -> list[Recorded]:
         name = f"{file.parent.name}/{file.stem}"
         # spaces, and text beyond ASCII as it is: as unlike our own writing as clients' bodies are
         raw = json.dumps(data.get("body"), indent=1, ensure_ascii=False).encode()
-        found.append(Recorded(name, data["method"], data["path"], endpoint_of(data["method"], data["path"]), raw))
+        found.append(Recorded(name, data["method"], data["path"], endpoint_of(data["method"], data["path"]), raw, data["host"]))
     return found
 
 

@@ -670,7 +670,7 @@ def _texts_of(value: object) -> list[str]:
 
 @pytest.mark.parametrize("name, body", RECORDED)
 def test_recorded_calls_lose_no_text(name: str, body: dict[str, Any]) -> None:
-    if "compaction-trigger" in name:
+    if body["input"][-1:] and "compaction_trigger" in str(body["input"][-1]):
         with pytest.raises(BadCall, match="compaction_trigger"):
             read(body, HERE)
         return

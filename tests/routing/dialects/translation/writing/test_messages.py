@@ -7,7 +7,7 @@ import re
 from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 import orjson
@@ -955,12 +955,16 @@ RECORDED = [
 
 
 def bare(conversation: Conversation) -> Conversation:
-    """Without what is meant to differ: marks, the user, a limit and thinking in the model's own terms, what has no place."""
+    """Without what is meant to differ: marks, the user, a limit and thinking in the model's own terms, what has no place; who says
+    several things in a row says them in one turn."""
 
     def plain(block: Block) -> Block:
         return block if isinstance(block, Thought) else replace(block, cached=False)
 
-    turns = tuple(Turn(turn.role, tuple(map(plain, turn.blocks))) for turn in conversation.turns)
+    turns = tuple(
+        Turn(role, tuple(plain(block) for turn in run for block in turn.blocks))
+        for role, run in groupby(conversation.turns, lambda turn: turn.role)
+    )
     tools = tuple(
         replace(tool, cached=False, schema=tool.schema or {"type": "object", "properties": {}}) for tool in conversation.tools
     )
