@@ -105,6 +105,7 @@ def test_x06_a_compressed_body_goes_home_compressed(house: House) -> None:
 
 
 ANOTHER_PROCESS = """
+import tests
 import sys, tempfile
 from pathlib import Path
 from routecodex.routing.values import Dialect

@@ -92,6 +92,8 @@ def _recorded() -> list[Request]:
         if name in LEFT_OUT:
             continue
         kept = json.loads(file.read_text())
+        if "version" in kept:  # recorded with files, hooks and agents that speak: see trouble/test_untyped_text.py
+            continue
         headers = tuple((header, value) for header, value in kept["headers"])
         coding = (kept.get("request_content_encoding") or "").partition(";")[0]
         if coding:  # taken off when the body was recorded decoded
@@ -118,7 +120,9 @@ def recorded() -> Iterator[tuple[FakeProvider, Mitmdump]]:
 
 
 def test_nothing_is_forgotten() -> None:
-    files = {f"{file.parent.name}/{file.stem}" for file in FOLDER.glob("*/*.json")}
+    files = {
+        f"{file.parent.name}/{file.stem}" for file in FOLDER.glob("*/*.json") if "version" not in json.loads(file.read_text())
+    }
     assert files == {one.name for one in REQUESTS} | LEFT_OUT.keys()
     assert len(TAGGED) > 30
 

@@ -955,8 +955,8 @@ RECORDED = [
 
 
 def bare(conversation: Conversation) -> Conversation:
-    """Without what is meant to differ: marks, the user, a limit and thinking in the model's own terms, what has no place; who says
-    several things in a row says them in one turn."""
+    """Without what is meant to differ: marks, the user, a limit and thinking in the model's own terms, what has no place; who
+    says several things in a row says them in one turn."""
 
     def plain(block: Block) -> Block:
         return block if isinstance(block, Thought) else replace(block, cached=False)
