@@ -208,9 +208,10 @@ class RouteCodex(quick_hooks.Own):
         try:
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
             reading = desk.read(received)
-            # Only tags and beginnings of conversations make a call wait for the disk, in a thread.
-            waits = reading.tagged or reading.opens
-            orders = await in_thread(desk.obey, reading) if waits else desk.obey(reading)
+            # Only what changes something makes a call wait for the disk, in a thread.
+            orders = desk.obey_at_once(reading)
+            if orders is None:
+                orders = await in_thread(desk.obey, reading)
             reply = desk.prepare(reading, orders)
             if reply is None:
                 await self.route(flow, desk, reading, orders, sealed)
@@ -246,7 +247,7 @@ class RouteCodex(quick_hooks.Own):
                 call = company.offer(sent, able=True)
                 endings = self.settings.endings
                 said = await converse(company, call, lambda call: desk.echo(replace(reading, call=call)), endings)
-                outcome = replace(said, comment=outcome.comment)
+                outcome = replace(said, comment=outcome.comment, before=outcome.before)
                 await company.leave(aborted=False)
         except Exception as error:
             if company is not None:
@@ -267,6 +268,8 @@ class RouteCodex(quick_hooks.Own):
     async def reply(self, flow: http.HTTPFlow, reply: Reply) -> None:
         if reply.delay_s:
             await asyncio.sleep(reply.delay_s)
+        if reply.before is not None:
+            await asyncio.to_thread(reply.before)
         flows.write_reply(flow, reply)
         self.journal.note(f"{flow.request.host} {reply.status}: {reply.comment}")
 

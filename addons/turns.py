@@ -401,7 +401,9 @@ class CarriedTurn:
                 rounds = "1 round" if self.turn.rounds == 1 else f"{self.turn.rounds} rounds"
                 self.flow.comment = f"{rounds} of {self.plan.received.id[:8]} · {self._comment}"
             self.alarm.stop()
-            self.plan.over()
+            self.plan.over(ended=self.turn.ended)
+            if self.turn.ended and self.plan.keep_end is not None:
+                self._later(asyncio.to_thread(self.plan.keep_end))
             if self.company is not None:
                 self._do(self._leave())
             self.answer.upstream.carried = self.current.carried = None

@@ -7,18 +7,17 @@ Where plugins take part (`company`), `decide` is done in its two halves, `prepar
 
 from __future__ import annotations
 
-import functools
+import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
 from . import upstream
 from .clients.client import Client
 from .clients.identify import ALL, client_of, identify
 from .clients.typed import Typed, typed_messages
-from .clients.unheard import Unheard, unheard_tags
+from .clients.unheard import unheard_tags
 from .clock.time_tag import without_tag
 from .config import Config
 from .dialects import calls
@@ -27,6 +26,8 @@ from .dialects.echo import EchoFailure, delay_of, echo_answer
 from .dialects.estimate import count_answer, estimate_tokens
 from .errors import KeysWithheld, Resting, RouteCodexError
 from .learned import Learned, Recent
+from .obeying import Obeying, Reminders
+from .reading import Reading
 from .redact import Redactor
 from .replies import JSON, Replies, Reply
 from .router.attempts import Attempts
@@ -37,14 +38,14 @@ from .router.features import read_features
 from .router.registry import ECHO, ORIGIN, Provider
 from .sessions.derive import derive_session
 from .sessions.newest import newest_of
-from .sessions.state import EMPTY, SessionState, Sticky
+from .sessions.state import SessionState, Sticky
 from .sessions.store import FileStore, SessionKey
-from .stop_message.texts import read_text
-from .tags.cleaning import clean, is_for_us
-from .tags.obey import CLOCK_CLEARED, Orders, fingerprint, is_same_message, may_obey, orders_for
+from .status_now import Standing
+from .tags.cleaning import clean
+from .tags.obey import Orders, may_obey
 from .tags.scan import strip
-from .tags.status import answer_text
-from .tags.typed_tags import tags_of
+from .tags.told import Went
+from .tags.vocabulary import Vocabulary
 from .turn.actions import Limits
 from .turn.cast import takers
 from .turn.company import Company, InThread
@@ -79,46 +80,6 @@ class Rest:
     """When the call was first told so."""
 
 
-@dataclass(frozen=True)
-class Reading:
-    """A call, and who sent it."""
-
-    received: Received
-    call: Call
-    caller: Caller
-    client: Client
-    """What is known of the tool."""
-    typed: tuple[Typed, ...]
-    newest: Typed | None
-    """What a person typed last, without what stood in the same message before."""
-    key: SessionKey
-    """Whose state is in force."""
-    obeys: bool
-    """Tags may give orders in this call."""
-    tagged: bool
-    """The newest typed message holds tags, and they may give orders."""
-    opens: bool = False
-    """A conversation begins that only its beginning tells from others: what an earlier one left does not hold for it."""
-    unheard: tuple[Unheard, ...] = ()
-    """Tags of the newest message that stand where they give no orders."""
-
-    @functools.cached_property
-    def mark(self) -> str:
-        """Tells the newest typed message from all others of its session."""
-        newest = self.newest
-        return fingerprint(newest.ordinal, newest.words, self.caller.prompt) if newest else ""
-
-
-class Reminders(Protocol):
-    """What the clock keeps for a session."""
-
-    def clear(self, caller: Caller) -> str:
-        """Remove all of them at once, and say how many. Waits for the disk."""
-
-    def status(self, caller: Caller) -> str:
-        """How many wait, in a sentence."""
-
-
 @dataclass(slots=True)
 class Desk:
     config: Config
@@ -138,6 +99,7 @@ class Desk:
     _clients: dict[str, Client] = field(init=False, default_factory=dict)
     """With what the configuration adds to them."""
     replies: Replies = field(init=False)
+    obeying: Obeying = field(init=False)
     close_look_bytes: int = field(init=False)
     """No token is shorter than a byte: a call with fewer bytes fits everywhere and is no long context."""
 
@@ -148,6 +110,16 @@ class Desk:
         self.hide = Redactor(secrets)
         self.replies = Replies(self.hide, self.clocks.wall)
         registry = self.config.registry
+        self.obeying = Obeying(
+            self.config,
+            self.store,
+            self.learned,
+            self.clocks,
+            self.user_folder,
+            Vocabulary(registry),
+            lambda: self.reminders,
+            self.note,
+        )
         self.learned.health.use(registry)
         contexts = [model.max_context * registry.warn_ratio for provider in providers for model in provider.models.values()]
         self.close_look_bytes = int(min([registry.classifier.long_context_tokens, *contexts]))
@@ -166,11 +138,22 @@ class Desk:
         obeys = may_obey(call, caller)
         key = self._key(received, call, caller)
         newest = self._newest(key, typed) if obeys else typed[-1] if typed else None
-        tagged = obeys and newest is not None and bool(tags_of(newest))
+        reading = Reading(
+            received,
+            call,
+            caller,
+            client,
+            typed,
+            newest,
+            key,
+            obeys,
+            opens=obeys and caller.derived and _opens(call, typed),
+            unheard=unheard_tags(call, client) if obeys else (),
+        )
+        if obeys and newest is not None:
+            reading = self.obeying.with_tags(reading, newest)
         pass_over_ours(call, self.learned.begun.get)
-        opens = obeys and caller.derived and _opens(call, typed)
-        unheard = unheard_tags(call, client) if obeys else ()
-        return Reading(received, call, caller, client, typed, newest, key, obeys, tagged, opens, unheard)
+        return reading
 
     def _client(self, caller: Caller) -> Client:
         client = client_of(caller)
@@ -199,43 +182,13 @@ class Desk:
 
     # Its tags
 
+    def obey_at_once(self, reading: Reading) -> Orders | None:
+        """The orders where nothing of them has to be written; else None, and `obey` is to be called."""
+        return self.obeying.at_once(reading)
+
     def obey(self, reading: Reading) -> Orders:
         """Waits for the disk where the message gives orders or a conversation begins; otherwise only looks."""
-        if not reading.tagged:
-            state = self.store.load(reading.key)
-            return Orders(self.store.update(reading.key, lambda old: EMPTY) if reading.opens and not state.empty else state)
-        obeyed: list[Orders] = []
-
-        def change(state: SessionState) -> SessionState:
-            if reading.opens and not is_same_message(state.obeyed, reading.mark):
-                state = EMPTY
-            obeyed.append(self._with_clock_cleared(reading, self._orders(reading, state)))
-            return obeyed[-1].state
-
-        self.store.update(reading.key, change)
-        if obeyed[-1].lines:
-            self.learned.lapsed.put(reading.key, None)
-        return obeyed[-1]
-
-    def _orders(self, reading: Reading, state: SessionState) -> Orders:
-        return orders_for(
-            reading.newest,
-            state,
-            self.config.registry,
-            prompt_id=reading.caller.prompt,
-            now_ms=round(self.clocks.wall() * 1000),
-            client_model=reading.call.model,
-            read_text=lambda relative: read_text(relative, self.user_folder),
-            stop_enabled=self.config.stop.enabled,
-            clock_enabled=self.config.clock is not None,
-        )
-
-    def _with_clock_cleared(self, reading: Reading, orders: Orders) -> Orders:
-        """StoreError where the tasks cannot be removed: then nothing of the message is obeyed."""
-        if not orders.clock_clear or self.reminders is None:
-            return orders
-        said = self.reminders.clear(reading.caller)
-        return replace(orders, lines=tuple(said if line == CLOCK_CLEARED else line for line in orders.lines))
+        return self.obeying.obey(reading)
 
     def forget_sticky(self, reading: Reading, sticky: Sticky | None) -> None:
         """Waits for the disk. The sticky target is used up; one that was set meanwhile stays."""
@@ -250,10 +203,9 @@ class Desk:
 
     def prepare(self, reading: Reading, orders: Orders) -> Reply | None:
         """The call as the model is to see it: without tags, with what stayed hidden from the client. Or our own answer."""
-        call, newest = reading.call, reading.newest
-        answers_itself = reading.tagged and newest is not None and is_for_us(call, newest)
+        call = reading.call
         clean(call, reading.typed, reading.client)
-        if answers_itself:
+        if reading.alone:
             return self._local_answer(reading, orders)
         entries = self.hidden.load(reading.key) if self.hidden is not None else ()
         if entries:
@@ -290,15 +242,32 @@ class Desk:
     ) -> Reply | Plan | Rest:
         """`sent`: the call as plugins edited it. It is what goes up; where it goes is decided by the client's own, but for the
         model that is asked for. `waits_since`: when it was first told to wait."""
+        try:
+            outcome = self._route(reading, orders, hints, sent or reading.call, waits_since)
+        except RouteCodexError as error:
+            self._went(reading, Went(self.clocks.wall(), failed=error.message))
+            raise
+        if isinstance(outcome, Rest):
+            return outcome
+        if isinstance(outcome, Plan):
+            outcome.aside = _aside(orders)
+            if self.obeying.must_keep_end(reading, orders):
+                outcome.keep_end = lambda: self.obeying.keep_end(reading)
+            return outcome
+        before = (lambda: self.obeying.keep_end(reading)) if self.obeying.must_keep_end(reading, orders) else None
+        return replace(outcome, comment=outcome.comment + _aside(orders), before=before)
+
+    def _route(
+        self, reading: Reading, orders: Orders, hints: Hints | None, sent: Call, waits_since: float | None
+    ) -> Reply | Plan | Rest:
         estimate = estimate_tokens(reading.call) if self._size_matters(reading) else len(reading.received.body) // 4
-        sent = sent or reading.call
         wish = self._wish(reading, orders, estimate, hints or Hints(), sent.model)
         if reading.received.endpoint.action == "count":
             return self._count(reading, wish, estimate)
         try:
             decision = self._choose(reading, wish)
         except Resting as resting:
-            return self._rest(reading, resting, waits_since)
+            return self._rest(resting, waits_since)
         if decision.target.provider == ECHO:
             return self.echo(reading, decision)
         if self.withheld:
@@ -307,7 +276,7 @@ class Desk:
             decision = replace(decision, clear_sticky=False)
         return self._plan(reading, wish, decision, sent)
 
-    def _rest(self, reading: Reading, resting: Resting, since: float | None) -> Reply | Rest:
+    def _rest(self, resting: Resting, since: float | None) -> Rest:
         """A short rest is waited out, and the client notices nothing. Of a longer one it is told; and asked to come again, where
         it does that well."""
         now = self.clocks.monotonic()
@@ -318,7 +287,7 @@ class Desk:
         back = time_of_day(self.clocks.wall() + resting.seconds, self.clocks.utc_offset_s())
         resting.message += f": it rests until {back}, for {seconds} s more"
         resting.passes_in_s = seconds if seconds <= REST_TOLD_S else None
-        return self.refuse(reading.received.endpoint, resting, reading.caller.client)
+        raise resting
 
     def _has_secrets(self, target: Target) -> bool:
         provider = self.config.registry.providers[target.provider]
@@ -383,6 +352,7 @@ class Desk:
             session=reading.key.id if reading.key.prefix != "chain" else "",
             hide=self.hide,
             on_answer=lambda target, id, begun: self._remember(reading, target, id, begun),
+            on_over=lambda plan, to_the_end: self._over(reading, plan, to_the_end),
             counting=counting,
             note=self.note,
             unheard=reading.unheard,
@@ -401,6 +371,21 @@ class Desk:
                 self.learned.chains.put(begun, (reading.key, target))
                 self.learned.begun.put(begun, id)
 
+    def _over(self, reading: Reading, plan: Plan, to_the_end: bool) -> None:
+        if to_the_end:
+            self.obeying.ended(reading)
+        failed = "" if plan.settled or not plan.faults else plan.faults[-1]
+        outcome = "answered" if to_the_end else "answered, not to its end" if plan.settled else "without an answer"
+        self._went(reading, Went(self.clocks.wall(), plan.comment, tuple(plan.faults), outcome, failed))
+
+    def _went(self, reading: Reading, went: Went) -> None:
+        """Of the conversation itself; what side calls come to says nothing about it."""
+        if not reading.obeys:
+            return
+        self.learned.went.put(reading.key, went)
+        if went.failed:
+            self.learned.failures.put(reading.key, went)
+
     def limits(self, plan: Plan, *, alone: bool = True) -> Limits:
         """What goes home, with nobody else taking part, keeps the client's own patience."""
         first_byte = self.config.first_byte_s
@@ -412,11 +397,14 @@ class Desk:
     # Answers of our own
 
     def _local_answer(self, reading: Reading, orders: Orders) -> Reply:
-        holds = None if reading.key.prefix == "chain" else reading.key.id
-        lapsed = None if orders.lines else self.learned.lapsed.get(reading.key)
         clock = self.reminders.status(reading.caller) if self.reminders is not None else ""
-        text = answer_text(orders, derived=reading.caller.derived, session=holds, lapsed=lapsed, clock=clock)
-        return self._answer(reading, Answer(text), "answered by RouteCodex")
+        standing = Standing(self.config, self.learned, self.clocks, reading, clock, lambda state: self._next_one(reading, state))
+        return self._answer(reading, Answer(standing.answer(orders)), "answered by RouteCodex")
+
+    def _next_one(self, reading: Reading, state: SessionState) -> Decision:
+        """Where a plain message would go now. Nobody's turn is taken by asking."""
+        wish = replace(self._wish(reading, Orders(state), 0, Hints(), reading.call.model), pinned=None)
+        return self._choose(reading, wish, copy.deepcopy(self.learned.rotation))
 
     def echo(self, reading: Reading, decision: Decision | None = None) -> Reply:
         """The built-in provider's answer; without a decision: to a later round of the same turn."""
@@ -426,6 +414,10 @@ class Desk:
         call = without_tag(reading.call)
         echoed = echo_answer(call)
         self._remember(reading, decision.target, None)
+        is_end = not isinstance(echoed, EchoFailure) and not echoed.calls
+        if is_end:
+            self.obeying.ended(reading)
+        self._went(reading, Went(self.clocks.wall(), comment, outcome="answered" if is_end else "the echo was told otherwise"))
         if isinstance(echoed, EchoFailure):
             return self.replies.error(reading.received.endpoint, echoed.status, echoed.message, echoed.code, {}, comment)
         return replace(self._answer(reading, echoed, comment), delay_s=delay_of(call))
@@ -467,6 +459,11 @@ def time_of_day(epoch_s: float, utc_offset_s: float) -> str:
     """As a person's clock shows it."""
     seconds = int(epoch_s + utc_offset_s) % 86_400
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def _aside(orders: Orders) -> str:
+    """What was taken out and did nothing."""
+    return f" · {' '.join(orders.ignored)}" if orders.ignored else ""
 
 
 def _opens(call: Call, typed: tuple[Typed, ...]) -> bool:

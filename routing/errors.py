@@ -112,8 +112,10 @@ def not_found(name: str, *, known: tuple[str, ...] = ()) -> NoTarget:
     return NoTarget(f"Requested provider {name} not found in provider registry{hint}", details={"provider": name})
 
 
-def disabled(name: str) -> NoTarget:
-    return NoTarget(f"Requested provider {name} is disabled", details={"provider": name, "reason": "disabled"})
+def disabled(name: str, why: str = "") -> NoTarget:
+    """`why`: what the configuration says to it."""
+    because = f": {why}" if why else ""
+    return NoTarget(f"Requested provider {name} is disabled{because}", details={"provider": name, "reason": "disabled"})
 
 
 def unhealthy(name: str) -> NoTarget:

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from .sessions.newest import Seen
 from .sessions.state import Sticky
 from .sessions.store import SessionKey
+from .tags.told import Went
 from .turn.plan import Memory
 from .values import Target
 
@@ -28,6 +29,9 @@ class Recent(Generic[K, V]):
     def get(self, key: K) -> V | None:
         return self._entries.get(key)
 
+    def drop(self, key: K) -> None:
+        self._entries.pop(key, None)
+
     def put(self, key: K, value: V) -> None:
         self._entries.pop(key, None)
         self._entries[key] = value
@@ -45,6 +49,14 @@ class Learned(Memory):
     """What each session's newest typed message was."""
     lapsed: Recent[SessionKey, Sticky | None] = field(default_factory=Recent)
     """Sticky targets that were cleared because they were used up: for `status`, until new tags are obeyed."""
+    ended: Recent[tuple[SessionKey, str], bool] = field(default_factory=Recent)
+    """The places of tagged messages whose turns were answered to the end: known here before it is on disk."""
+    went: Recent[SessionKey, Went] = field(default_factory=Recent)
+    """What became of each session's last call."""
+    failures: Recent[SessionKey, Went] = field(default_factory=Recent)
+    """Each session's last call that got no answer."""
+    ignored: Recent[SessionKey, tuple[str, ...]] = field(default_factory=Recent)
+    """Tags that were nothing of ours, until `status` has named them."""
     chains: Recent[str, tuple[SessionKey, Target | None]] = field(default_factory=Recent)
     """Responses API: whose answer an id is, and where it lives (None: it was ours, no provider knows it)."""
     begun: Recent[str, str] = field(default_factory=Recent)

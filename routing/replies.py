@@ -24,6 +24,8 @@ class Reply:
     body: bytes
     comment: str
     delay_s: float = 0.0
+    before: Callable[[], None] | None = None
+    """What must be on disk before it leaves; waits for the disk."""
 
 
 @dataclass(frozen=True, slots=True)

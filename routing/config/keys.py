@@ -82,11 +82,11 @@ def _fill(provider: str, key: Key, document: schema.Key, env: Mapping[str, str],
             notes.refuse(at, 'no value: write value: "${YOUR_KEY}", or value: "" for none on purpose')
         else:
             notes.warn(at, f"secret references and token files are not read here: {name} is off")
-        return replace(key, off=True)
+        return replace(key, off=True, why=f"secret references and token files are not read here ({notes.where(at)})")
     full = expand(document.value, env, notes)
     if full.missing:
         notes.warn((*at, "value"), f"{unset(full.missing)}: {name} is off")
-        return replace(key, off=True)
+        return replace(key, off=True, why=f"{unset(full.missing)} ({notes.where((*at, 'value'))}); set it and restart")
     if full.malformed:
         notes.refuse((*at, "value"), "holds a ${ that is not ${NAME}")
     elif not fits_header(full.text):

@@ -54,6 +54,10 @@ class Notes:
         line, _ = locate(self.root, path)
         self._warnings[(line, text)] = None
 
+    def where(self, path: Path) -> str:
+        """File and line."""
+        return f"{self.name}:{locate(self.root, path)[0]}"
+
     @property
     def refused(self) -> bool:
         return bool(self._problems)

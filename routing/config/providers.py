@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 
 from ..router.registry import ECHO, ORIGIN, Model, Provider, Url
+from ..tags.words import RESERVED
 from ..values import Dialect
 from . import schema
 from .environment import expand, unset
@@ -22,7 +23,6 @@ BUILT_IN: Mapping[str, Provider] = {
     ECHO: Provider(ECHO, None, {}, LONE_KEYS["none"], {}, auth="none"),
 }
 
-_TAG_WORDS = frozenset({"clear", "status"})
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _HEADER = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+")
 _FRAMING = frozenset({"host", "content-length", "transfer-encoding", "connection", "content-encoding", "accept-encoding"})
@@ -53,7 +53,7 @@ def build_providers(documents: Mapping[str, schema.Provider], env: Mapping[str, 
 def _check_id(name: str, taken: Mapping[str, Provider]) -> str | None:
     if name.lower() in BUILT_IN:
         return "is built in: choose another name"
-    if name.lower() in _TAG_WORDS:
+    if name.lower() in RESERVED:
         return "is a tag of its own (<**…**>): choose another name"
     if _NAME.fullmatch(name) is None or name.isdigit():
         return "a provider's name is typed in tags: only letters, digits, _ and -, and not digits alone"
@@ -64,7 +64,7 @@ def _check_id(name: str, taken: Mapping[str, Provider]) -> str | None:
 
 def _build(name: str, document: schema.Provider, env: Mapping[str, str], notes: Notes, at: Path) -> Provider:
     dialect = _choose_dialect(name, document, notes, at)
-    endpoints, reachable = _build_endpoints(dialect, document, env, notes, at)
+    endpoints, why = _build_endpoints(dialect, document, env, notes, at)
     auth, keys = build_keys(name, document.auth, env, notes, at)
     if auth == "apikey" and any(key.value and not key.off for key in keys):
         for url in endpoints.values():
@@ -77,7 +77,8 @@ def _build(name: str, document: schema.Provider, env: Mapping[str, str], notes: 
         keys=keys,
         models=_build_models(document.models, notes, at),
         auth=auth,
-        enabled=document.enabled and reachable,
+        enabled=document.enabled and not why,
+        why=why or ("" if document.enabled else f"enabled: false ({notes.where((*at, 'enabled'))})"),
         headers=_build_headers(name, document.headers, env, notes, at),
         server_tools=document.server_tools and not document.server_tools_disabled,
         count_tokens=document.count_tokens,
@@ -105,10 +106,10 @@ def _find_family(text: str) -> Dialect | None:
 
 def _build_endpoints(
     dialect: Dialect, document: schema.Provider, env: Mapping[str, str], notes: Notes, at: Path
-) -> tuple[dict[Dialect, Url], bool]:
-    """Every dialect's address, and whether the variables in them are all there."""
+) -> tuple[dict[Dialect, Url], str]:
+    """Every dialect's address, and which variable of them is missing."""
     endpoints: dict[Dialect, Url] = {}
-    reachable = True
+    why = ""
     written: list[tuple[Dialect, str, Path]] = []
     if document.base_url is not None:
         written.append((dialect, document.base_url, (*at, "baseURL")))
@@ -123,13 +124,13 @@ def _build_endpoints(
         full = expand(text, env, notes)
         if full.missing:
             notes.warn(place, f"{unset(full.missing)}: provider {at[-1]} is off")
-            reachable = False
+            why = why or f"{unset(full.missing)} ({notes.where(place)}); set it and restart"
             continue
         try:
             endpoints[spoken] = read_url(full.text)
         except ValueError as error:
             notes.refuse(place, f"{error}: {notes.quote(text)}")
-    return endpoints, reachable
+    return endpoints, why
 
 
 def _build_models(documents: Mapping[str, schema.Model], notes: Notes, at: Path) -> dict[str, Model]:

@@ -106,7 +106,7 @@ class Candidates:
         if provider is None:
             raise not_found(full, known=nearest(name, self.registry.providers))
         if not provider.enabled or name in self.wish.state.disabled_providers:
-            raise disabled(name)
+            raise disabled(name, provider.why_off())
         if key and provider.key(key) is None:
             raise not_found(full, known=nearest(full, provider.names))
         found = provider.declared(model) if model else provider.model_for(self.wish.client_model)
@@ -116,7 +116,7 @@ class Candidates:
             raise disabled(f"{name}.{found}")
         members = self._named(provider, key, found)
         if not members:
-            raise disabled(f"{name}.{key}" if key else name)
+            raise disabled(f"{name}.{key}" if key else name, provider.why_off(key))
         return Tier(route, full, members)
 
     def allows(self, provider: str) -> bool:

@@ -14,14 +14,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import ConfigError, NoTarget, Resting, disabled, nearest, not_found, unhealthy
+from ..sessions.state import SessionState, Sticky
 from ..values import Target
 from .balance import Rotation, balance
 from .candidates import ALLOW, Candidates, Tier, Wish
-from .classify import DEFAULT
+from .classify import DEFAULT, Classified
+from .features import Features
 from .health import Cooling, Health, Healthy, Tripped
 from .registry import Registry
 
-__all__ = ["Decision", "Wish", "choose"]
+__all__ = ["Decision", "Wish", "choose", "is_undeclared", "why_not_stick"]
 
 SHORT_REST_S = 60.0
 """A sticky target survives a rest of this length."""
@@ -44,6 +46,31 @@ def choose(wish: Wish, registry: Registry, health: Health, rotation: Rotation, n
     return _Choice(wish, registry, health, rotation, now, Candidates(wish, registry)).decide()
 
 
+def why_not_stick(
+    sticky: Sticky, state: SessionState, registry: Registry, health: Health, model: str, now: float
+) -> NoTarget | None:
+    """Why a session cannot keep to that target at this moment; None where it can. `model`: what the client asks for."""
+    wish = Wish(Features(), Classified((), ""), replace(state, sticky=sticky), client_model=model)
+    candidates = Candidates(wish, registry)
+    try:
+        tier = candidates.named("sticky", sticky.provider, sticky.key, sticky.model)
+    except NoTarget as error:
+        return error
+    if _Choice(wish, registry, health, Rotation(), now, candidates)._used_up(tier):
+        return unhealthy(f"{sticky.provider}.{sticky.key}" if sticky.key else sticky.provider)
+    return None
+
+
+def is_undeclared(sticky: Sticky | None, registry: Registry) -> bool:
+    """The configuration no longer holds what the session keeps to."""
+    provider = registry.providers.get(sticky.provider) if sticky is not None else None
+    if sticky is None or provider is None:
+        return sticky is not None
+    return (sticky.key is not None and provider.key(sticky.key) is None) or (
+        sticky.model is not None and provider.declared(sticky.model) is None
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Choice:
     wish: Wish
@@ -58,8 +85,10 @@ class _Choice:
         clear = sticky is not None and self.registry.on_exhausted == "clear" and self._used_up(sticky)
         decision = self._forced() or self._stuck(sticky) or self._direct() or self._followed() or self._routed()
         if sticky is not None and decision.route not in ("force", "sticky", *self.wish.classified.explicit):
-            after = "is used up and forgotten" if clear else "cannot be used now and is kept"
-            decision = replace(decision, reason=f"{decision.reason}; the sticky target {sticky.name} {after}")
+            is_gone = is_undeclared(self.wish.state.sticky, self.registry)
+            what = "is no longer in the configuration" if is_gone else "is used up" if clear else "cannot be used now"
+            after = "forgotten" if clear else "kept"
+            decision = replace(decision, reason=f"{decision.reason}; the sticky target {sticky.name} {what} and is {after}")
         return replace(decision, clear_sticky=clear)
 
     # --- the stages, strongest first -------------------------------------------------------------------------------
@@ -229,6 +258,6 @@ class _Choice:
             for target in pool.targets
         )
         if named:
-            return disabled(named[0])
+            return disabled(named[0], self.registry.providers[named[0]].why_off() if named[0] in self.registry.providers else "")
         routes = list(self.wish.classified.routes)
         return NoTarget(f"No key is usable in the routes {', '.join(routes)}", details={"reason": "disabled", "routes": routes})

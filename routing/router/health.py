@@ -65,6 +65,7 @@ class Healthy:
 @dataclass(frozen=True, slots=True)
 class Cooling:
     until: float
+    reason: str = field(default="", compare=False)
     told: bool = False
     """Its provider said until when: nobody asks it sooner. Else a ladder of ours says so, and it may be tried at need."""
 
@@ -118,9 +119,9 @@ class _Record:
             return Healthy()
         left = self.left(now)
         if left > 0:
-            return Tripped(now + left, self.reason, self.told) if self.tripped else Cooling(now + left, self.told)
+            return (Tripped if self.tripped else Cooling)(now + left, self.reason, self.told)
         until = self.probing(now)
-        return Healthy() if until is None else Cooling(until)
+        return Healthy() if until is None else Cooling(until, reason=self.reason)
 
     def rest(self, now: float, length: float, reason: str, *, trip: bool, told: bool = False) -> None:
         """A shorter rest never cuts a longer one."""

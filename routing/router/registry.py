@@ -25,6 +25,8 @@ class Key:
     """Empty: no credential on purpose."""
     off: bool = False
     """Its environment variable is missing: never used, but known by name."""
+    why: str = field(default="", compare=False)
+    """Why it is off, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ class Provider:
     """Whether it counts tokens; None: its official dialect decides."""
     compaction: bool | None = None
     """Whether it compacts Responses conversations; None: OpenAI's and Azure's hosts do."""
+    why: str = field(default="", compare=False)
+    """Why it is not enabled."""
 
     def key(self, alias: str) -> Key | None:
         return next((key for key in self.keys if key.alias == alias), None)
@@ -89,6 +93,13 @@ class Provider:
         if key:
             return [Target(self.id, key, model)] if self.key(key) is not None else []
         return [Target(self.id, entry.alias, model) for entry in self.keys] or [Target(self.id, "", model)]
+
+    def why_off(self, key: str | None = None) -> str:
+        """Why the configuration lets nobody use it, or that key of it; empty where it does, or nothing more is known."""
+        if not self.enabled:
+            return self.why
+        keys = [entry for entry in self.keys if not key or entry.alias == key]
+        return keys[0].why if keys and all(entry.off for entry in keys) else ""
 
     @property
     def names(self) -> Iterator[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from ..dialects.fields import list_of, object_of
-from .state import SessionState, Sticky, StopMessage
+from .state import Obeyed, SessionState, Sticky, StopMessage
 
 VERSION = 1
 
@@ -23,7 +23,8 @@ def to_json(state: SessionState) -> dict[str, object]:
     stop = state.stop
     last_used = stop.last_used_at_ms if stop else state.stop_last_used_at_ms
     fields: dict[str, object] = {
-        "obeyedFingerprint": state.obeyed,
+        "obeyedFingerprint": state.obeyed_before,
+        "obeyedMessages": [list(message) for message in state.obeyed],
         "stickyTarget": _sticky_json(state.sticky),
         "allowedProviders": list(state.allowed),
         "disabledProviders": list(state.disabled_providers),
@@ -55,7 +56,8 @@ def from_json(document: object) -> SessionState:
         stop=stop,
         stop_cleared_at_ms=_whole(fields.get("stopMessageClearedAt")),
         stop_last_used_at_ms=_whole(fields.get("stopMessageEarlierUsedAt")) if stop else last_used,
-        obeyed=_text(fields.get("obeyedFingerprint")),
+        obeyed=tuple(_obeyed(fields.get("obeyedMessages"))),
+        obeyed_before=_text(fields.get("obeyedFingerprint")),
     )
 
 
@@ -94,6 +96,13 @@ def _stop(fields: dict[str, object]) -> StopMessage | None:
         updated_at_ms=_whole(fields.get("stopMessageUpdatedAt")) or 0,
         last_used_at_ms=_whole(fields.get("stopMessageLastUsedAt")),
     )
+
+
+def _obeyed(value: object) -> Iterator[Obeyed]:
+    for entry in list_of(value):
+        match entry:
+            case [str(place), str(text), "open" | "ended" | "refused" as standing] if place:
+                yield Obeyed(place, text, standing)
 
 
 def _pairs(value: object, name: str) -> Iterator[tuple[str, str]]:

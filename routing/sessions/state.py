@@ -6,6 +6,7 @@ The names on disk are the published ones (camelCase). An empty state is no state
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,20 @@ class StopMessage:
     last_used_at_ms: int | None = None
 
 
+Standing: TypeAlias = Literal["open", "ended", "refused"]
+
+
+class Obeyed(NamedTuple):
+    """A message whose tags were looked at once."""
+
+    place: str
+    """A digest of its words and of everything typed before it."""
+    text: str
+    """A digest of its words alone."""
+    standing: Standing
+    """`ended`: its turn was answered to the end. `refused`: nothing of it was obeyed."""
+
+
 @dataclass(frozen=True, slots=True)
 class SessionState:
     """Sets keep the order they were given in; the pairs are (provider, key alias) and (provider, model)."""
@@ -45,8 +60,10 @@ class SessionState:
     stop_cleared_at_ms: int | None = None
     """When a stopMessage was used up or cleared (kept for `status`, never arms anything)."""
     stop_last_used_at_ms: int | None = None
-    obeyed: str | None = None
-    """Fingerprint of the newest message whose tags were obeyed; None where obeying it again would change nothing."""
+    obeyed: tuple[Obeyed, ...] = ()
+    """The newest messages whose tags were looked at, oldest first; none where obeying it again would change nothing."""
+    obeyed_before: str | None = None
+    """The one that an earlier version obeyed last, by that version's fingerprint."""
 
     @property
     def idle(self) -> bool:
@@ -63,7 +80,7 @@ class SessionState:
     @property
     def empty(self) -> bool:
         """Nothing is in force and no message must be kept from acting again: the timestamps alone need no file."""
-        return self.idle and self.obeyed is None
+        return self.idle and not self.obeyed and self.obeyed_before is None
 
     def with_(self, **changes: object) -> SessionState:
         return replace(self, **changes)  # type: ignore[arg-type]
@@ -71,4 +88,4 @@ class SessionState:
 
 EMPTY = SessionState()
 
-__all__ = ["EMPTY", "SessionState", "Sticky", "StopMessage"]
+__all__ = ["EMPTY", "Obeyed", "SessionState", "Standing", "Sticky", "StopMessage"]

@@ -14,20 +14,20 @@ from ..clients.typed import Typed, TypedText, editable_texts
 from ..clients.unknown import UNKNOWN
 from ..dialects.calls import drop_exchange, edit_texts
 from ..values import Call, Message, Text, ToolCall
-from .scan import strip
+from .scan import may_hold_tags, strip
 from .status import LOCAL_ANSWER_MARK
 from .typed_tags import is_bare, only_tags, tags_at_end
 
 __all__ = ["clean", "is_for_us", "only_tags"]
 
 
-_MARK = "<**"
-
-
 def clean(call: Call, typed: Sequence[Typed], client: Client = UNKNOWN) -> None:
     """Take past exchanges with ourselves and every tag out of the history. `typed` is of this call, before any other edit."""
     if not any(
-        "<" in part.text and _MARK in part.text for message in call.messages if message.role == "user" for part in _texts(message)
+        isinstance(part, Text) and may_hold_tags(part.text)
+        for message in call.messages
+        if message.role == "user"
+        for part in message.parts
     ):
         return
     for question, answer in reversed(_own_exchanges(call, typed)):
@@ -39,10 +39,6 @@ def clean(call: Call, typed: Sequence[Typed], client: Client = UNKNOWN) -> None:
             edits[editable.message.index, editable.part.slot] = "" if is_bare(text) else text
     if edits:
         edit_texts(call, edits)
-
-
-def _texts(message: Message) -> list[Text]:
-    return [part for part in message.parts if isinstance(part, Text)]
 
 
 def is_for_us(call: Call, newest: Typed) -> bool:

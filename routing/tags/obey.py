@@ -1,18 +1,17 @@
 """Obey the tags of one message: from what was in force to what is in force now.
 
-1. Left to right. The first allow of a message replaces the list, further ones add to it; the same for disable.
-2. All or nothing: a name that does not exist, or a feature that is off, raises and nothing has changed.
-3. Once: a message that was obeyed before, however often its client repeats it, changes nothing any more.
+1. Left to right. An allow replaces the list; the first disable of a message does, further ones add to it.
+2. All or nothing: a tag that cannot be read, a name that does not exist, a feature that is off, a target that is down: it raises,
+   and nothing has changed.
+3. Once (`routing.tags.once`): a message that does not act is only recalled.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..clients.typed import Typed
-from ..errors import RouteCodexError
+from ..errors import NoTarget, RouteCodexError, nearest, not_found
 from ..router.registry import Named, Registry
 from ..sessions.state import SessionState, Sticky, StopMessage
 from ..stop_message.texts import TextRefused
@@ -20,23 +19,43 @@ from ..values import Call, Caller, Kind
 from . import changes
 from .grammar import (
     Allow,
+    Asks,
     Clear,
     ClockClear,
     Disable,
     Enable,
     Force,
+    Help,
+    Models,
+    Name,
     Status,
     Stick,
     StopClear,
     StopSet,
     Tag,
     Unknown,
+    Unreadable,
+    Why,
 )
 from .resolve import resolve
-from .typed_tags import tags_of
 from .wording import shortened, times
 
 CLOCK_CLEARED = "The clock's tasks are cleared."
+
+
+NOTHING_SENT = "Nothing was sent, and nothing changed."
+IF_TEXT = "If this is text and no tag, put it in backticks."
+_TAKES_AWAY = (Clear, Enable, StopClear, Status, Help, Models, Why, Unknown)
+
+
+class BadTag(RouteCodexError):
+    """What has the form of a tag of ours and cannot be obeyed as it is written."""
+
+    code = "BAD_TAG"
+
+    def __init__(self, body: str, right: str) -> None:
+        shown = shortened(body, 80)
+        super().__init__(f"The tag {shown} was not obeyed: {right.rstrip('.')}. {NOTHING_SENT} {IF_TEXT}", details={"tag": shown})
 
 
 class FeatureDisabled(RouteCodexError):
@@ -58,11 +77,12 @@ class Orders:
     lines: tuple[str, ...] = ()
     """What changed, a sentence each."""
     clock_clear: bool = False
-    status: bool = False
+    asks: tuple[Asks, ...] = ()
+    """What the person wants to be told."""
     ignored: tuple[str, ...] = ()
-    """Why a tag did nothing, a sentence each."""
+    """Which tags are nothing of ours, a sentence each."""
     fresh: bool = False
-    """The message is seen for the first time: `state` is to be stored."""
+    """The message acts: `state` is to be stored."""
 
 
 def may_obey(call: Call, caller: Caller) -> bool:
@@ -70,79 +90,45 @@ def may_obey(call: Call, caller: Caller) -> bool:
     return caller.kind is Kind.MAIN and not call.structured and call.endpoint.action == "generate"
 
 
-def fingerprint(ordinal: int, text: str, prompt_id: str | None) -> str:
-    """What tells a message from others: its text, and the client's own id of the prompt or else its place."""
-    digest = hashlib.sha256(" ".join(text.split()).encode("utf-8", "surrogatepass"))
-    if prompt_id is None:
-        return f"{ordinal}:{digest.hexdigest()[:32]}"
-    digest.update(b"\0" + prompt_id.encode("utf-8", "surrogatepass"))
-    return f"prompt:{digest.hexdigest()[:32]}"
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What orders are obeyed with."""
+
+    registry: Registry
+    now_ms: int
+    client_model: str
+    read_text: Callable[[str], str]
+    """The text of a file, or TextRefused."""
+    stop_enabled: bool = True
+    clock_enabled: bool = True
+    why_not: Callable[[SessionState, Sticky], RouteCodexError | None] = lambda state, sticky: None
+    """Why the session cannot keep to that target now."""
 
 
-def is_same_message(obeyed: str | None, seen: str) -> bool:
-    """A client that drops old messages lets the rest move up: the same text further ahead is no new message."""
-    if obeyed is None or obeyed == seen:
-        return obeyed is not None
-    (place, _, text), (seen_place, _, seen_text) = obeyed.partition(":"), seen.partition(":")
-    return text == seen_text and place.isdecimal() and seen_place.isdecimal() and int(seen_place) < int(place)
-
-
-def orders_for(
-    typed: Typed | None,
-    state: SessionState,
-    registry: Registry,
-    *,
-    prompt_id: str | None,
-    now_ms: int,
-    client_model: str,
-    read_text: Callable[[str], str],
-    stop_enabled: bool = True,
-    clock_enabled: bool = True,
-) -> Orders:
-    """The orders of the newest typed message: obeyed at first sight, later only recalled."""
-    tags = tags_of(typed) if typed else ()
-    if typed is None or not tags:
+def orders_for(tags: Sequence[Tag], state: SessionState, means: Means, *, acts: bool, alone: bool) -> Orders:
+    """The orders of the newest typed message: obeyed where it acts, otherwise only recalled. `alone`: it is nothing but tags,
+    and is answered here."""
+    if not tags:
         return Orders(state)
-    seen = fingerprint(typed.ordinal, typed.words, prompt_id)
-    if is_same_message(state.obeyed, seen):
-        return _recall(tags, state, registry, now_ms=now_ms, client_model=client_model)
-    orders = obey(
-        tags,
-        state,
-        registry,
-        now_ms=now_ms,
-        client_model=client_model,
-        read_text=read_text,
-        stop_enabled=stop_enabled,
-        clock_enabled=clock_enabled,
-    )
-    if all(isinstance(tag, Unknown) for tag in tags):
-        return orders
-    # What only takes away may act twice: with nothing left in force there is nothing to remember.
-    done = orders.state.idle and all(isinstance(tag, Clear | Enable | StopClear | Status | Unknown) for tag in tags)
-    return replace(orders, state=orders.state.with_(obeyed=None if done else seen), fresh=True)
+    return obey(tags, state, means, alone=alone) if acts else _recall(tags, state, means)
 
 
-def obey(
-    tags: Sequence[Tag],
-    state: SessionState,
-    registry: Registry,
-    *,
-    now_ms: int,
-    client_model: str,
-    read_text: Callable[[str], str],
-    stop_enabled: bool = True,
-    clock_enabled: bool = True,
-) -> Orders:
-    """What the tags come to, applied to `state`."""
-    _refuse_disabled(tags, stop_enabled=stop_enabled, clock_enabled=clock_enabled)
-    return _applied(_Message(state, registry, now_ms, client_model, read_text), tags)
+def obey(tags: Sequence[Tag], state: SessionState, means: Means, *, alone: bool = True) -> Orders:
+    """What the tags come to, applied to `state`; raises where one of them cannot be obeyed."""
+    for tag in tags:
+        _refuse(tag, means, alone=alone)
+    return replace(_applied(_Message(state, means), tags), fresh=not all(isinstance(tag, Unknown) for tag in tags))
 
 
-def _recall(tags: Sequence[Tag], state: SessionState, registry: Registry, *, now_ms: int, client_model: str) -> Orders:
+def leaves_nothing(orders: Orders, tags: Sequence[Tag]) -> bool:
+    """What only takes away may act twice: with nothing left in force there is nothing to remember."""
+    return orders.state.idle and all(isinstance(tag, _TAKES_AWAY) for tag in tags)
+
+
+def _recall(tags: Sequence[Tag], state: SessionState, means: Means) -> Orders:
     """What an obeyed message still means: where it goes, and what to say if it is to be said again."""
-    still = [tag for tag in tags if isinstance(tag, Force) or _is_known(tag, registry)]
-    replayed = _applied(_Message(state, registry, now_ms, client_model, str, again=True), still)
+    still = [tag for tag in tags if isinstance(tag, Force) or _is_known(tag, means.registry)]
+    replayed = _applied(_Message(state, replace(means, read_text=str), again=True), still)
     return replace(replayed, state=state, clock_clear=False)
 
 
@@ -153,15 +139,23 @@ def _is_known(tag: Tag, registry: Registry) -> bool:
             resolve(tag.name, registry)
     except RouteCodexError:
         return False
-    return True
+    return not isinstance(tag, Unreadable)
 
 
-def _refuse_disabled(tags: Sequence[Tag], *, stop_enabled: bool, clock_enabled: bool) -> None:
-    for tag in tags:
-        if isinstance(tag, StopSet) and not stop_enabled:
+def _refuse(tag: Tag, means: Means, *, alone: bool) -> None:
+    """What cannot be obeyed, whatever is in force."""
+    match tag:
+        case Unreadable(body, right):
+            raise BadTag(body, right)
+        case StopSet() if not means.stop_enabled:
             raise FeatureDisabled("stopMessage", "virtualrouter.stopMessage.enabled")
-        if isinstance(tag, ClockClear) and not clock_enabled:
+        case ClockClear() if not means.clock_enabled:
             raise FeatureDisabled("clock", "virtualrouter.clock.enabled")
+        case Status() | Help() | Models() | Why() if not alone:
+            word = type(tag).__name__.lower()
+            raise BadTag(word, "it is answered here, without a model: send it in a message of its own")
+        case Models(provider) if provider is not None and provider not in means.registry.providers:
+            raise not_found(provider, known=nearest(provider, means.registry.providers))
 
 
 @dataclass(slots=True)
@@ -169,19 +163,16 @@ class _Message:
     """One message while its tags are obeyed."""
 
     state: SessionState
-    registry: Registry
-    now_ms: int
-    client_model: str
-    read_text: Callable[[str], str]
+    means: Means
     again: bool = False
     """The message was obeyed before and is only replayed: no file is read."""
     force: Named | None = None
     lines: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
     clock_clear: bool = False
-    status: bool = False
+    asks: list[Asks] = field(default_factory=list)
     allows: bool = False
-    """An allow was obeyed: the next one adds."""
+    """An allow was obeyed."""
     disables: bool = False
     replaced: list[Named] = field(default_factory=list)
     """What was disabled before this message's own list."""
@@ -201,7 +192,7 @@ def _applied(message: _Message, tags: Sequence[Tag]) -> Orders:
         message.force,
         tuple(message.lines),
         message.clock_clear,
-        message.status,
+        tuple(message.asks),
         tuple(message.ignored),
     )
 
@@ -209,18 +200,16 @@ def _applied(message: _Message, tags: Sequence[Tag]) -> Orders:
 def _apply(message: _Message, tag: Tag) -> None:
     match tag:
         case Force(name):
-            message.force = resolve(name, message.registry)
-            message.lines.append(f"This message goes to {_target(message, message.force)}.")
+            message.force = _named(message, name)
         case Stick(name):
-            named = resolve(name, message.registry)
-            message.state = message.state.with_(sticky=Sticky(named.provider, named.key, named.model))
-            message.lines.append(f"From now on everything goes to {_target(message, named)}.")
-        case Allow(name):
-            _allow(message, resolve(name, message.registry))
+            _stick(message, _named(message, name))
+        case Allow(name, adds):
+            message.state = changes.allowed(message.state, _named(message, name).provider, adding=adds)
+            message.allows = True
         case Disable(name):
-            _disable(message, resolve(name, message.registry))
+            _disable(message, _named(message, name))
         case Enable(name):
-            _enable(message, resolve(name, message.registry))
+            _enable(message, _named(message, name))
         case Clear():
             _clear(message)
         case StopSet():
@@ -231,28 +220,32 @@ def _apply(message: _Message, tag: Tag) -> None:
         case ClockClear():
             message.clock_clear = True
             message.lines.append(CLOCK_CLEARED)
-        case Status():
-            message.status = True
-        case Unknown(body, reason):
-            message.ignored.append(reason or f"No such tag: {shortened(body, 60)}.")
+        case Status() | Help() | Models() | Why():
+            message.asks.append(tag)
+        case Unknown(body):
+            message.ignored.append(f"No such tag: {shortened(body, 60)}.")
+
+
+def _named(message: _Message, name: Name) -> Named:
+    try:
+        return resolve(name, message.means.registry)
+    except NoTarget as error:
+        raise NoTarget(f"{error.message}. {NOTHING_SENT} {IF_TEXT}", details=error.details) from None
 
 
 def _target(message: _Message, named: Named) -> str:
-    provider = message.registry.providers[named.provider]
-    model = "" if named.model or not provider.models else provider.model_for(message.client_model)
-    key = provider.key(named.key) if named.key else None
-    notes = [
-        f"model {model}" if model else "",
-        "this key is switched off in the configuration" if key and key.off else "",
-        "" if provider.enabled else "this provider is switched off in the configuration",
-    ]
-    said = "; ".join(note for note in notes if note)
-    return f"{named} ({said})" if said else str(named)
+    provider = message.means.registry.providers[named.provider]
+    model = "" if named.model or not provider.models else provider.model_for(message.means.client_model)
+    return f"{named} (model {model})" if model else str(named)
 
 
-def _allow(message: _Message, named: Named) -> None:
-    message.state = changes.allowed(message.state, named.provider, adding=message.allows)
-    message.allows = True
+def _stick(message: _Message, named: Named) -> None:
+    sticky = Sticky(named.provider, named.key, named.model)
+    refusal = None if message.again else message.means.why_not(message.state, sticky)
+    if refusal is not None:
+        raise NoTarget(f"{refusal.message}. {NOTHING_SENT}", details=refusal.details)
+    message.state = message.state.with_(sticky=sticky)
+    message.lines.append(f"From now on everything goes to {_target(message, named)}.")
 
 
 def _disable(message: _Message, named: Named) -> None:
@@ -267,7 +260,7 @@ def _disable(message: _Message, named: Named) -> None:
 
 def _enable(message: _Message, named: Named) -> None:
     before = message.state
-    message.state = changes.enabled(before, named, message.registry.providers[named.provider])
+    message.state = changes.enabled(before, named, message.means.registry.providers[named.provider])
     was_disabled = message.again or message.state != before
     message.lines.append(f"{named.spoken} {'is enabled' if was_disabled else 'was not disabled'}.")
 
@@ -285,10 +278,9 @@ def _set_stop(message: _Message, tag: StopSet) -> None:
         text = message.state.stop.text if message.state.stop else tag.file or ""
     elif text is None:
         try:
-            text = message.read_text(tag.file or "")
+            text = message.means.read_text(tag.file or "")
         except TextRefused as refused:
-            message.ignored.append(f"{refused}.")
-            return
-    stop = StopMessage(text, tag.max_repeats, updated_at_ms=message.now_ms)
+            raise BadTag(f"stopMessage:<file://{tag.file}>", str(refused)) from None
+    stop = StopMessage(text, tag.max_repeats, updated_at_ms=message.means.now_ms)
     message.state = changes.without_stop(message.state).with_(stop=stop)
     message.lines.append(f'stopMessage is set: "{shortened(text)}", at most {times(tag.max_repeats)}.')

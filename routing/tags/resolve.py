@@ -9,19 +9,20 @@
 
 from __future__ import annotations
 
-from ..errors import nearest, not_found
+from ..errors import not_found
 from ..router.registry import Key, Named, Provider, Registry
 from .grammar import Name
+from .vocabulary import Vocabulary
 
 
 def resolve(name: Name, registry: Registry) -> Named:
     """What the name means; NoTarget where the configuration holds nothing of that name."""
     provider = registry.providers.get(name.provider)
     if provider is None:
-        raise not_found(str(name), known=nearest(name.provider, registry.providers))
+        raise not_found(str(name), known=Vocabulary(registry).meant(str(name)))
     found = _in_brackets(provider, name.alias, name.rest) if name.alias is not None else _behind_dot(provider, name.rest)
     if found is None:
-        raise not_found(str(name), known=nearest(str(name), provider.names))
+        raise not_found(str(name), known=Vocabulary(registry).meant(str(name)))
     return found
 
 

@@ -5,37 +5,26 @@
 2. The quoted text of a stopMessage may be 16 KiB long and hold anything; `\\"` is a quote inside it.
 3. Taking tags out leaves none behind, not even one that only the taking out puts together, and `strip(strip(x)) == strip(x)`.
 4. Only tags go, with at most one line break or space beside each. Text without a tag is returned as the object it is.
-5. The time is linear in the length of the text, whatever it holds: every pattern here reads a byte a bounded number of times.
+5. The time is linear in the length of the text, whatever it holds: every pattern here reads a byte a bounded number of times,
+   and what lies before the first mark and behind the last is not read at all.
+6. Full-width `＜＊＞` mark a tag as well.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from bisect import bisect
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import AnyStr, NamedTuple
 
-_SPACE = rb"[ \t\r\n]{0,16}"
-_QUOTED = (
-    _SPACE + rb"stopMessage" + _SPACE + rb":" + _SPACE + rb'"(?:[^"\\]|\\.){0,16364}+"' + _SPACE + rb'(?:,[^"<*]{0,200}+)?\*\*>'
-)
-_PLAIN = rb"(?:[^*<]|\*(?!\*>)|<(?!\*\*(?!>))){0,506}+\*\*>"
-_REST = rb"\*\*(?:" + _QUOTED + rb"|" + _PLAIN + rb")"
-_RUN = _REST + rb"(?:<" + _REST + rb")*+"
-_SPACED_RUN = _REST + rb"(?: ?<" + _REST + rb")*+"
-_TAG = re.compile(rb"<" + _REST, re.DOTALL)
-_AT_LINE_START = rb"(?:(?<=\n<)|(?<=\A<))" + _SPACED_RUN + rb"(?:\r?\n| )?"
-_AFTER_SPACE = rb"(?<= <)" + _SPACED_RUN + rb" ?"
-_RUN_AND_SPACE = re.compile(
-    # what fails fails once: the alternatives, of which each would read the tag anew, come after a look ahead
-    rb"<(?=" + _REST + rb")(?:" + rb"|".join((_AT_LINE_START, _AFTER_SPACE, _RUN)) + rb")",
-    re.DOTALL,
-)
-"""Tags with what goes beside them: the break or space behind, at the start of a line; after a space, the space behind."""
-_LAST_SPACE = re.compile(rb"(?:\r?\n| )\Z")
-_MARKS = re.compile(rb"<+(?=\*)")
 _EFFORT = 4 << 20
 """Bytes that may be read to take apart what is nested. A nest in 1 MiB gets four readings, one in a page gets a thousand."""
+_FEW = 64
+"""So many openings are looked at one by one: between them nothing is read."""
+_LAST_SPACE = re.compile(rb"(?:\r?\n| )\Z")
+_CLOSING = (b">", b"\x13")
 
 
 class Span(NamedTuple):
@@ -46,92 +35,287 @@ class Span(NamedTuple):
     body: str
 
 
+class _Marks(NamedTuple):
+    """The patterns for one way of writing the marks."""
+
+    tag: re.Pattern[bytes]
+    run_and_space: re.Pattern[bytes]
+    """Tags with what goes beside them: the break or space behind, at the start of a line; after a space, the space behind."""
+    pieces: re.Pattern[bytes]
+
+
+_SPACE = rb"[ \t\r\n]{0,16}"
+_COLON = _SPACE + "(?:[:,;=]|：|，|；|＝)?".encode() + _SPACE
+_COMMA = "(?:,|，)".encode()
+_QUOTES = (
+    rb'"(?:[^"\\]|\\.){0,16364}+"',
+    rb"'(?:[^'\\]|\\.){0,16364}+'",
+    *(
+        f"{left}(?:(?!{left}|{right}).){{0,16364}}+{right}".encode()
+        for left, right in ("“”", "「」", "«»", "＂＂", "„“", "””", "‘’")
+    ),
+)
+
+
+def _marks(less: bytes, star: bytes, greater: bytes) -> _Marks:
+    """Each mark is one byte of those given."""
+    opens, stars, closes = (b"[" + mark + b"]" for mark in (less, star, greater))
+    end = stars + stars + closes
+    count = rb"(?:" + _COMMA + rb'[^"' + less + star + rb"]{0,200}+)?"
+    quoted = _SPACE + rb"(?i:stopMessage)" + _COLON + rb"(?:" + rb"|".join(_QUOTES) + rb")" + _SPACE + count + end
+    inside = rb"[^" + star + less + rb"]|" + stars + rb"(?!" + stars + closes + rb")"
+    inside += rb"|" + opens + rb"(?!" + stars + stars + rb"(?!" + closes + rb"))"
+    plain = rb"(?:" + inside + rb"){0,506}+" + end
+    rest = stars + stars + rb"(?:" + quoted + rb"|" + plain + rb")"
+    run = rest + rb"(?:" + opens + rest + rb")*+"
+    spaced_run = rest + rb"(?: ?" + opens + rest + rb")*+"
+    at_line_start = rb"(?:(?<=\n" + opens + rb")|(?<=\A" + opens + rb"))" + spaced_run + rb"(?:\r?\n| )?"
+    after_space = rb"(?<= " + opens + rb")" + spaced_run + rb" ?"
+    beside = rb"|".join((at_line_start, after_space, run))
+    return _Marks(
+        re.compile(opens + rest, re.DOTALL),
+        # what fails fails once: the alternatives, of which each would read the tag anew, come after a look ahead
+        re.compile(opens + rb"(?=" + rest + rb")(?:" + beside + rb")", re.DOTALL),
+        re.compile(opens + rb"+(?=" + stars + rb")"),
+    )
+
+
+_PLAIN = _marks(b"<", b"*", b">")
+_STAND_INS = {"＜": "\x11", "＊": "\x12", "＞": "\x13"}
+"""Single bytes for the full-width marks, while they are looked at."""
+_TO_STAND_INS, _FROM_STAND_INS = str.maketrans(_STAND_INS), str.maketrans({byte: mark for mark, byte in _STAND_INS.items()})
+
+
+@functools.cache
+def _wide() -> _Marks:
+    return _marks(rb"<\x11", rb"*\x12", rb">\x13")
+
+
+def may_hold_tags(text: str) -> bool:
+    """A quick look."""
+    if "<" not in text and text.isascii():
+        return False
+    return find_mark(text, "<**") >= 0 or _is_wide(text)
+
+
+def find_mark(text: AnyStr, mark: AnyStr, at: int = 0) -> int:
+    """As `text.find`; a rare character is found much sooner than three."""
+    for _ in range(_FEW):
+        at = text.find(mark[:1], at)
+        if at < 0 or text.startswith(mark, at):
+            return at
+        at += 1
+    return text.find(mark, at)
+
+
+def _find_last(text: str, mark: str) -> int:
+    end = len(text)
+    for _ in range(_FEW):
+        end = text.rfind(mark[-1], 0, end)
+        if end < 0 or text.endswith(mark, 0, end + 1):
+            return max(-1, end - len(mark) + 1)
+    return text.rfind(mark, 0, end)
+
+
+def _is_wide(text: str) -> bool:
+    return ("＜" in text or "＊" in text or "＞" in text) and not any(byte in text for byte in _STAND_INS.values())
+
+
 def find_tags(text: str, limit: int | None = None) -> list[Span]:
     """The tags of the text in order, no more than `limit`; of nested ones the innermost."""
-    if "<**" not in text:
+    if not may_hold_tags(text):
         return []
-    raw = _encode(text)
-    found = [tag.span() for tag in islice(_TAG.finditer(raw), limit)]
-    if len(raw) == len(text):
-        return [Span(start, end, text[start + 3 : end - 3]) for start, end in found]
+    begin, _, raw, marks = _region(text)
     spans: list[Span] = []
-    bytes_before = before = 0
-    for start, end in found:
-        before += len(_decode(raw[bytes_before:start]))
-        tag = _decode(raw[start:end])
+    bytes_before, before = 0, begin
+    for left, right in islice(_tags_in(raw, marks), limit):
+        before += len(_decode(raw[bytes_before:left], _PLAIN))
+        tag = _decode(raw[left:right], marks)
         spans.append(Span(before, before + len(tag), tag[3:-3]))
         before += len(tag)
-        bytes_before = end
+        bytes_before = right
     return spans
 
 
 def strip(text: str) -> str:
     """The text without its tags."""
-    if "<**" not in text or "**>" not in text:
+    if not may_hold_tags(text):
         return text
-    raw = _encode(text)
-    left = _without_tags(raw)
-    return text if left is raw else _decode(left)
+    begin, end, raw, marks = _region(text)
+    left = _without_tags(raw, marks)
+    return text if left is raw else text[:begin] + _decode(left, marks) + text[end:]
 
 
-def _without_tags(raw: bytes) -> bytes:
+def _region(text: str) -> tuple[int, int, bytes, _Marks]:
+    """Where tags can be, with what they can be put together from and what may go beside them; and how they are marked."""
+    if _is_wide(text):
+        return 0, len(text), _encode(text.translate(_TO_STAND_INS)), _wide()
+    first, last = find_mark(text, "<**"), _find_last(text, "**>")
+    if first < 0 or last < first:
+        return 0, 0, b"", _PLAIN
+    last += 3
+    while first > 0 and text[first - 1] in "<*":
+        first -= 1
+    while last < len(text) and text[last] in "*>":
+        last += 1
+    first, last = max(0, first - 2), min(len(text), last + 2)
+    return first, last, _encode(text[first:last]), _PLAIN
+
+
+def _tags_in(raw: bytes, marks: _Marks) -> Iterator[tuple[int, int]]:
+    if marks is not _PLAIN or raw.count(b"<") > _FEW:
+        yield from (tag.span() for tag in marks.tag.finditer(raw))
+        return
+    at = find_mark(raw, b"<**")
+    while at >= 0:
+        tag = marks.tag.match(raw, at)
+        if tag is not None:
+            yield tag.span()
+        at = find_mark(raw, b"<**", tag.end() if tag is not None else at + 1)
+
+
+def _without_tags(raw: bytes, marks: _Marks) -> bytes:
     effort = max(_EFFORT, 4 * len(raw))
     while effort > 0:
         effort -= len(raw)
-        left, count = _RUN_AND_SPACE.subn(b"", raw)
-        if not count:
+        left = _cut(raw, marks)
+        if left is raw:
             return raw
-        if raw.endswith(b"**>") and not left.endswith(b"**>"):
+        if raw[-1:] in _CLOSING and left[-1:] not in _CLOSING:
             left = _LAST_SPACE.sub(b"", left)
         raw = left
     # built to resist: without any `<*` there is no tag
-    return _MARKS.sub(b"", raw) if _TAG.search(raw) else raw
+    return marks.pieces.sub(b"", raw) if marks.tag.search(raw) else raw
+
+
+def _cut(raw: bytes, marks: _Marks) -> bytes:
+    """Without the tags that are there now; the same object where there is none."""
+    if marks is not _PLAIN or raw.count(b"<") > _FEW:
+        left, count = marks.run_and_space.subn(b"", raw)
+        return left if count else raw
+    pieces: list[bytes] = []
+    done = 0
+    at = find_mark(raw, b"<**")
+    while at >= 0:
+        run = marks.run_and_space.match(raw, at)
+        if run is not None:
+            pieces.append(raw[done:at])
+            done = run.end()
+        at = find_mark(raw, b"<**", done if run is not None else at + 1)
+    return b"".join((*pieces, raw[done:])) if done else raw
 
 
 def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _decode(raw: bytes) -> str:
-    return raw.decode("utf-8", "surrogatepass")
+def _decode(raw: bytes, marks: _Marks) -> str:
+    text = raw.decode("utf-8", "surrogatepass")
+    return text if marks is _PLAIN else text.translate(_FROM_STAND_INS)
 
 
-_FENCE_OR_TICKS = re.compile(r"^[ \t]{0,16}(?P<fence>`{3,}|~{3,})(?P<info>[^\r\n]*)|`+|^[ \t]*\r?$", re.MULTILINE)
+# Code
+
+_FENCE = re.compile(r"\n?[ \t]{0,16}(?P<fence>`{3,}|~{3,})(?P<info>[^\r\n]*)")
+_FENCE_LINE = re.compile(r"\n[ \t]{0,16}(?:`{3,}|~{3,})[^\r\n]*")
+_BLANK_LINE = re.compile(r"\n(?:[ \t]*\r?\n)+")
+_TICKS = re.compile(r"`+")
+_NEAR = 8 << 10
+"""Inline code reaches no further."""
+_MOST_MARKS = 20_000
+"""More fences, or more runs of backticks, are not looked at: what stands behind them counts as code."""
 
 
-def code_spans(text: str) -> list[tuple[int, int]]:
-    """Fenced blocks and inline code, in order. An unclosed fence goes to the end; an unclosed backtick is no code."""
-    if "`" not in text and "~~~" not in text:
-        return []
-    spans: list[tuple[int, int]] = []
-    ticks: list[tuple[int, int]] = []
-    """Runs of backticks of the paragraph being read."""
-    fence, fence_start = "", 0
-    for found in _FENCE_OR_TICKS.finditer(text):
-        mark, info = found["fence"], found["info"]
-        if fence:
-            if mark and mark.startswith(fence) and not info.strip():
-                spans.append((fence_start, found.end()))
+def in_code(text: str, places: Sequence[int]) -> list[bool]:
+    """Which of the places (in order) stand in a fenced block or in inline code. An unclosed fence goes to the end; an unclosed
+    backtick is no code. Only what lies near the places is looked at closely."""
+    if not places or ("`" not in text and "~" not in text):
+        return [False] * len(places)
+    found: list[bool] = []
+    fences = _fences(text, places[-1])
+    block = next(fences)
+    inline = _Inline(text)
+    begin = 0
+    for place in places:
+        while block[1] <= place:
+            begin = block[1]
+            block = next(fences)
+        found.append(block[0] <= place or inline.holds(place, begin, block[0]))
+    return found
+
+
+def _fences(text: str, last: int) -> Iterator[tuple[int, int]]:
+    """The fenced blocks that begin up to there; behind them all, one that begins where nobody looks."""
+    nowhere = (len(text) + 1, len(text) + 2)
+    if ("`" in text and "```" in text) or ("~" in text and "~~~" in text):
+        fence, start = "", 0
+        for count, line in enumerate(_fence_lines(text, last)):
+            mark, info = line["fence"], line["info"]
+            if count >= _MOST_MARKS:
+                yield line.start(), len(text) + 1
                 fence = ""
-        elif mark and not (mark[0] == "`" and "`" in info):
-            spans += _inline(ticks)
-            ticks = []
-            fence, fence_start = mark, found.start()
-        elif mark:
-            ticks += [run.span() for run in re.finditer(r"`+", text[found.start() : found.end()])]
-        elif found[0].startswith("`"):
-            ticks.append(found.span())
-        else:
-            spans += _inline(ticks)
-            ticks = []
-    spans += _inline(ticks)
-    if fence:
-        spans.append((fence_start, len(text)))
-    return spans
+                break
+            if not fence and not (mark[0] == "`" and "`" in info):
+                fence, start = mark, line.start("fence")
+            elif fence and mark.startswith(fence) and not info.strip():
+                yield start, line.end()
+                fence = ""
+        if fence:
+            yield start, len(text) + 1
+    while True:
+        yield nowhere
 
 
-def _inline(ticks: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Inline code of one paragraph: a run of backticks up to the next run of the same length."""
+def _fence_lines(text: str, last: int) -> Iterator[re.Match[str]]:
+    first = _FENCE.match(text) if text[:1] != "\n" else None
+    if first is not None:
+        yield first
+    at = first.end() if first is not None else 0
+    while (line := _FENCE_LINE.search(text, at)) is not None:
+        found = _FENCE.match(text, line.start())
+        assert found is not None
+        yield found
+        if line.start() > last:
+            return
+        at = line.end()
+
+
+class _Inline:
+    """Inline code, a window at a time: a run of backticks up to the next run of the same length in its paragraph."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._left = _MOST_MARKS
+        self._spans: list[tuple[int, int]] = []
+        self._until = -1
+        """The spans are those up to here."""
+
+    def holds(self, place: int, begin: int, end: int) -> bool:
+        """`begin` and `end`: the fenced blocks before and behind."""
+        if self._text.rfind("`", max(begin, place - _NEAR), place + 1) < 0:
+            return False
+        if place > self._until or place - _NEAR // 2 > self._until - _NEAR:
+            self._look(place, begin, end)
+        if self._left < 0:
+            return True
+        index = bisect(self._spans, (place, len(self._text))) - 1
+        return index >= 0 and place < self._spans[index][1]
+
+    def _look(self, place: int, begin: int, end: int) -> None:
+        text = self._text
+        start = max(begin, place - _NEAR)
+        for blank in _BLANK_LINE.finditer(text, start, place):
+            start = blank.end()
+        stop = min(end, place + _NEAR)
+        behind = _BLANK_LINE.search(text, place, stop)
+        stop = behind.start() if behind is not None else stop
+        ticks = [run.span() for run in islice(_TICKS.finditer(text, start, stop), max(0, self._left))]
+        self._left -= len(ticks) + 1
+        self._spans = _pairs(ticks)
+        self._until = place + _NEAR
+
+
+def _pairs(ticks: list[tuple[int, int]]) -> list[tuple[int, int]]:
     places: dict[int, list[int]] = {}
     for start, end in ticks:
         places.setdefault(end - start, []).append(start)

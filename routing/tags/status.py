@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..sessions.state import SessionState, Sticky, StopMessage
 from .changes import disabled_in
@@ -14,14 +14,24 @@ LOCAL_ANSWER_MARK = "[RouteCodex] "
 
 
 def describe(
-    state: SessionState, *, derived: bool, session: str | None, lapsed: Sticky | None = None, clock: str = ""
+    state: SessionState,
+    *,
+    derived: bool,
+    session: str | None,
+    lapsed: Sticky | None = None,
+    clock: str = "",
+    undeclared: Callable[[Sticky], bool] = lambda sticky: False,
 ) -> list[str]:
-    """What is in force, a sentence each. `lapsed`: the sticky target that was cleared because it was used up."""
+    """What is in force, a sentence each. `lapsed`: the sticky target that was cleared because it was used up. `undeclared`:
+    whether the configuration no longer holds a target."""
     lines = [line for line in (_sticky(state), _allowed(state), _disabled(state)) if line]
     if not lines:
         lines.append("Routing: normal.")
     if lapsed is not None and state.sticky is None:
-        lines.append(f"Sticky {lapsed} was cleared: none of its keys works any more.")
+        why = "it is no longer in the configuration" if undeclared(lapsed) else "none of its keys works any more"
+        lines.append(f"Sticky {lapsed} was cleared: {why}.")
+    if state.sticky is not None and undeclared(state.sticky):
+        lines.append(f"{state.sticky} is no longer in the configuration: it is passed over.")
     lines.append(_stop(state.stop) if state.stop else "stopMessage: none.")
     if clock:
         lines.append(clock)
@@ -32,11 +42,20 @@ def describe(
     return lines
 
 
-def answer_text(orders: Orders, *, derived: bool, session: str | None, lapsed: Sticky | None = None, clock: str = "") -> str:
-    """The whole local answer: what changed, what did nothing, what is in force. `clock`: what it says of its tasks."""
-    force = ["It held nothing else, so nothing was sent; with ! in front of the name a target stays."] if orders.force else []
-    in_force = describe(orders.state, derived=derived, session=session, lapsed=lapsed, clock=clock)
-    return local_answer([*orders.lines, *force, *orders.ignored, *in_force])
+def answer_text(orders: Orders, in_force: Sequence[str] = ()) -> str:
+    """The whole local answer: what changed, what did nothing, what is in force."""
+    return local_answer([*orders.lines, *_force_alone(orders), *orders.ignored, *in_force])
+
+
+def _force_alone(orders: Orders) -> list[str]:
+    """A message that holds nothing but a force goes nowhere."""
+    force = orders.force
+    if force is None:
+        return []
+    return [
+        f"<**{force}**> holds for the message that it stands in, so nothing was sent: write it beside your text. "
+        f"<**!{force}**> keeps the whole conversation there."
+    ]
 
 
 def local_answer(lines: Sequence[str]) -> str:

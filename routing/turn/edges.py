@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from ..dialects import answers
@@ -9,6 +10,13 @@ from ..values import Dialect, Usage
 
 BYTES = 8 << 10
 """So much of either."""
+
+
+_CALLS = re.compile(
+    rb'"type"\s{0,4}:\s{0,4}"(?:tool_use|function_call|custom_tool_call|(?:local_)?shell_call|apply_patch_call|computer_call)"|"(?:tool_calls|function_call|functionCall)"\s{0,4}:\s{0,4}[\[{]'
+    rb'|"(?:stop|finish)_reason"\s{0,4}:\s{0,4}"(?:tool_use|tool_calls|function_call)"'
+)
+"""Inside a text its quotes would be escaped."""
 
 
 @dataclass(slots=True)
@@ -25,6 +33,11 @@ class Edges:
         self._last += chunk
         if len(self._last) > 2 * BYTES:
             del self._last[:-BYTES]
+
+    @property
+    def hold_calls(self) -> bool:
+        """The client is to call a tool, as far as the edges show."""
+        return _CALLS.search(self._last) is not None or _CALLS.search(self.first) is not None
 
     def usage(self, dialect: Dialect) -> Usage | None:
         """None before an answer, or where it tells nothing."""

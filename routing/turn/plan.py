@@ -73,6 +73,12 @@ class Plan:
     hide: Redactor
     on_answer: Callable[[Target, str | None, str | None], None] = lambda target, id, begun: None
     """Hears which target answers, the answer's id where it tells one, and the id that the client was told before it."""
+    on_over: Callable[[Plan, bool], None] = lambda plan, ended: None
+    """Hears that nothing more is sent, and whether the answer came to its end with nothing left to do for the client."""
+    keep_end: Callable[[], None] | None = None
+    """Puts that end on disk; None where nobody has to know of it later."""
+    aside: str = ""
+    """What else the comment says."""
     chained: Target | None = None
     """Where the answer lives that the call follows (Responses): only there can its id be used."""
     counting: bool = False
@@ -82,6 +88,8 @@ class Plan:
     first: Failed | None = None
     first_target: Target | None = None
     tried: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    """Every attempt that failed, in words."""
     session: str = ""
     """Names the conversation to a provider's cache."""
     endings: Endings = AS_USUAL
@@ -109,7 +117,7 @@ class Plan:
     def comment(self) -> str:
         name = str(self.target) if self.target.model else f"{self.target.provider} {self.call.model}".strip()
         again = f" · after {', '.join(self.tried)}" if self.tried else ""
-        return f"{name} · {self.decision.route}: {self.decision.reason}{again}{self._spoken}"
+        return f"{name} · {self.decision.route}: {self.decision.reason}{again}{self._spoken}{self.aside}"
 
     @property
     def told(self) -> str:
@@ -228,6 +236,7 @@ class Plan:
         ready = self._ready_in(now) if sole else None
         step = self.attempts.after(target, error, sent_to_client=False, client_gone=False, sole=sole, ready_in_s=ready)
         self.note(f"{target} failed: {describe(error)}")
+        self.faults.append(f"{target}: {describe(error)}")
         match step:
             case GiveUp():
                 return None
@@ -274,10 +283,11 @@ class Plan:
         if not self.counting and self.target.provider != ORIGIN:
             self.memory.calibration.learn(self.target, self.estimate(), usage)
 
-    def over(self) -> None:
+    def over(self, *, ended: bool = False) -> None:
         self.attempts.done()
         if not self.settled and not self.counting:
             self.memory.health.released(self.target)
+        self.on_over(self, ended)
 
     def refusal(self) -> Refusal:
         """The first provider's own error; a refusal of our own key names the key instead of passing for the caller's."""

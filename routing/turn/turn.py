@@ -69,6 +69,8 @@ class Turn:
     heard: float = 0.0
     spoke: bool = False
     """Bytes have come behind the head of the running round; it may be silent for less long from then on."""
+    ended: bool = False
+    """The answer came to its end, and leaves the client nothing to do but to show it."""
     _quiet_since: float = 0.0
     """When the client was last sent something."""
     _head: Head | None = None
@@ -84,6 +86,8 @@ class Turn:
     """When the head of the running round came."""
     _showed: bool = False
     """The running round has sent the client something."""
+    _calls: bool = False
+    """The last round calls tools of the client's."""
     _end: Iterable[bytes] | None = None
     """What closes the answer, held back."""
     _passage: Passage | None = None
@@ -184,6 +188,7 @@ class Turn:
         if self._end is None:
             self.close()
         if self.state is State.DECIDING and self._end is not None:
+            self.ended = not self._calls
             self._open()
             self._over(Finish(self._end))
 
@@ -317,6 +322,7 @@ class Turn:
             said = self.merger.end_round()
             if said.complete and said.error is None:
                 self.planner.said(said.native)
+                self._calls = len(said.calls) > len(said.own)
                 self.state = State.DECIDING
                 if self.alone:
                     self.conclude()
@@ -335,6 +341,7 @@ class Turn:
             if not self._passage.complete:
                 self._end_in_error(missing)
                 return
+        self.ended = not self._edges.hold_calls
         self._over(Finish())
 
     def _fail_with_body(self, now: float) -> None:

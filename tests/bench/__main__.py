@@ -30,7 +30,8 @@ SHIPPED = ROOT / "mitm-config.yaml"
 HOW = """How: three processes on this machine (load, proxy, provider), loopback, HTTP/1.1, TLS on both sides of the proxy,
 connections kept. Each round measures both proxies, in changing order; a figure is the median of the rounds, a ratio the median
 of the rounds' ratios. Per round: 150 small calls one after another; 16 connections with 30 calls each; 25 large calls;
-3 streams, an event per HTTP chunk. Every proxy answered correctly before it was measured.
+150 small ones with a tag; 25 large ones typed at once, and 25 of these with a tag; 3 streams, an event per HTTP chunk.
+Every proxy answered correctly before it was measured.
 Memory is the resident set of the proxy's process after the last call."""
 HOW_TURNS = """What a turn costs. One round: without is this addon with its clock off, so that nobody takes part and bytes pass as
 they come; with it is the shipped configuration, where a merger reads every answer. A second round (stopMessage): a small call of

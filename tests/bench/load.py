@@ -17,6 +17,10 @@ from tests.rig.proxy import Mitmdump
 URL = "https://api.anthropic.com"
 TOGETHER = 16
 LARGE_BYTES = 332_000
+TAGGED = 1_000_000
+"""Sessions of their own, so that a tag of theirs is in force nowhere else."""
+TAG = "<**!origin**>"
+"""The session keeps to where its calls go anyway: what is measured is the reading of it."""
 GO_ON = '<**stopMessage:"Go on.",1**> Say something short.'
 
 
@@ -99,6 +103,10 @@ class Side:
         self.small = make_request(headers=self.headers)
         self.large = make_request(size=LARGE_BYTES, headers=self.headers)
         self.stream = make_request(stream=True, headers=self.headers)
+        words = "the quick brown fox jumps over the lazy dog, and writes a line of code. " * (LARGE_BYTES // 72)
+        self.tagged = make_request(headers=self.headers, text=f"{TAG} Say something short.", session=TAGGED)
+        self.typed = make_request(headers=self.headers, text=words)
+        self.typed_tagged = make_request(headers=self.headers, text=f"{words} {TAG}", session=TAGGED + 1)
         for pipe in self.pipes:
             if b"A short answer." not in await exchange(pipe, self.small):
                 raise WrongAnswer(f"{self.name}: not the provider's answer")
@@ -136,6 +144,19 @@ async def small_ms(side: Side) -> float:
 
 async def large_ms(side: Side) -> float:
     return await _median_ms(side, side.large, 25)
+
+
+async def tagged_ms(side: Side) -> float:
+    """As an agent's hops repeat it: the tag is obeyed once, and looked at in every call."""
+    return await _median_ms(side, side.tagged, 150)
+
+
+async def typed_ms(side: Side) -> float:
+    return await _median_ms(side, side.typed, 25)
+
+
+async def typed_tagged_ms(side: Side) -> float:
+    return await _median_ms(side, side.typed_tagged, 25)
 
 
 async def stream_ms(side: Side) -> float:
@@ -204,6 +225,9 @@ MEASURES = (
     Measure("small call, one after another, p50", "ms", small_ms, 1.15),
     Measure(f"small calls, {TOGETHER} at once", "/s", per_second, 0.9, smaller_is_better=False),
     Measure(f"{LARGE_BYTES // 1000} kB call, p50", "ms", large_ms, 1.15),
+    Measure("small call with a tag, p50", "ms", tagged_ms, 1.3),
+    Measure(f"{LARGE_BYTES // 1000} kB typed at once, p50", "ms", typed_ms, 1.3),
+    Measure(f"{LARGE_BYTES // 1000} kB typed, with a tag", "ms", typed_tagged_ms, 1.5),
     Measure(f"stream of {EVENTS:,} events", "ms", stream_ms, 1.0),
     Measure("memory after that", "MB", rss_mb, 40, difference=True),
 )

@@ -49,8 +49,8 @@ def test_requests_are_well_formed_and_as_large_as_said(size: int) -> None:
         pytest.param(MEASURES[0], [2.0], [2.4], [1.2], False, id="too slow"),
         pytest.param(MEASURES[1], [1000.0], [950.0], [0.95], True, id="enough calls"),
         pytest.param(MEASURES[1], [1000.0], [800.0], [0.8], False, id="too few calls"),
-        pytest.param(MEASURES[4], [90.0], [129.0], [39.0], True, id="memory within bounds"),
-        pytest.param(MEASURES[4], [90.0], [131.0], [41.0], False, id="too much memory"),
+        pytest.param(MEASURES[-1], [90.0], [129.0], [39.0], True, id="memory within bounds"),
+        pytest.param(MEASURES[-1], [90.0], [131.0], [41.0], False, id="too much memory"),
     ],
 )
 def test_comparing(measure: Measure, plain: list[float], ours: list[float], compared: list[float], met: bool) -> None:
@@ -59,7 +59,7 @@ def test_comparing(measure: Measure, plain: list[float], ours: list[float], comp
 
 
 def test_the_goals_are_about_what_they_name() -> None:
-    assert [measure.limit for measure in MEASURES] == [1.15, 0.9, 1.15, 1.0, 40]
+    assert [measure.limit for measure in MEASURES] == [1.15, 0.9, 1.15, 1.3, 1.3, 1.5, 1.0, 40]
     assert MEASURES[1].take is per_second
 
 
@@ -95,7 +95,7 @@ def test_plain_against_plain_is_about_one() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     ratios = [float(line.split(" ×")[0].split()[-1]) for line in done.stdout.splitlines() if " ×" in line]
-    assert len(ratios) == 4
+    assert len(ratios) == 7
     assert all(0.7 < ratio < 1.4 for ratio in ratios), done.stdout
 
 

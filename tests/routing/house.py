@@ -141,12 +141,12 @@ class House:
         outcome: Reply | Plan | Rest
         try:
             reading = self.desk.read(received)
-            orders = self.desk.obey(reading)
+            orders = self.desk.obey_at_once(reading) or self.desk.obey(reading)
             outcome = self.desk.decide(reading, orders)
             if isinstance(outcome, Plan) and outcome.decision.clear_sticky:
                 self.desk.forget_sticky(reading, orders.state.sticky)
         except RouteCodexError as error:
-            outcome = self.desk.refuse(received.endpoint, error)
+            outcome = self.desk.refuse(received.endpoint, error, reading.caller.client if reading is not None else "")
         return Handled(self, received, outcome, reading, orders)
 
 
@@ -193,13 +193,13 @@ class Handled:
         code = error["code"] if isinstance(error["code"], str) else error["details"][0]["reason"]
         return str(code), str(error["message"])
 
-    def answered(self, id: str = "answer-1") -> str:
-        """The provider answers well."""
+    def answered(self, id: str = "answer-1", *, ended: bool = True) -> str:
+        """The provider answers well; not `ended`: with a call of a tool, or it breaks off."""
         self.plan.request()
         dialect = self.received.endpoint.dialect
         body = answers.write_answer(dialect, Answer("fine", usage=Usage(1, 1)), id=id, model="m", created=1)
         self.plan.answered(body, self.house.clock.now)
-        self.plan.over()
+        self.plan.over(ended=ended)
         return self.target
 
     def failed(self, status: int = 500, **changes: Any) -> float | None:

@@ -101,10 +101,12 @@ def test_s12_a_force_holds_for_its_message_and_hops_alone(house: House, dialect:
     assert house.files == ["session-one.json"], "the fingerprint of the obeyed message alone"
 
 
-def test_q12_a_file_outside_is_rejected_and_the_message_goes_on(house: House) -> None:
-    sent = Tool(house).say("<**stopMessage:<file:///etc/passwd>**> hello")
-    assert texts_of(Dialect.MESSAGES, sent.body) == ["hello"]
-    assert house.desk.store.load(ONE).stop is None
+@pytest.mark.parametrize("file", ["/etc/passwd", "../x", "missing.md", "."])
+def test_q12_a_file_that_cannot_be_read_is_refused_and_nothing_is_sent(house: House, file: str) -> None:
+    code, message = Tool(house).say(f"<**!glm**> <**stopMessage:<file://{file}>**> hello").error
+    assert code == "BAD_TAG"
+    assert f"The stopMessage file {file} " in message
+    assert house.desk.store.load(ONE).idle
 
 
 def test_q11_a_stop_message_from_a_file(house: House, tmp_path: Path) -> None:
@@ -128,7 +130,7 @@ def test_a_feature_that_is_off_says_so_and_nothing_changes(build: Build, text: s
     code, message = Tool(house).say(f"<**!glm**> {text}").error
     assert code == "FEATURE_DISABLED"
     assert setting in message
-    assert house.desk.store.load(ONE) == EMPTY
+    assert house.desk.store.load(ONE).idle
 
 
 # --- whose state it is --------------------------------------------------------------------------------------------------
@@ -588,9 +590,12 @@ def test_r2_what_opencode_quoted_is_obeyed_and_quoted_again(house: House) -> Non
 
 
 def test_r2_another_tools_quotes_are_the_persons(house: House) -> None:
+    """The outer ones stay; what is escaped within the tag can be read in one way only."""
     sent = Tool(house).say(r'"<**stopMessage:\"go on\",3**> hi"')
-    assert house.desk.store.load(ONE).stop is None
-    assert r"\"go on\"" not in texts_of(Dialect.MESSAGES, sent.body)[0]
+    stop = house.desk.store.load(ONE).stop
+    assert stop is not None
+    assert (stop.text, stop.max_repeats) == ("go on", 3)
+    assert texts_of(Dialect.MESSAGES, sent.body)[0] == '" hi"'
 
 
 def test_r1_a_notification_of_a_background_agent_is_nothing_typed(house: House) -> None:

@@ -206,7 +206,7 @@ class Talk:
 
     @property
     def state(self) -> dict[str, Any] | None:
-        """What the state file holds, without the fingerprint of the message obeyed and without times; None: no file."""
+        """What the state file holds, without the messages obeyed and without times; None: no file."""
         return state_of(self.proxy, f"session-{self.session}.json")
 
 
@@ -215,7 +215,7 @@ def state_of(proxy: Mitmdump, name: str) -> dict[str, Any] | None:
     if not path.exists():
         return None
     state = json.loads(path.read_text())["state"]
-    return {key: value for key, value in state.items() if key != "obeyedFingerprint" and not key.endswith("At")}
+    return {key: value for key, value in state.items() if not key.startswith("obeyed") and not key.endswith("At")}
 
 
 def request(

@@ -46,8 +46,8 @@ TOLD: dict[str, tuple[Told, ...]] = {
         Told(
             "<**glm.glm-4.7**>",
             (
-                "This message goes to glm.glm-4.7.",
-                "It held nothing else, so nothing was sent; with ! in front of the name a target stays.",
+                "<**glm.glm-4.7**> holds for the message that it stands in, so nothing was sent: write it beside your text. "
+                "<**!glm.glm-4.7**> keeps the whole conversation there.",
                 *NORMAL,
             ),
             {},
@@ -121,15 +121,17 @@ TOLD: dict[str, tuple[Told, ...]] = {
         ),
         Told("<**clear**>", ("Everything is cleared: normal routing, no stopMessage.", *NORMAL)),
     ),
-    "Q12 files that may not be read": tuple(
-        Told(f"<**stopMessage:<file://{path}>**>", (f"The stopMessage file {path} {why}.", *NORMAL))
-        for path, why in (
-            ("/etc/passwd", "must be named by a path inside the RouteCodex folder"),
-            ("../outside.md", "must be named by a path inside the RouteCodex folder"),
-            ("stopMessage", "is not a regular file"),
-            ("stopMessage/none.md", "is not there or cannot be read"),
-            ("stopMessage/link.md", "leads out of the RouteCodex folder"),
+    "echo and origin alone change nothing": tuple(
+        Told(
+            f"<**{word}**>",
+            (
+                f"<**{word}**> holds for the message that it stands in, so nothing was sent: write it beside your text. "
+                f"<**!{word}**> keeps the whole conversation there.",
+                *NORMAL,
+            ),
+            {},
         )
+        for word in ("echo", "origin")
     ),
     "C10 C11 clock:clear": (
         Told("<**clock:clear**>", ("The clock's tasks are cleared: 0.", *NORMAL)),
@@ -178,10 +180,50 @@ def test_told(with_clock: tuple[FakeProvider, Mitmdump], told: tuple[Told, ...],
     for one in told:
         heard = talk.tell(one.types)
         assert heard.answer.status == 200
-        assert heard.text == MARK + "\n".join((*one.says, "Clock: no tasks."))
+        expected = MARK + "\n".join((*one.says, "Clock: no tasks."))
+        if "tatus" in one.types:
+            expected += "\nThe next message goes to "
+        assert heard.text.startswith(expected) if "tatus" in one.types else heard.text == expected
         assert one.state is None or (talk.state or {}) == one.state
         assert [name for name, _ in groupby(_shape(dialect, stream, heard.answer))] == SHAPES[dialect, stream]
     assert talk.provider.requests == []
+
+
+UNREADABLE = {
+    "/etc/passwd": "must be named by a path inside the RouteCodex folder",
+    "../outside.md": "must be named by a path inside the RouteCodex folder",
+    "stopMessage": "is not a regular file",
+    "stopMessage/none.md": "is not there or cannot be read",
+    "stopMessage/link.md": "leads out of the RouteCodex folder",
+}
+
+
+@pytest.mark.parametrize("file", UNREADABLE)
+def test_q12_files_that_may_not_be_read(talk: Talk, file: str) -> None:
+    heard = talk.tell(f"<**!glm**> <**stopMessage:<file://{file}>**>")
+    assert heard.answer.status == 400
+    assert f"The stopMessage file {file} {UNREADABLE[file]}. Nothing was sent, and nothing changed." in heard.text
+    assert (talk.state or {}) == {}
+
+
+ASKED = {
+    "<**help**>": "<**stopMessage:clear**>",
+    "<**models**>": "<**!glm.glm-4.7**>",
+    "<**models:openai**>": "<**!openai.gpt-5.2**>",
+    "<**why**>": "ago: origin.client.",
+}
+
+
+@pytest.mark.parametrize("tag", ASKED)
+def test_words_that_ask_are_answered_here(talk: Talk, tag: str) -> None:
+    """Of any exchange of that kind a model sees nothing."""
+    assert talk.say("hello").target == talk.home
+    heard = talk.tell(tag)
+    assert heard.answer.status == 200
+    assert heard.text.startswith(MARK)
+    assert ASKED[tag] in heard.text
+    assert talk.say("and on").target == talk.home
+    assert talk.state is None
 
 
 SHAPES = {
@@ -263,7 +305,7 @@ def test_clock_clear_where_there_is_no_clock(talk: Talk) -> None:
     heard = talk.tell("<**clock:clear**>")
     assert heard.answer.status == 400
     assert heard.text == "clock is switched off in the configuration (virtualrouter.clock.enabled)"
-    assert talk.state is None
+    assert (talk.state or {}) == {}
 
 
 def test_a_tag_in_code_alone_is_sent(talk: Talk) -> None:
@@ -323,7 +365,7 @@ def test_14b_gemini_without_sse_is_a_json_array(without_clock: tuple[FakeProvide
     answer = call(HOSTS[Dialect.GEMINI], path, body, proxy=proxy)
     assert answer.header("content-type").startswith("application/json")
     texts = [part["text"] for chunk in answer.json for part in chunk["candidates"][0]["content"]["parts"]]
-    assert "".join(texts) == MARK + "\n".join((*NORMAL, RECOGNISED))
+    assert "".join(texts).startswith(MARK + "\n".join((*NORMAL, RECOGNISED)))
 
 
 RECOGNISED = "This client names no session; this conversation is recognised by its beginning."

@@ -125,7 +125,7 @@ SCENES: dict[str, tuple[Step, ...]] = {
     ),
     "P01 P03 allow two: the list of a message replaces the old one": (
         Step("<**!openai,glm**> a", "a", "openai.*.gpt-4", state={"allowedProviders": ["openai", "glm"]}),
-        Step("<**!glm**><**!anthropic**> b", "b", "glm.*.glm-4.7", state={"allowedProviders": ["glm", "anthropic"]}),
+        Step("<**!anthropic**><**!glm**> b", "b", "glm.*.glm-4.7", state={"allowedProviders": ["glm"]}),
         Step("<**antigravity**> c", "c", "antigravity.*.claude-sonnet-4-5", state={"allowedProviders": ["antigravity"]}),
     ),
     # --- disable, enable -----------------------------------------------------------------------------------------------
@@ -201,11 +201,46 @@ SCENES: dict[str, tuple[Step, ...]] = {
         Step("```\n<**!glm.glm-4.7**>\n```\nand `<**#glm**>` too", "```\n```\nand `` too", "home"),
         Step("~~~ts\nlet a = '<**openai.gpt-4**>';\n~~~", "~~~ts\nlet a = '';\n~~~", "home"),
     ),
-    "P23 P29 Q06 what has no known form is stripped and does nothing": (
-        Step('<**123**> <****> <** **> <**foo:bar**> <**stopmessage:"x"**> hi', "hi", "home"),
+    "P23 P29 what has no form of ours is stripped and does nothing": (
+        Step("<**123**> <****> <** **> <**foo:bar**> <**two words**> hi", "hi", "home", state={}),
+    ),
+    "full-width twins are read": (
+        Step("＜＊＊！glm．glm-4.7＊＊＞ 你好", "你好", "glm.*.glm-4.7", state=STUCK),
+        Step(
+            "<**＃openai．１**> b",
+            "b",
+            "glm.*.glm-4.7",
+            state=STUCK | {"disabledKeys": [{"provider": "openai", "keys": ["primary"]}]},
+        ),
+    ),
+    "what is ours and cannot be read is refused with the right form": (
+        Step("<**!glm.glm-4.7**> a", "a", "glm.*.glm-4.7", state=STUCK),
+        refused("b <**claer**>", "clear", sent="b", state=STUCK),
+        refused("b <**glm/glm-4.7**>", "<**glm.glm-4.7**>", sent="b", state=STUCK),
+        refused("b <**gpt-4**>", "openai.gpt-4", sent="b", state=STUCK),
+        refused('b <**stopMessage:"x",0**>', '<**stopMessage:"text",3**>', sent="b", state=STUCK),
+        refused('b <**stopMessage:"A",2**><**stopMessage:on,10**>', "stopMessage:on,10 was not obeyed", sent="b", state=STUCK),
+        refused(
+            'b <**stopMessage:"never closed', '<**stopMessage:"text",3**>', sent='b <**stopMessage:"never closed', state=STUCK
+        ),
+        refused("<**#!glm**> b", "names are written", sent="b", state=STUCK),
+        refused("<**status**> b", "in a message of its own", sent="b", state=STUCK),
+        refused("<**budget:5**> b", "there is no <**budget**> yet", sent="b", state=STUCK),
+        Step("c", goes="glm.*.glm-4.7", key="other", state=STUCK),
+    ),
+    "a target that was switched off cannot be kept to": (
+        Step("<**#glm**> a", "a", "home", state={"disabledProviders": ["glm"]}),
+        refused("<**!glm.glm-4.7**> b", "Requested provider glm is disabled", sent="b", state={"disabledProviders": ["glm"]}),
+        Step("<**@glm**><**!glm.glm-4.7**> c", "c", "glm.*.glm-4.7", state=STUCK),
+    ),
+    "origin is a force": (
+        Step("<**!glm.glm-4.7**> a", "a", "glm.*.glm-4.7", state=STUCK),
+        Step("<**origin**> b", "b", "home", state=STUCK),
+        Step(HOP, goes="home", state=STUCK),
+        Step("c", goes="glm.*.glm-4.7", state=STUCK),
     ),
     "P24 an opening that is never closed stays": (Step("x <**broken y\nnext line", goes="home"),),
-    "Q07 a stopMessage without text": (Step('<**stopMessage:""**> a', "a", "home"),),
+    "Q07 a stopMessage without text": (refused('<**stopMessage:""**> a', "it has no text", sent="a", state={}),),
     "longer than a tag may be": (Step(f"a <**{'g' * 520}**> b", goes="home"),),
     "beyond ASCII": (Step("你好 <**!glm**> ünï — 🎉", "你好 ünï — 🎉", "glm.*.glm-4.7", state={"allowedProviders": ["glm"]}),),
     # --- refused -------------------------------------------------------------------------------------------------------

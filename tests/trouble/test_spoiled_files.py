@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from routecodex.routing.sessions.state import EMPTY, Sticky, StopMessage
+from routecodex.routing.sessions.state import EMPTY, Obeyed, Sticky, StopMessage
 from routecodex.routing.sessions.store import FileStore, SessionKey
 from tests.conftest import LONG
 
@@ -19,7 +19,7 @@ STATE = EMPTY.with_(
     allowed=("glm", "openai"),
     disabled_keys=(("openai", "backup"),),
     stop=StopMessage("weiter, bitte – 继续", 9, used=4, updated_at_ms=1_794_988_303_492),
-    obeyed="0123456789abcdef",
+    obeyed=(Obeyed("0123456789abcdef", "0123", "ended"),),
 )
 
 

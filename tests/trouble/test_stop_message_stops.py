@@ -12,20 +12,21 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from routecodex.routing.clients.typed import typed_messages
 from routecodex.routing.dialects.calls import read_call
 from routecodex.routing.sessions.state import SessionState, StopMessage
 from routecodex.routing.sessions.store import FileStore, SessionKey
 from routecodex.routing.stop_message.decide import Continue, Info, claim, should_continue
-from routecodex.routing.tags.obey import orders_for
+from routecodex.routing.tags.obey import Means, orders_for
+from routecodex.routing.tags.once import is_new, placed, remembered
+from routecodex.routing.tags.typed_tags import tags_of
 from routecodex.routing.turn.said import Said
 from routecodex.routing.values import Call, Dialect, Endpoint, Usage
 from tests.conftest import LONG
 from tests.routing.tags.config_a import REGISTRY
 
 ROOT = Path(__file__).parents[2]
+MEANS = Means(REGISTRY, now_ms=1, client_model="m", read_text=lambda relative: relative)
 KEY = SessionKey("session", "runaway")
 TAG = '<**stopMessage:"go on",3**> do it'
 PLAIN = Said("some text", (), (), "stop", Usage(), "id", ())
@@ -44,14 +45,16 @@ def ask(*texts: str, hops: int = 0) -> Call:
     return read_call(json.dumps({"model": "m", "messages": messages}).encode(), Endpoint(Dialect.CHAT))
 
 
-def obey(store: FileStore, call: Call, prompt: str | None = None) -> SessionState:
+def obey(store: FileStore, call: Call) -> SessionState:
     """What one call of the client does to the state."""
-    newest = typed_messages(call)[-1]
+    typed = typed_messages(call)
+    place, _ = placed(call, typed, typed[-1])
+    tags = tags_of(typed[-1])
 
     def change(state: SessionState) -> SessionState:
-        return orders_for(
-            newest, state, REGISTRY, prompt_id=prompt, now_ms=1, client_model="m", read_text=lambda relative: relative
-        ).state
+        acts = bool(tags) and is_new(state, place)
+        new = orders_for(tags, state, MEANS, acts=acts, alone=False).state
+        return remembered(new, place, "open") if acts else new
 
     return store.update(KEY, change)
 
@@ -75,13 +78,12 @@ def take_turn(store: FileStore, claimed: Callable[[], None] = lambda: None) -> i
     return sent
 
 
-@pytest.mark.parametrize("prompt", [None, "prompt-1"])
-def test_r14_a_hundred_repetitions_three_follow_ups(tmp_path: Path, prompt: str | None) -> None:
+def test_r14_a_hundred_repetitions_three_follow_ups(tmp_path: Path) -> None:
     """The tagged message stays in the history, and is repeated on every tool hop and every later call."""
     store = FileStore(tmp_path)
     sent = []
     for number in range(100):
-        obey(store, ask(TAG, hops=number), prompt)
+        obey(store, ask(TAG, hops=number))
         sent.append(take_turn(store))
     assert sent == [3] + [0] * 99
 
@@ -144,7 +146,7 @@ def sent_in(folder: Path) -> int:
 def test_s5_a_crash_after_each_count_never_gives_one_more(tmp_path: Path) -> None:
     """As many deaths before the round was sent as there are counts: none is left."""
     most = 20 if LONG else 6
-    FileStore(tmp_path / "s").update(KEY, lambda state: state.with_(stop=StopMessage("go", most), obeyed="0:x"))
+    FileStore(tmp_path / "s").update(KEY, lambda state: state.with_(stop=StopMessage("go", most), obeyed_before="0:x"))
     for number in range(most):
         assert start(tmp_path, "dies").wait(60) == 9
         stop = FileStore(tmp_path / "s").load(KEY).stop
@@ -155,7 +157,7 @@ def test_s5_a_crash_after_each_count_never_gives_one_more(tmp_path: Path) -> Non
 
 def test_s5_killed_anywhere_the_total_stays_within_n(tmp_path: Path) -> None:
     most, chance = 60, random.Random(5)
-    FileStore(tmp_path / "s").update(KEY, lambda state: state.with_(stop=StopMessage("go", most), obeyed="0:x"))
+    FileStore(tmp_path / "s").update(KEY, lambda state: state.with_(stop=StopMessage("go", most), obeyed_before="0:x"))
     for _ in range(40 if LONG else 8):
         process = start(tmp_path)
         try:
@@ -170,7 +172,7 @@ def test_s5_killed_anywhere_the_total_stays_within_n(tmp_path: Path) -> None:
 
 def test_s5_processes_and_threads_share_one_count(tmp_path: Path) -> None:
     most = 200
-    FileStore(tmp_path / "s").update(KEY, lambda state: state.with_(stop=StopMessage("go", most), obeyed="0:x"))
+    FileStore(tmp_path / "s").update(KEY, lambda state: state.with_(stop=StopMessage("go", most), obeyed_before="0:x"))
     processes = [start(tmp_path) for _ in range(2)]
     deadline = time.monotonic() + 30
     while not sent_in(tmp_path) and time.monotonic() < deadline:

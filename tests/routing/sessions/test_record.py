@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from routecodex.routing.sessions.record import from_json, to_json
 from routecodex.routing.sessions.salvage import salvage
-from routecodex.routing.sessions.state import EMPTY, SessionState, Sticky, StopMessage
+from routecodex.routing.sessions.state import EMPTY, Obeyed, SessionState, Sticky, StopMessage
 
 FULL = SessionState(
     sticky=Sticky("glm", "primary", "glm-4.7"),
@@ -22,7 +22,8 @@ FULL = SessionState(
     stop=StopMessage("go on", 3, used=1, updated_at_ms=5, last_used_at_ms=6),
     stop_cleared_at_ms=4,
     stop_last_used_at_ms=3,
-    obeyed="0123",
+    obeyed=(Obeyed("place", "words", "ended"), Obeyed("another", "words", "open")),
+    obeyed_before="0123",
 )
 
 
@@ -31,6 +32,7 @@ def test_the_published_names() -> None:
         "version": 1,
         "state": {
             "obeyedFingerprint": "0123",
+            "obeyedMessages": [["place", "words", "ended"], ["another", "words", "open"]],
             "stickyTarget": {"provider": "glm", "keyAlias": "primary", "model": "glm-4.7"},
             "allowedProviders": ["glm", "openai"],
             "disabledProviders": ["x"],
@@ -68,7 +70,8 @@ STATES = st.builds(
     stop=st.none() | st.builds(StopMessage, NAMES, st.integers(1, 99), st.integers(0, 99), TIMES, st.none() | TIMES),
     stop_cleared_at_ms=st.none() | TIMES,
     stop_last_used_at_ms=st.none() | TIMES,
-    obeyed=st.none() | NAMES,
+    obeyed=st.lists(st.builds(Obeyed, NAMES, NAMES, st.sampled_from(["open", "ended", "refused"])), max_size=3).map(tuple),
+    obeyed_before=st.none() | NAMES,
 )
 
 

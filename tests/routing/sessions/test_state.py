@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from routecodex.routing.sessions.state import EMPTY, SessionState, Sticky, StopMessage
+from routecodex.routing.sessions.state import EMPTY, Obeyed, SessionState, Sticky, StopMessage
 
 IN_FORCE = [
     {"sticky": Sticky("glm")},
@@ -38,13 +38,13 @@ def test_s05_timestamps_alone_need_no_file(changes: dict[str, object]) -> None:
 
 
 def test_p22_a_used_up_state_is_kept_for_the_message_that_it_obeyed() -> None:
-    state = EMPTY.with_(obeyed="0:abc")
-    assert state.idle
-    assert not state.empty
+    for state in (EMPTY.with_(obeyed=(Obeyed("place", "words", "open"),)), EMPTY.with_(obeyed_before="0:abc")):
+        assert state.idle
+        assert not state.empty
 
 
 def test_every_field_is_looked_at() -> None:
-    looked_at = {next(iter(changes)) for changes in (*IN_FORCE, *NOT_IN_FORCE)} | {"obeyed"}
+    looked_at = {next(iter(changes)) for changes in (*IN_FORCE, *NOT_IN_FORCE)} | {"obeyed", "obeyed_before"}
     assert {field.name for field in dataclasses.fields(SessionState)} == looked_at
 
 

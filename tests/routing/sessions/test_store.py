@@ -17,13 +17,20 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from routecodex.routing.errors import StoreError
 from routecodex.routing.sessions.disk import Folder
 from routecodex.routing.sessions.record import to_json
-from routecodex.routing.sessions.state import EMPTY, SessionState, Sticky, StopMessage
+from routecodex.routing.sessions.state import EMPTY, Obeyed, SessionState, Sticky, StopMessage
 from routecodex.routing.sessions.store import FileStore, SessionKey
 from tests.rig.work import calls_of
 
 KEY = SessionKey("session", "10eef47d-15c9-42f4-9eaf-4170de80610a")
 OTHER = SessionKey("session", "other")
-ALLOW = EMPTY.with_(allowed=("glm",), obeyed="m1")
+
+
+def message(number: int) -> tuple[Obeyed, ...]:
+    return (Obeyed(f"m{number}", "words", "open"),)
+
+
+M1 = message(1)
+ALLOW = EMPTY.with_(allowed=("glm",), obeyed=M1)
 DAY = 86_400
 
 
@@ -107,10 +114,10 @@ def test_s05_an_empty_state_has_no_file(store: FileStore, folder: Path) -> None:
 
 
 def test_s05_a_used_up_state_is_not_armed_again_by_the_message_that_armed_it(store: FileStore, folder: Path) -> None:
-    store.update(KEY, set_to(EMPTY.with_(stop=StopMessage("go", 1), obeyed="m1")))
+    store.update(KEY, set_to(EMPTY.with_(stop=StopMessage("go", 1), obeyed=M1)))
     store.update(KEY, lambda state: state.with_(stop=None))
-    assert store.load(KEY).obeyed == "m1"
-    assert FileStore(folder).load(KEY).obeyed == "m1"
+    assert store.load(KEY).obeyed == M1
+    assert FileStore(folder).load(KEY).obeyed == M1
 
 
 def test_s05_untouched_sessions_expire(store: FileStore, folder: Path) -> None:
@@ -166,14 +173,14 @@ def test_strays_of_a_crash_are_removed_at_start(store: FileStore, folder: Path) 
 def test_another_process_is_seen(store: FileStore, folder: Path) -> None:
     assert store.load(KEY) == EMPTY
     for n in range(1, 30):
-        FileStore(folder).update(KEY, set_to(ALLOW.with_(obeyed=str(n % 10))))
-        assert store.load(KEY).obeyed == str(n % 10)
+        FileStore(folder).update(KEY, set_to(ALLOW.with_(obeyed=message(n % 10))))
+        assert store.load(KEY).obeyed == message(n % 10)
 
 
 def test_an_unchanged_state_is_not_written(store: FileStore, folder: Path) -> None:
     store.update(KEY, set_to(ALLOW))
     before = Folder(folder).stamp(f"session-{KEY.id}.json")
-    store.update(KEY, lambda state: state.with_(obeyed="m1"))
+    store.update(KEY, lambda state: state.with_(obeyed=M1))
     assert Folder(folder).stamp(f"session-{KEY.id}.json") == before
 
 
@@ -221,10 +228,10 @@ def test_threads_lose_no_update(store: FileStore) -> None:
 
 def test_chains_stay_in_memory_and_are_bounded(store: FileStore, folder: Path) -> None:
     for n in range(10_050):
-        store.update(SessionKey("chain", str(n)), set_to(ALLOW.with_(obeyed=str(n))))
+        store.update(SessionKey("chain", str(n)), set_to(ALLOW.with_(obeyed=message(n))))
     assert not folder.exists()
     assert store.load(SessionKey("chain", "0")) == EMPTY
-    assert store.load(SessionKey("chain", "10049")).obeyed == "10049"
+    assert store.load(SessionKey("chain", "10049")).obeyed == message(10049)
 
 
 def test_the_session_file_holds_no_more_than_the_state(store: FileStore, folder: Path) -> None:

@@ -40,7 +40,7 @@ class Turned:
 
 def arm(store: FileStore, text: str = "go on", most: int = 3, *, session: SessionKey = SESSION, at: int = 5) -> None:
     stop = StopMessage(text, most, updated_at_ms=at)
-    store.update(session, lambda state: state.with_(stop=stop, obeyed="0:x"))
+    store.update(session, lambda state: state.with_(stop=stop, obeyed_before="0:x"))
 
 
 def said(talk: Talk, text: str, **more: Any) -> Said:

@@ -99,7 +99,7 @@ def test_x07_what_is_sent_holds_no_tag(text: str, sent: str) -> None:
 
 # The count
 
-KEPT = EMPTY.with_(allowed=("glm",), obeyed="0:abc")
+KEPT = EMPTY.with_(allowed=("glm",), obeyed_before="0:abc")
 
 
 def test_m01_the_last_round_clears_and_keeps_the_times() -> None:
@@ -114,7 +114,7 @@ def test_m11_three_and_never_a_fourth() -> None:
         state, may_send = claim(state, now)
         answers.append((may_send, state.stop.used if state.stop else None))
     assert answers == [(True, 1), (True, 2), (True, None), (False, None), (False, None)]
-    assert (state.stop_last_used_at_ms, state.obeyed, state.allowed) == (3, "0:abc", ("glm",))
+    assert (state.stop_last_used_at_ms, state.obeyed_before, state.allowed) == (3, "0:abc", ("glm",))
 
 
 @pytest.mark.parametrize("stop", [None, StopMessage("go", 2, used=2), StopMessage("go", 2, used=9)])
@@ -131,7 +131,7 @@ def test_spent_keeps_when_it_was_used_last() -> None:
 
 def test_the_count_is_on_disk(tmp_path: Path) -> None:
     key = SessionKey("session", "s")
-    FileStore(tmp_path).update(key, lambda state: state.with_(stop=StopMessage("go", 2), obeyed="0:a"))
+    FileStore(tmp_path).update(key, lambda state: state.with_(stop=StopMessage("go", 2), obeyed_before="0:a"))
     sent = 0
 
     def change(state: SessionState) -> SessionState:

@@ -8,7 +8,7 @@ from routecodex.routing.router.registry import ECHO, ORIGIN, Key, Model, Provide
 from routecodex.routing.sessions.state import EMPTY, SessionState
 from routecodex.routing.stop_message.texts import TextRefused
 from routecodex.routing.tags.grammar import Tag, parse
-from routecodex.routing.tags.obey import Orders, obey
+from routecodex.routing.tags.obey import Means, Orders, obey
 from routecodex.routing.tags.scan import find_tags
 from routecodex.routing.values import Dialect
 
@@ -53,5 +53,9 @@ def tags(text: str) -> tuple[Tag, ...]:
 
 
 def say(text: str, state: SessionState = EMPTY, **options: object) -> Orders:
+    return obey(tags(text), state, means(**options))
+
+
+def means(**options: object) -> Means:
     given: dict[str, object] = {"now_ms": NOW, "client_model": "gpt-5.2", "read_text": no_file, **options}
-    return obey(tags(text), state, REGISTRY, **given)  # type: ignore[arg-type]
+    return Means(**{"registry": REGISTRY, **given})  # type: ignore[arg-type]

@@ -8,16 +8,18 @@ from pathlib import Path
 import pytest
 
 from routecodex.routing.clients.typed import typed_messages
-from routecodex.routing.errors import NoTarget
+from routecodex.routing.errors import NoTarget, RouteCodexError
 from routecodex.routing.router.registry import Named, Registry
 from routecodex.routing.sessions.state import EMPTY, SessionState, Sticky, StopMessage
 from routecodex.routing.stop_message.texts import read_text
-from routecodex.routing.tags.grammar import Unknown
-from routecodex.routing.tags.obey import FeatureDisabled, Orders, fingerprint, is_same_message, may_obey, orders_for
+from routecodex.routing.tags.cleaning import is_for_us
+from routecodex.routing.tags.grammar import Status, Unknown, Unreadable, Why
+from routecodex.routing.tags.obey import BadTag, FeatureDisabled, Orders, may_obey, orders_for
+from routecodex.routing.tags.once import is_new, placed, remembered
 from routecodex.routing.tags.typed_tags import MOST_TAGS, tags_of
 from routecodex.routing.values import Caller, Kind
 from tests.routing.sessions.calls import assistant, chat_call, gemini_call, messages_call, responses_call, user
-from tests.routing.tags.config_a import NOW, REGISTRY, no_file, say
+from tests.routing.tags.config_a import NOW, REGISTRY, means, say
 
 
 def state(**fields: object) -> SessionState:
@@ -40,7 +42,8 @@ A_STOP = StopMessage("A", 2, updated_at_ms=NOW)
 APPLIED = [
     pytest.param("<**!glm,openai**>", EMPTY, state(allowed=("glm", "openai")), id="P01"),
     pytest.param("<**antigravity**>", state(allowed=("openai", "glm")), state(allowed=("antigravity",)), id="P03"),
-    pytest.param("<**!glm**><**openai**>", state(allowed=("echo",)), state(allowed=("glm", "openai")), id="allows-add-up"),
+    pytest.param("<**!glm**><**openai**>", state(allowed=("echo",)), state(allowed=("openai",)), id="the-later-list-replaces"),
+    pytest.param("<**openai**><**!glm,echo**>", EMPTY, state(allowed=("glm", "echo")), id="one-list-adds-up"),
     pytest.param(
         "<**!antigravity.claude-sonnet-4-5**>", EMPTY, state(sticky=Sticky("antigravity", None, "claude-sonnet-4-5")), id="P04"
     ),
@@ -51,6 +54,7 @@ APPLIED = [
         id="P05",
     ),
     pytest.param("<**!openai.2**>", EMPTY, state(sticky=Sticky("openai", "backup")), id="sticky-key-by-place"),
+    pytest.param("<**!echo**>", EMPTY, state(allowed=("echo",)), id="echo-stays"),
     pytest.param("<**!echo.any**>", EMPTY, state(sticky=Sticky("echo", None, "any")), id="sticky-echo"),
     pytest.param("<**#anthropic.primary**>", EMPTY, state(disabled_keys=(("anthropic", "primary"),)), id="P11"),
     pytest.param("<**#openai.gpt-4**>", EMPTY, state(disabled_models=(("openai", "gpt-4"),)), id="P12"),
@@ -95,13 +99,10 @@ APPLIED = [
     pytest.param("<**foo:bar**>", FULL, FULL, id="P29"),
     pytest.param('<**stopMessage:"继续"**>继续执行', EMPTY, state(stop=StopMessage("继续", 10, 0, NOW)), id="Q01-Q10"),
     pytest.param('<**stopMessage:"继续",3**>', EMPTY, state(stop=StopMessage("继续", 3, 0, NOW)), id="Q02"),
-    pytest.param('<**stopmessage:"x"**>', FULL, FULL, id="Q06"),
-    pytest.param('<**stopMessage:""**><**stopMessage:"x**>', FULL, FULL, id="Q07"),
-    pytest.param('<**stopMessage:"A",2**><**stopMessage:on,10**>', EMPTY, state(stop=A_STOP), id="Q08"),
+    pytest.param('<**stopmessage:"A",2**>', EMPTY, state(stop=A_STOP), id="Q06"),
     pytest.param('<**stopMessage:"B"**><**stopMessage:"A",2**>', EMPTY, state(stop=A_STOP), id="last-stop-wins"),
     pytest.param('<**stopMessage:"B"**><**stopMessage:clear**>', EMPTY, EMPTY, id="stop-then-clear"),
     pytest.param('<**stopMessage:clear**><**stopMessage:"A",2**>', FULL, None, id="clear-then-stop"),
-    pytest.param("<**stopMessage:<file:///etc/passwd>**>", FULL, FULL, id="Q12"),
     pytest.param("<**stopMessage:clear**>", state(stop=ARMED, stop_cleared_at_ms=3, stop_last_used_at_ms=4), EMPTY, id="Q18"),
     pytest.param('<**stopMessage:"go on",3**>', state(stop=ARMED), state(stop=StopMessage("go on", 3, 0, NOW)), id="Q15"),
     pytest.param("<**clear**>", FULL, EMPTY, id="Q17"),
@@ -120,6 +121,8 @@ FORCED = [
     pytest.param("<**openai.gpt-5.2**>", Named("openai", None, "gpt-5.2"), id="P08"),
     pytest.param("<**openai.primary.gpt-4**>", Named("openai", "primary", "gpt-4"), id="P09"),
     pytest.param("<**openai.2**>", Named("openai", "backup"), id="key"),
+    pytest.param("<**echo**>", Named("echo"), id="echo"),
+    pytest.param("<**origin**>", Named("origin"), id="origin"),
     pytest.param("<**origin.some-model**>", Named("origin", None, "some-model"), id="origin"),
     pytest.param("<**glm.glm-4.7**><**openai.four**>", Named("openai", None, "gpt-4"), id="last-wins"),
     pytest.param("<**glm.glm-4.7**><**clear**>", None, id="cleared"),
@@ -177,10 +180,46 @@ def test_q11_q13_files_are_read_when_the_tag_is_obeyed(tmp_path: Path) -> None:
     assert again.state.stop == StopMessage("three", 10, 0, NOW)
 
 
-def test_q12_a_refused_file_is_told() -> None:
-    orders = say("<**stopMessage:<file://../x>**> <**!glm**>")
-    assert orders.ignored == ("The stopMessage file ../x is not there.",)
-    assert orders.state.allowed == ("glm",)
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        pytest.param("<**stopMessage:<file://../x>**> <**!glm**>", "The stopMessage file ../x is not there", id="Q12"),
+        pytest.param('<**!glm**> <**stopMessage:""**>', "it has no text", id="Q07"),
+        pytest.param('<**stopMessage:"A",2**><**stopMessage:on,10**>', "stopMessage:on,10 was not obeyed", id="Q08"),
+        pytest.param("<**!glm**> <**clear all**>", "write <**clear**>", id="word"),
+    ],
+)
+def test_what_cannot_be_obeyed_is_refused_with_all_the_rest(text: str, said: str) -> None:
+    with pytest.raises(BadTag) as refused:
+        say(text, FULL)
+    assert said in refused.value.message
+    assert (refused.value.status, refused.value.code) == (400, "BAD_TAG")
+
+
+@pytest.mark.parametrize("word", ["status", "help", "models", "models:glm", "why"])
+def test_what_asks_stands_alone(word: str) -> None:
+    """A person who asks beside a message would pay for the message and hear nothing."""
+    (typed,) = typed_messages(messages_call(user(f"<**{word}**> fix the bug")))
+    with pytest.raises(BadTag, match="send it in a message of its own"):
+        orders_for(tags_of(typed), EMPTY, means(), acts=True, alone=False)
+    assert orders_for(tags_of(typed), EMPTY, means(), acts=True, alone=True).asks
+
+
+def test_models_of_nobody() -> None:
+    with pytest.raises(NoTarget, match="gml not found"):
+        say("<**models:gml**>")
+
+
+def test_a_target_that_is_down_cannot_be_kept_to() -> None:
+    """Also one that the same message switched off; nothing of the message is obeyed."""
+
+    def why_not(state: SessionState, sticky: Sticky) -> RouteCodexError | None:
+        return NoTarget("it is off") if sticky.provider in state.disabled_providers else None
+
+    assert say("<**@glm**><**!glm.glm-4.7**>", state(disabled_providers=("glm",)), why_not=why_not).state.sticky
+    for text, before in (("<**!glm.glm-4.7**>", state(disabled_providers=("glm",))), ("<**#glm**><**!glm.glm-4.7**>", EMPTY)):
+        with pytest.raises(NoTarget, match=r"it is off\. Nothing was sent, and nothing changed\."):
+            say(text, before, why_not=why_not)
 
 
 def test_what_is_said() -> None:
@@ -201,26 +240,24 @@ def test_what_is_said() -> None:
 
 def test_clock_clear_and_status() -> None:
     assert say("<**clock:clear**>").clock_clear
-    assert not say("<**clock:clear**>").status
-    assert say("<** Status **>").status
+    assert not say("<**clock:clear**>").asks
+    assert say("<** Status **><**why**>").asks == (Status(), Why())
 
 
 # --- one message, seen again and again --------------------------------------------------------------------------------
 
 
-def seen(
-    *messages: dict[str, object], state: SessionState = EMPTY, prompt: str | None = None, registry: Registry = REGISTRY
-) -> Orders:
-    typed = typed_messages(messages_call(*messages))
-    return orders_for(
-        typed[-1] if typed else None,
-        state,
-        registry,
-        prompt_id=prompt,
-        now_ms=NOW,
-        client_model="gpt-5.2",
-        read_text=no_file,
-    )
+def seen(*messages: dict[str, object], state: SessionState = EMPTY, registry: Registry = REGISTRY) -> Orders:
+    """As the desk does it, with the message remembered."""
+    call = messages_call(*messages)
+    typed = typed_messages(call)
+    tags = tags_of(typed[-1]) if typed else ()
+    if not tags:
+        return Orders(state)
+    place, _ = placed(call, typed, typed[-1])
+    acts = is_new(state, place)
+    orders = orders_for(tags, state, means(registry=registry), acts=acts, alone=is_for_us(call, typed[-1]))
+    return replace(orders, state=remembered(orders.state, place, "open")) if orders.fresh else orders
 
 
 HOP = (
@@ -230,15 +267,14 @@ HOP = (
 SET = '<**stopMessage:"go on",3**> <**glm.glm-4.7**> <**clock:clear**> do it'
 
 
-@pytest.mark.parametrize("prompt", [None, "prompt-1"])
-def test_p22_a_tool_hop_changes_nothing(prompt: str | None) -> None:
-    first = seen(user(SET), prompt=prompt)
+def test_p22_a_tool_hop_changes_nothing() -> None:
+    first = seen(user(SET))
     assert first.fresh
     assert first.clock_clear
     assert first.state.stop == StopMessage("go on", 3, 0, NOW)
     used_up = first.state.with_(stop=replace(first.state.stop, used=2))
     for now in (used_up, first.state.with_(stop=None)):
-        hop = seen(user(SET), *HOP, state=now, prompt=prompt)
+        hop = seen(user(SET), *HOP, state=now)
         assert hop.state is now
         assert not hop.fresh
         assert not hop.clock_clear
@@ -310,7 +346,7 @@ def test_unknown_tags_leave_no_trace() -> None:
 def test_a_repeated_answer_says_the_same() -> None:
     first = seen(user("<**@glm**> <**!openai**> <**status**>"), state=state(disabled_providers=("glm",)))
     again = seen(user("<**@glm**> <**!openai**> <**status**>"), state=first.state)
-    assert (again.lines, again.status) == (first.lines, True)
+    assert (again.lines, again.asks, again.fresh) == (first.lines, (Status(),), False)
     assert first.lines == ("glm is enabled.", "Only these providers are used: openai.")
 
 
@@ -325,26 +361,20 @@ def test_p26_every_dialect(lines: int) -> None:
     ]
     for call in calls:
         (typed,) = typed_messages(call)
-        orders = orders_for(typed, EMPTY, REGISTRY, prompt_id=None, now_ms=NOW, client_model="m", read_text=no_file)
+        orders = orders_for(tags_of(typed), EMPTY, means(), acts=True, alone=lines == 0)
         assert orders.state.allowed == ("glm",)
 
 
 def test_no_more_than_16_tags() -> None:
+    """None of them is obeyed: which of them were meant, nobody knows. What is nothing of ours does not count."""
     (typed,) = typed_messages(messages_call(user("<**!glm**>" * 5_000)))
-    tags = tags_of(typed)
-    assert len(tags) == MOST_TAGS + 1
-    assert isinstance(tags[-1], Unknown)
-
-
-def test_fingerprints() -> None:
-    assert fingerprint(1, "a  b\n", None) == fingerprint(1, "a b", None)
-    assert len({fingerprint(1, "a", None), fingerprint(2, "a", None), fingerprint(1, "b", None), fingerprint(1, "a", "p")}) == 4
-    assert fingerprint(1, "a", "p") == fingerprint(2, "a", "p")
-    assert fingerprint(0, "\ud800", "\ud800")
-    assert not is_same_message(None, fingerprint(0, "a", None))
-    assert not is_same_message(fingerprint(1, "a", None), fingerprint(2, "a", None))
-    assert not is_same_message("from another version", fingerprint(2, "a", None))
-    assert is_same_message(fingerprint(2, "a", None), fingerprint(1, "a", None))
+    (tag,) = tags_of(typed)
+    assert isinstance(tag, Unreadable)
+    assert str(MOST_TAGS) in tag.right
+    (typed,) = typed_messages(messages_call(user("<**a b**>" * 5_000 + "<**!glm**>" * MOST_TAGS)))
+    assert sum(not isinstance(tag, Unknown) for tag in tags_of(typed)) == 0, "nobody looks at more than a thousand"
+    (typed,) = typed_messages(messages_call(user("<**a b**>" * 500 + "<**!glm**>" * MOST_TAGS)))
+    assert sum(not isinstance(tag, Unknown) for tag in tags_of(typed)) == MOST_TAGS
 
 
 @pytest.mark.parametrize(

@@ -94,5 +94,5 @@ def test_a_key_that_is_off_is_known() -> None:
 
 def test_an_allow_of_every_provider() -> None:
     for provider in REGISTRY.providers:
-        assert parse(provider) == (Allow(Name(provider)),)
+        assert parse(f"!{provider}") == (Allow(Name(provider)),)
         assert resolve(Name(provider), REGISTRY) == Named(provider)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routecodex.routing.tags.scan import code_spans, find_tags, strip
+from routecodex.routing.tags.scan import find_tags, in_code, strip
 from tests.rig.work import assert_linear
 
 LONG_TEXT = "z" * 16_000
@@ -54,6 +53,11 @@ TAKEN_OUT = [
     pytest.param("x <**broken <**!glm**> y", "x <**broken y", id="broken-then-a-tag"),
     pytest.param("é<**é**>é 日<**本**>語 \ud800<**x**>", "éé 日語 \ud800", id="not-ascii"),
     pytest.param("<**" + "a" * 506 + "**>", "", id="512-bytes"),
+    pytest.param("a ＜＊＊！glm＊＊＞ b", "a b", id="full-width-marks"),
+    pytest.param("＜**!glm**>\n＊ stays ＜ and ＞", "＊ stays ＜ and ＞", id="mixed-marks"),
+    pytest.param("<**stopMessage：“a **> b”，3**> hi", "hi", id="curly-quotes"),
+    pytest.param("<**stopMessage:'a **> b',3**> hi", "hi", id="single-quotes"),
+    pytest.param("<**stopmessage «a **> b»**> hi", "hi", id="other-quotes-and-case"),
     pytest.param("<**" + "é" * 253 + "**>", "", id="512-bytes-not-ascii"),
 ]
 
@@ -175,6 +179,12 @@ HOSTILE_TEXTS = {
     "stop-escapes": '<**stopMessage:"\\\\\\"',
     "stop-cut-up": '<**stopMes<**a**>sage:"' + "x" * 600 + '"**>',
     "lines": "\n<**x",
+    "backticks": "`",
+    "fences": "```\n",
+    "wide-openings": "＜＊＊",
+    "wide-tags": "＜**a＊＊>",
+    "wide-marks": "＊",
+    "curly-quotes": "<**stopMessage:“",
 }
 
 
@@ -214,18 +224,42 @@ CODE = [
 ]
 
 
+def _code(text: str) -> list[str]:
+    """The stretches of the text that are code, letter by letter."""
+    flags = in_code(text, range(len(text)))
+    found = "".join(char if flag else "\0" for char, flag in zip(text, flags, strict=True))
+    return [stretch for stretch in found.split("\0") if stretch]
+
+
 @pytest.mark.parametrize("text, expected", CODE)
-def test_code_spans(text: str, expected: list[str]) -> None:
-    assert [text[start:end].rstrip("\r") for start, end in code_spans(text)] == expected
+def test_code(text: str, expected: list[str]) -> None:
+    assert [stretch.rstrip("\r") for stretch in _code(text)] == expected
 
 
-@given(st.text(alphabet="`~ \na", max_size=80))
-def test_code_spans_are_in_order(text: str) -> None:
-    spans = code_spans(text)
-    assert all(start < end <= len(text) for start, end in spans)
-    assert all(first[1] <= second[0] for first, second in pairwise(spans))
+@given(st.text(alphabet="`~ \na", max_size=80), st.integers(0, 80))
+def test_a_place_is_code_whoever_else_is_asked_about(text: str, place: int) -> None:
+    if place < len(text):
+        assert in_code(text, [place]) == [in_code(text, range(len(text)))[place]]
 
 
-@pytest.mark.parametrize("unit", ["` ", "```\n", "`a ``b ```c ", " \n"])
-def test_code_costs_little(unit: str) -> None:
-    assert_linear(code_spans, lambda size: (unit * size)[:size], MIB // 4)
+def test_code_far_away_is_of_no_matter() -> None:
+    """A backtick that stands a page before a tag, and one a page behind it, make no code of it."""
+    page = "word " * 4000
+    assert in_code(f"` {page}<**x**>{page} `", [2 + len(page)]) == [False]
+    assert in_code(f"{page}`<**x**>`{page}", [1 + len(page)]) == [True]
+
+
+def test_more_fences_than_anybody_writes_are_all_code() -> None:
+    """In doubt text gives no orders."""
+    text = "```\nx\n```\n\n" * 30_000 + "<**x**>"
+    assert in_code(text, [len(text) - 7]) == [True]
+    few = "```\nx\n```\n\n" * 300 + "<**x**>"
+    assert in_code(few, [len(few) - 7]) == [False]
+
+
+@pytest.mark.parametrize("unit", ["` ", "```\n", "`a ``b ```c ", " \n", "a\n\n", "` <**a**> ", "```\n<**a**>\n", "`"])
+def test_looking_for_code_costs_little(unit: str) -> None:
+    def look(text: str) -> None:
+        in_code(text, [tag.start for tag in find_tags(text, 1000)])
+
+    assert_linear(look, lambda size: f"<**a**>{(unit * size)[:size]}\n<**b**>", MIB // 4)

@@ -34,18 +34,26 @@ def test_nothing_in_force() -> None:
     assert describe(EMPTY, derived=False, session="s") == ["Routing: normal.", "stopMessage: none."]
 
 
+def test_a_target_that_is_no_longer_declared() -> None:
+    lapsed = describe(EMPTY, derived=False, session="s", lapsed=Sticky("glm"), undeclared=lambda sticky: True)
+    assert lapsed[1] == "Sticky glm was cleared: it is no longer in the configuration."
+    kept = describe(EMPTY.with_(sticky=Sticky("glm")), derived=False, session="s", undeclared=lambda sticky: True)
+    assert kept[1] == "glm is no longer in the configuration: it is passed over."
+
+
 def test_sessions() -> None:
     assert describe(EMPTY, derived=True, session="s")[-1].startswith("This client names no session; ")
     assert describe(EMPTY, derived=False, session=None)[-1].endswith("tags hold for this message only.")
 
 
 def test_the_answer_says_what_changed_and_what_is_in_force() -> None:
-    answer = answer_text(say("<**glm.glm-4.7**><**!echo**><**foo:bar**>"), derived=False, session="s")
+    orders = say("<**glm.glm-4.7**><**!echo**><**foo:bar**>")
+    answer = answer_text(orders, describe(orders.state, derived=False, session="s"))
     assert answer.startswith(LOCAL_ANSWER_MARK)
     assert answer.removeprefix(LOCAL_ANSWER_MARK).split("\n") == [
-        "This message goes to glm.glm-4.7.",
         "Only these providers are used: echo.",
-        "It held nothing else, so nothing was sent; with ! in front of the name a target stays.",
+        "<**glm.glm-4.7**> holds for the message that it stands in, so nothing was sent: write it beside your text. "
+        "<**!glm.glm-4.7**> keeps the whole conversation there.",
         "No such tag: foo:bar.",
         "Allowed: echo.",
         "stopMessage: none.",

@@ -1,0 +1,171 @@
+"""What a person is told who asks: `help`, `models`, `why`, and what `status` says beside what is in force."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ..router.health import Condition, Cooling, Fault, Healthy
+from ..router.registry import ECHO, ORIGIN, Key, Provider, Registry
+from ..values import Target
+from .wording import duration
+
+Health: TypeAlias = Callable[[Target], Condition]
+"""How a target is doing at this moment."""
+
+_MOST_MODELS = 40
+_MOST_PROVIDERS = 40
+_MOST_ATTEMPTS = 12
+_MOST_IN_LIST = 3
+_REASONS = {
+    Fault.RATE: "429",
+    Fault.QUOTA: "quota spent",
+    Fault.PAYMENT: "402",
+    Fault.AUTH: "key refused",
+    Fault.SERVER: "5xx",
+}
+"""As people look for it."""
+
+HELP = (
+    "Type a tag anywhere in a message; it is taken out before the message is sent:",
+    "<**p.model**>  this message alone goes to provider p; <**p.key.model**> with that key, <**echo**> to the echo",
+    "<**!p.model**>  everything from now on goes there; <**!p.key.model**> or <**!p.2**> with that key alone",
+    "<**!p,q**> or <**p**>  only these providers are used",
+    "<**#p**>, <**#p.key**>, <**#p.2**>, <**#p.model**>  switched off in this conversation; <**@p.key**>  on again",
+    '<**stopMessage:"go on",3**>  each time the model stops, it is told so, three times at most; <**stopMessage:clear**>',
+    "<**clear**>  back to normal routing; <**clock:clear**>  no more reminders",
+    "<**status**>  what is in force and how the keys are; <**why**>  where the last message went",
+    "<**models**>, <**models:p**>  what can be asked for, as tags to copy",
+    "A message of tags alone is answered here and sent nowhere. Text that only looks like a tag stands in backticks.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Went:
+    """What became of a call."""
+
+    at: float
+    """Epoch seconds."""
+    comment: str = ""
+    """Where it went, and why."""
+    faults: tuple[str, ...] = ()
+    """The attempts that failed."""
+    outcome: str = ""
+    """How it ended."""
+    failed: str = ""
+    """What the client was told, where it got no answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What `status` says beside what is in force."""
+
+    next_goes: str = ""
+    """Where a message goes that is sent now; or why it cannot."""
+    providers: tuple[Provider, ...] = ()
+    health: Health = lambda target: Healthy()
+    now: float = 0.0
+    """Monotonic, as the health's."""
+    failure: str = ""
+    """The last one, with its time."""
+    ignored: tuple[str, ...] = ()
+    """Tags that were nothing of ours since the last look."""
+
+
+def outlook_lines(outlook: Outlook) -> list[str]:
+    lines = [f"The next message goes to {outlook.next_goes}."] if outlook.next_goes else []
+    providers = [provider for provider in outlook.providers if provider.id not in (ORIGIN, ECHO)]
+    lines += [_keys_line(provider, outlook) for provider in providers[:_MOST_PROVIDERS]]
+    if len(providers) > _MOST_PROVIDERS:
+        lines.append(f"… and {len(providers) - _MOST_PROVIDERS} more providers.")
+    if outlook.failure:
+        lines.append(f"Last failure: {outlook.failure}")
+    return [*lines, *outlook.ignored]
+
+
+def help_lines() -> list[str]:
+    return [HELP[0], "```", *HELP[1:-1], "```", HELP[-1]]
+
+
+def models_lines(registry: Registry, provider: str | None, health: Health, now: float) -> list[str]:
+    """Tags that are ready to copy, in a block that no tool prints in another form."""
+    if provider is not None:
+        return ["```", *_models_of(registry.providers[provider], health, now, _MOST_MODELS), "```"]
+    shown = list(registry.providers.values())[:_MOST_PROVIDERS]
+    return ["```", *(line for one in shown for line in _models_of(one, health, now, _MOST_IN_LIST)), "```"]
+
+
+def why_lines(went: Went | None, now: float) -> list[str]:
+    if went is None:
+        return ["Nothing has been sent in this conversation since the server started."]
+    lines = [f"{duration(max(0.0, now - went.at))} ago: {went.comment or 'nothing was sent'}."]
+    lines += [f"Attempt {number} failed: {fault}." for number, fault in enumerate(went.faults[:_MOST_ATTEMPTS], 1)]
+    if len(went.faults) > _MOST_ATTEMPTS:
+        lines.append(f"… and {len(went.faults) - _MOST_ATTEMPTS} more.")
+    lines.append(f"It ended so: {went.failed or went.outcome}.")
+    return lines
+
+
+def _models_of(provider: Provider, health: Health, now: float, most: int) -> list[str]:
+    if provider.id in (ORIGIN, ECHO):
+        what = "where the tool itself was going" if provider.id == ORIGIN else "answers by itself, for trying things out"
+        return [f"<**{provider.id}**>  {what}"]
+    names = list(provider.models)
+    if not names:
+        state = _state_of_keys(provider, "", health, now)
+        return [f"<**!{provider.id}**>  {state} (it takes any model: <**!{provider.id}.MODEL**>)"]
+    width = max(len(name) for name in names[:most])
+    lines = [
+        f"<**!{provider.id}.{name}**>{' ' * (width - len(name))}  {_state_of_keys(provider, name, health, now)}"
+        for name in names[:most]
+    ]
+    if len(names) > most:
+        rest = f": <**models:{provider.id}**>" if most < _MOST_MODELS else ""
+        lines.append(f"… and {len(names) - most} more{rest}")
+    return lines
+
+
+def _state_of_keys(provider: Provider, model: str, health: Health, now: float) -> str:
+    """How a model is doing: as its best key is."""
+    if not provider.enabled:
+        return _off(provider.why)
+    states = [(key, None if key.off else health(Target(provider.id, key.alias, model))) for key in provider.keys]
+    ready = [key for key, state in states if isinstance(state, Healthy)]
+    if ready:
+        return "ready" if len(ready) == len(states) else f"ready ({len(ready)} of {len(states)} keys)"
+    resting = [state for _, state in states if state is not None and not isinstance(state, Healthy)]
+    if resting:
+        return _resting(min(resting, key=lambda state: state.until), now)
+    return _off(states[0][0].why) if states else "no key"
+
+
+def _keys_line(provider: Provider, outlook: Outlook) -> str:
+    if not provider.enabled:
+        return f"{provider.id}: {_off(provider.why)}."
+    return f"{provider.id}: {', '.join(f'{key.alias} {_state_of_key(provider, key, outlook)}' for key in provider.keys)}."
+
+
+def _state_of_key(provider: Provider, key: Key, outlook: Outlook) -> str:
+    """The key with all its models, or those of its models that rest."""
+    if key.off:
+        return _off(key.why)
+    whole = outlook.health(Target(provider.id, key.alias, ""))
+    if not isinstance(whole, Healthy):
+        return _resting(whole, outlook.now)
+    states = [(model, outlook.health(Target(provider.id, key.alias, model))) for model in provider.models]
+    resting = [f"{_resting(state, outlook.now)} for {model}" for model, state in states if not isinstance(state, Healthy)]
+    more = f" and {len(resting) - _MOST_IN_LIST} more models" if len(resting) > _MOST_IN_LIST else ""
+    return "ready" if not resting else ", ".join(resting[:_MOST_IN_LIST]) + more
+
+
+def _resting(state: Condition, now: float) -> str:
+    if isinstance(state, Healthy):
+        return "ready"
+    reason = _REASONS.get(Fault(state.reason), "") if state.reason in set(Fault) else ""
+    what = "resting" if isinstance(state, Cooling) else "down for"
+    return f"{what} {duration(state.until - now)}" + (f" ({reason})" if reason else "")
+
+
+def _off(why: str) -> str:
+    return f"off: {why}" if why else "off"

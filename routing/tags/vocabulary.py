@@ -1,0 +1,81 @@
+"""The names that the configuration holds, as tags may mean them: what was meant by a name that is not quite one of them."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..errors import nearest
+from ..router.registry import ECHO, ORIGIN, Registry
+from .words import STOP_MESSAGE, WORDS, folded
+
+_MOST = 3
+_PIECES = re.compile(r"[^A-Za-z0-9_-]+")
+_BEGINNINGS = re.compile(r"(?:^|(?<=[:=,;!#|&+>*\"'`(\[]))[\w-]+", re.ASCII)
+_BUILT_IN = frozenset({ORIGIN, ECHO})
+_SPECIAL = re.compile(r"[A-Za-z].*[0-9]|[0-9].*[A-Za-z]")
+_ENDS = re.compile(r"^[^\w]+|[^\w\]]+$")
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    registry: Registry
+
+    def mentions(self, body: str) -> bool:
+        """Whether a word of it is a model's name, or begins with a provider's, in whatever case. What a person may well say
+        in words of its own (`echo`, `origin`) counts only where nothing else is said."""
+        plain = folded(body).lower().strip()
+        words = plain.split()
+        if any(_ENDS.sub("", word) in self._models for word in words):
+            return True
+        names = {found[0].strip("-") for word in words for found in _BEGINNINGS.finditer(word)} & self._providers.keys()
+        return bool(names - (_BUILT_IN if len(words) > 1 else frozenset()))
+
+    def begins(self, body: str) -> str:
+        """The provider with whose name it begins, in whatever case; empty where it begins with none."""
+        return self._providers.get(_PIECES.split(folded(body).lower().lstrip(" !#@"))[0].strip("-"), "")
+
+    def meant(self, body: str) -> tuple[str, ...]:
+        """What may have been meant, as it is written in a tag; the likeliest first."""
+        name = folded(body).strip().lstrip("!#@ ")
+        exact = self._by_letters.get(_letters(name))
+        if exact:
+            return tuple(exact[:_MOST])
+        provider = self.begins(name)
+        if provider and _letters(name) != _letters(provider):
+            of_it = list(self.registry.providers[provider].names)
+            return nearest(name, of_it) or (provider,)
+        return nearest(name, [*self.registry.providers, *WORDS, STOP_MESSAGE])
+
+    @functools.cached_property
+    def _providers(self) -> dict[str, str]:
+        return {name.lower(): name for name in self.registry.providers}
+
+    @functools.cached_property
+    def _models(self) -> frozenset[str]:
+        """With letters and digits: a model that is named like a plain word is only known behind its provider."""
+        return frozenset(model.lower() for _, model in self._names() if _SPECIAL.search(model))
+
+    @functools.cached_property
+    def _by_letters(self) -> dict[str, list[str]]:
+        """Names by their letters and digits alone; a model by its own name, and by its provider's with it."""
+        found: dict[str, list[str]] = {}
+        for word in WORDS:
+            found.setdefault(_letters(word), []).append(word)
+        for provider in self.registry.providers:
+            found.setdefault(_letters(provider), []).append(provider)
+        for provider, model in self._names():
+            for letters in dict.fromkeys((_letters(model), _letters(provider + model))):
+                found.setdefault(letters, []).append(f"{provider}.{model}")
+        return found
+
+    def _names(self) -> Iterator[tuple[str, str]]:
+        for provider in self.registry.providers.values():
+            for model in provider.models.values():
+                yield from ((provider.id, name) for name in (model.id, *model.aliases))
+
+
+def _letters(name: str) -> str:
+    return "".join(char for char in name.lower() if char.isalnum())

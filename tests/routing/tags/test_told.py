@@ -1,0 +1,77 @@
+"""What a person is told who asks: values in, lines out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from routecodex.routing.router.health import Condition, Cooling, Fault, Healthy, Tripped
+from routecodex.routing.router.registry import Key, Registry
+from routecodex.routing.tags.grammar import Unknown, Unreadable, parse
+from routecodex.routing.tags.scan import find_tags
+from routecodex.routing.tags.told import Outlook, Went, help_lines, models_lines, outlook_lines, why_lines
+from routecodex.routing.tags.wording import duration
+from routecodex.routing.values import Target
+from tests.routing.tags.config_a import REGISTRY, provider
+
+WELL = Healthy()
+
+
+def test_durations() -> None:
+    shown = {0.2: "1 s", 59: "59 s", 60: "1 min", 61: "2 min", 240: "4 min", 7200: "120 min", 7201: "3 h", 86_400: "24 h"}
+    assert {seconds: duration(seconds) for seconds in shown} == shown
+
+
+def test_every_tag_of_the_help_can_be_read() -> None:
+    for span in find_tags("\n".join(help_lines())):
+        assert not any(isinstance(tag, Unknown | Unreadable) for tag in parse(span.body)), span.body
+
+
+def test_a_model_is_as_its_best_key() -> None:
+    conditions: dict[str, Condition] = {}
+    registry = Registry({"p": provider("p", ["a", "b"], ["m", "longer-name"])}, {})
+
+    def lines() -> list[str]:
+        return models_lines(registry, "p", lambda target: conditions.get(target.key, WELL), 100.0)[1:-1]
+
+    assert lines() == ["<**!p.m**>            ready", "<**!p.longer-name**>  ready"]
+    conditions["a"] = Cooling(340.0, Fault.RATE)
+    assert lines()[0].endswith("ready (1 of 2 keys)")
+    conditions["b"] = Tripped(700.0, Fault.AUTH)
+    assert lines()[0].endswith("resting 4 min (429)")
+    conditions["a"] = Tripped(820.0, Fault.QUOTA)
+    assert lines()[0].endswith("down for 10 min (key refused)")
+    off = replace(registry.providers["p"], keys=(Key("a", 1, off=True, why="P_KEY is not set (x.yaml:3); set it and restart"),))
+    registry = Registry({"p": off}, {})
+    assert lines()[0].endswith("off: P_KEY is not set (x.yaml:3); set it and restart")
+    registry = Registry({"p": replace(off, enabled=False, why="enabled: false (x.yaml:2)")}, {})
+    assert lines()[0].endswith("off: enabled: false (x.yaml:2)")
+
+
+def test_long_lists_are_cut_and_say_where_the_rest_is() -> None:
+    many = {f"p{number}": provider(f"p{number}", ["k"], [f"m{model}" for model in range(50)]) for number in range(50)}
+    registry = Registry(many, {})
+    every = models_lines(registry, None, lambda target: WELL, 0.0)
+    assert len(every) == 2 + 40 * 4
+    assert "… and 47 more: <**models:p0**>" in every
+    one = models_lines(registry, "p0", lambda target: WELL, 0.0)
+    assert (len(one), one[-2]) == (2 + 41, "… and 10 more")
+    assert len(outlook_lines(Outlook(providers=tuple(many.values())))) == 41
+
+
+def test_a_key_that_rests_for_some_of_its_models() -> None:
+    def health(target: Target) -> Condition:
+        return Cooling(30.0, Fault.SERVER) if (target.key, target.model) == ("primary", "gpt-4") else WELL
+
+    lines = outlook_lines(Outlook(providers=tuple(REGISTRY.providers.values()), health=health, now=0.0))
+    assert "openai: primary resting 30 s (5xx) for gpt-4, backup ready, third ready." in lines
+    assert not any(line.startswith(("origin", "echo")) for line in lines)
+
+
+def test_why() -> None:
+    assert why_lines(None, 5.0) == ["Nothing has been sent in this conversation since the server started."]
+    went = Went(1.0, "glm.key1.glm-4.7 · force", tuple(f"a{number}: status 500" for number in range(20)), "answered")
+    lines = why_lines(went, 5.0)
+    assert lines[0] == "4 s ago: glm.key1.glm-4.7 · force."
+    assert lines[1] == "Attempt 1 failed: a0: status 500."
+    assert lines[-2:] == ["… and 8 more.", "It ended so: answered."]
+    assert why_lines(Went(5.0, failed="Requested provider glm is disabled"), 5.0)[-1].endswith("glm is disabled.")
