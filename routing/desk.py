@@ -16,6 +16,7 @@ from pathlib import Path
 from . import upstream
 from .clients.client import Client
 from .clients.identify import ALL, client_of, identify
+from .clients.kinds import is_planning
 from .clients.typed import Typed, typed_messages
 from .clients.unheard import unheard_tags
 from .clock.time_tag import without_tag
@@ -300,7 +301,8 @@ class Desk:
     def _wish(self, reading: Reading, orders: Orders, estimate: int, hints: Hints, model: str) -> Wish:
         call, received, registry = reading.call, reading.received, self.config.registry
         typed_text = strip(reading.newest.words) if reading.newest else None
-        features = read_features(call, reading.caller, estimate, typed_text, model=model)
+        plan = "plan" in registry.routes and is_planning(call, reading.client)
+        features = read_features(call, reading.caller, estimate, typed_text, model=model, plan=plan)
         hint = hints.route or received.headers.get(ROUTE_HINT) or None
         asked = received.headers.get(DISABLE_STICKY, "").strip().lower() in ("1", "true", "yes", "on")
         chained = self._chained(call)

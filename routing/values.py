@@ -166,8 +166,6 @@ class Caller:
     """`session` was derived by us, not named by the client."""
     agent: str = ""
     """The type of the subagent that asks, where the client tells it."""
-    plan: bool = False
-    """The client only plans, and changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)

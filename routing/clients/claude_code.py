@@ -41,6 +41,9 @@ CLAUDE_CODE = Client(
         Signature("system", "you are an agent for claude code, anthropic's official cli", Kind.SUBAGENT),
         Signature("last", "critical: respond with text only", Kind.COMPACTION),
     ),
+    agent=(header("x-claude-code-agent-type"),),
+    begins_to_plan=("Plan mode is active", "Plan mode still active"),
+    ends_to_plan=("## Exited Plan Mode", "You have exited plan mode"),
     # Which text a person typed
     wrappers=(
         *("system-reminder", "system_reminder", "local-command-stdout", "local-command-stderr", "local-command-caveat"),

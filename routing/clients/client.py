@@ -57,6 +57,12 @@ class Client:
     signatures: tuple[Signature, ...] = ()
     """How its side calls begin, where it says nothing; made from recordings."""
 
+    agent: tuple[Place, ...] = ()
+    """Where it tells the type of a subagent."""
+    begins_to_plan: tuple[str, ...] = ()
+    """How its own texts begin, behind their wrapper, while it only plans."""
+    ends_to_plan: tuple[str, ...] = ()
+
     # Which text a person typed
     wrappers: tuple[str, ...] = ()
     """Around text of its own: hidden also where the wrapper is never closed, and in the middle of a line where it is."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from ..values import Call, Caller, Headers, Text
 from .client import Client
-from .ids import conversation_of, prompt_of, session_of
+from .ids import agent_of, conversation_of, prompt_of, session_of
 from .kinds import kind_of, system_head
 from .sdk import SDKS
 from .unknown import KNOWN, UNKNOWN
@@ -43,6 +43,7 @@ def identify(call: Call, headers: Headers, path: str, host: str) -> Caller:
         session=session,
         conversation=conversation_of(call, headers, session),
         prompt=prompt_of(call, headers, client, session),
+        agent=agent_of(call, headers, client),
     )
 
 

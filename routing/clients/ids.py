@@ -79,6 +79,7 @@ _CONVERSATIONS: tuple[Place, ...] = (
     *map(header, ("conversation_id", "conversation-id", "openai-conversation-id", "x-conversation-id", "thread_id", "thread-id")),
     *(at("metadata", "conversation_id"), at("metadata", "conversationId"), at("conversation"), at("conversation", "id")),
 )
+_AGENT_TYPE = re.compile(r"[A-Za-z][\w-]{0,63}")
 _PROMPTS: tuple[Place, ...] = (at("client_metadata", "turn_id"), at("user_prompt_id"), at("metadata", "promptId"))
 
 
@@ -93,6 +94,12 @@ def conversation_of(call: Call, headers: Headers, session: str | None) -> str | 
     """None where it is the session by another name."""
     found = _first_id(_found(_CONVERSATIONS, call, headers))
     return None if found == session else found
+
+
+def agent_of(call: Call, headers: Headers, client: Client) -> str:
+    """The type of the subagent that asks, as the name of a route may hold it; empty where nothing is told."""
+    found = _first_id(_found(client.agent, call, headers)) or ""
+    return found.lower() if _AGENT_TYPE.fullmatch(found) else ""
 
 
 def prompt_of(call: Call, headers: Headers, client: Client, session: str | None) -> str | None:

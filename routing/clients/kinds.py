@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..dialects.fields import list_of, object_of
 from ..values import Call, Headers, Kind, Message, Text
 from .client import Client, Signature, Where
@@ -61,3 +63,23 @@ def _text_head(message: Message) -> str:
 
 def _head(text: str) -> str:
     return text[: 2 * _HEAD].lstrip()[:_HEAD].lower()
+
+
+_WRAPPED = re.compile(r"\s*<[\w-]+>\s*")
+
+
+def is_planning(call: Call, client: Client) -> bool:
+    """Whether the client only plans, by the newest of its own texts about it."""
+    if not client.begins_to_plan:
+        return False
+    for message in reversed(call.messages):
+        for part in reversed(message.parts):
+            if not isinstance(part, Text) or message.role == "assistant":
+                continue
+            wrapper = _WRAPPED.match(part.text[:100])
+            own = part.text[wrapper.end() if wrapper is not None else 0 :][:100]
+            if own.startswith(client.ends_to_plan):
+                return False
+            if own.startswith(client.begins_to_plan):
+                return True
+    return False

@@ -51,10 +51,12 @@ class Features:
         return "image" in self.media
 
 
-def read_features(call: Call, caller: Caller, tokens: int, typed_text: str | None = None, *, model: str = "") -> Features:
+def read_features(
+    call: Call, caller: Caller, tokens: int, typed_text: str | None = None, *, model: str = "", plan: bool = False
+) -> Features:
     """`typed_text` is what a person typed in the newest message that has any, where the caller knows it better than we can.
 
-    `model`: the one that is asked for, where that is not the client's own.
+    `model`: the one that is asked for, where that is not the client's own. `plan`: its tool only plans.
     """
     newest = _newest(call.messages)
     hop = newest is not None and _is_tool_hop(newest, typed_text)
@@ -72,7 +74,7 @@ def read_features(call: Call, caller: Caller, tokens: int, typed_text: str | Non
         model=model or call.model,
         kind=caller.kind if call.endpoint.action == "generate" else Kind.MAIN,
         agent=caller.agent,
-        plan=caller.plan,
+        plan=plan,
     )
 
 

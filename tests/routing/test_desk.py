@@ -609,3 +609,51 @@ def test_r1_a_notification_of_a_background_agent_is_nothing_typed(house: House) 
     assert sent.reading.newest.ordinal == 0
     assert sent.target == "glm.key1.glm-4.7"
     assert notice in texts_of(Dialect.MESSAGES, sent.body)
+
+
+# --- what a tool says of its call -------------------------------------------------------------------------------------------
+
+AGENT = {"User-Agent": "claude-cli/2.1.327 (external, cli)", "x-claude-code-request-class": "subagent"}
+PLANS = "<system-reminder>\nPlan mode is active. The user indicated that they do not want you to execute yet\n</system-reminder>"
+GOES_ON = "<system-reminder>\n## Exited Plan Mode\n\nYou have exited plan mode.\n</system-reminder>"
+ROUTES = "default: [openai.gpt-4], side: [glm.glm-4.7], {}: [anthropic.claude-sonnet-4-5]"
+
+
+@pytest.mark.parametrize(
+    "route, agent, provider",
+    [
+        ("subagent", "general-purpose", "anthropic"),
+        ("subagent.explore", "Explore", "anthropic"),
+        ("subagent.explore", "other", "openai"),
+    ],
+)
+def test_subagents_have_routes_of_their_own(build: Build, route: str, agent: str, provider: str) -> None:
+    """By type where their tool tells it; they are never `side`, and go before a sticky target."""
+    house = build(ROUTES.format(route))
+    Tool(house).say("<**!openai.gpt-5.2**> hi")
+    helper = Tool(house, headers={**AGENT, "x-claude-code-agent-type": agent}).say("look around")
+    assert helper.plan.target.provider == provider
+    assert helper.plan.target.model != "glm-4.7"
+
+
+@pytest.mark.parametrize(
+    "said, route", [([PLANS], "plan"), ([PLANS, GOES_ON], "default"), ([], "default"), ([GOES_ON, PLANS], "plan")]
+)
+def test_planning_has_a_route_of_its_own(build: Build, said: list[str], route: str) -> None:
+    house = build(ROUTES.format("plan"))
+    tool = Tool(house, headers={**AGENT, "x-claude-code-request-class": "main"})
+    for text in said:
+        tool.say(text)
+        tool.hear()
+    assert tool.say("and now?").plan.decision.route == route
+
+
+def test_a_side_call_goes_to_its_route_over_a_sticky_target(build: Build) -> None:
+    house = build(ROUTES.format("plan"))
+    Tool(house).say("<**!openai.gpt-5.2**> hi")
+    title = Tool(house, headers={**AGENT, "x-claude-code-request-class": "auxiliary"}).say("a title, please")
+    assert title.target == "glm.key1.glm-4.7"
+    assert (
+        Tool(house, headers={**AGENT, "x-claude-code-request-class": "auxiliary"}).say("<**#glm**> t").target
+        == "glm.key1.glm-4.7"
+    )

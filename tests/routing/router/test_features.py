@@ -115,7 +115,7 @@ def test_what_is_only_handed_on() -> None:
     one.structured = True
     found = read_features(one, CALLER, 7)
     assert (found.model, found.tokens, found.structured) == ("m", 7, True)
-    helper = read_features(one, Caller("tester", Kind.SUBAGENT, agent="explore", plan=True), 7, model="n")
+    helper = read_features(one, Caller("tester", Kind.SUBAGENT, agent="explore"), 7, model="n", plan=True)
     assert (helper.model, helper.kind, helper.agent, helper.plan) == ("n", Kind.SUBAGENT, "explore", True)
 
 
