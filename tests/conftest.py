@@ -12,6 +12,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.rig.provider import FakeProvider
+from tests.routing.dialects.answer.asking_both import answer_side, ask_both, mark_difference
+
+__all__ = ["answer_side"]
 
 LONG = os.environ.get("ROUTECODEX_TESTS") == "long"
 TESTS = Path(__file__).parent
@@ -35,7 +38,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--times", type=int, default=1, metavar="N", help="run each test so many times")
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    mark_difference(item)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    ask_both(metafunc)
     if (times := metafunc.config.option.times) > 1:
         metafunc.fixturenames.append("time_number")
         metafunc.parametrize("time_number", range(times), indirect=True, ids=[f"time {number + 1}" for number in range(times)])

@@ -1,37 +1,13 @@
-"""What a model said in one round, read from its answer whatever the dialect and the form."""
+"""What a model said in one round, as plugins know it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..dialects.answer.said import Said
 from ..dialects.calls.replacing import view_of
 from ..dialects.fields import is_blank
-from ..values import Dialect, FinishReason, JsonObject, Media, Other, ProviderError, ToolCall, Usage
+from ..values import Dialect, JsonObject, Media, Other
 
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """One round's answer, or (a merger's `shown`) the whole answer as the client received it."""
-
-    text: str
-    """The visible text; its pieces joined as they came, without thinking."""
-    calls: tuple[ToolCall, ...]
-    """All tool calls in order, ours included; `arguments` is the model's JSON text."""
-    own: tuple[ToolCall, ...]
-    """Those of the calls whose tool is ours: the client never sees them."""
-    finish: FinishReason
-    usage: Usage
-    id: str
-    """The provider's id of this answer; empty where it tells none."""
-    native: tuple[JsonObject, ...]
-    """What stands for this answer in the dialect's own history: signed thinking, unknown blocks and our own calls included.
-
-    Empty where the model said nothing that a history may hold.
-    """
-    complete: bool = True
-    """False where the answer did not come to its own end: its terminal event is missing, or an error stands in its place."""
-    error: ProviderError | None = None
-    """The error event (or, in JSON, the error document) that ended the round."""
+__all__ = ["Said", "is_empty", "waits_for_client"]
 
 
 def is_empty(said: Said, dialect: Dialect) -> bool:

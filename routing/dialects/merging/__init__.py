@@ -13,8 +13,10 @@ from typing import Protocol
 
 from ...turn.said import Said
 from ...values import Dialect, Endpoint
+from ..answer.machine import Answer
 from ..finish import AS_USUAL, Endings
-from . import chat, gemini, messages, responses
+from ..translation.neutral import Asked
+from . import gemini, messages, responses
 from .common import BLANK_LINE, Form
 
 __all__ = ["BLANK_LINE", "Form", "Merger", "Opener", "merger_for", "opener_for"]
@@ -61,7 +63,7 @@ class Opener(Merger, Protocol):
 
 
 class _Module(Protocol):
-    """What each dialect's module offers: `Merging` for a stream, `Whole` for JSON."""
+    """What the module of a dialect offers that has not moved into `dialects/answer`: `Merging` for a stream, `Whole` for JSON."""
 
     def Merging(self, form: Form) -> Merger: ...
     def Whole(self, form: Form) -> Merger: ...
@@ -69,7 +71,6 @@ class _Module(Protocol):
 
 _MODULES: Mapping[Dialect, _Module] = {
     Dialect.MESSAGES: messages,
-    Dialect.CHAT: chat,
     Dialect.RESPONSES: responses,
     Dialect.GEMINI: gemini,
 }
@@ -84,6 +85,9 @@ def merger_for(
     endings: Endings = AS_USUAL,
 ) -> Merger:
     """The merger of one turn. `include_usage`: a Chat client asked for the usage of its stream."""
+    if endpoint.dialect is Dialect.CHAT:
+        asked = Asked(endpoint, stream, id="", model="", created=0, maker="", include_usage=include_usage, endings=endings)
+        return Answer(asked, own=own_tools, exact=True)  # whose word it is, the turn does not say yet
     form = Form(own_tools, include_usage, stream and endpoint.json_array, endpoint.envelope, endings)
     module = _MODULES[endpoint.dialect]
     return module.Merging(form) if stream else module.Whole(form)

@@ -12,15 +12,15 @@ from ...jsonbytes import dump_pieces, dumps
 from ...turn.said import Said
 from ...values import Dialect, JsonObject, ProviderError, ToolCall, Usage
 from .. import answers
+from ..answer.join import BLANK_LINE, BOM
+from ..answer.said import GrowingText
 from ..failures import document_without_empty_error
 from ..fields import read_json, read_object
 from ..finish import AS_USUAL, Endings, holds_calls
 from ..sse import Event
 
-BLANK_LINE = "\n\n"
-"""Stands in front of the first visible text of a later round."""
-BOM = b"\xef\xbb\xbf"
-_WORTH_ADDING = 16 << 10
+__all__ = ["BLANK_LINE", "BOM", "Collected", "Form", "GrowingText"]
+
 WHOLE_BYTES = 64 << 20
 """A whole JSON answer larger than this is none."""
 
@@ -38,36 +38,6 @@ class Form:
     envelope: bool = False
     """Gemini: the answer sits in `response`."""
     endings: Endings = AS_USUAL
-
-
-class GrowingText:
-    """Text that arrives in many small pieces, kept as small as it is.
-
-    What is new waits as bytes until it is worth being added: then a long text is made longer where it stands, so that there is
-    never a second copy of it.
-    """
-
-    __slots__ = ("_new", "_text")
-
-    def __init__(self, text: str = "") -> None:
-        self._text = text
-        self._new = bytearray()
-
-    def add(self, piece: str) -> None:
-        self._new += piece.encode("utf-8", "surrogatepass")
-        if len(self._new) >= _WORTH_ADDING + len(self._text) // 16:
-            self._add_new()
-
-    def _add_new(self) -> None:
-        text, self._text = self._text, ""  # nobody else holds it now, and it may grow in place
-        text += self._new.decode("utf-8", "surrogatepass")
-        self._text = text
-        self._new.clear()
-
-    def __str__(self) -> str:
-        if self._new:
-            self._add_new()
-        return self._text
 
 
 def usage_in(dialect: Dialect, counts: JsonObject) -> Usage:

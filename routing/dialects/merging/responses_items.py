@@ -8,11 +8,11 @@ from dataclasses import replace
 from ...errors import RouteCodexError
 from ...turn.said import Said
 from ...values import Dialect, JsonObject, Message, ProviderError, ToolCall
+from ..answer.counts import summed_counts
 from ..calls.replacing import view_of
 from ..fields import is_blank, list_of, object_of, text_of
 from ..finish import Endings, read_response_finish
 from .common import BLANK_LINE, usage_in
-from .counts import summed_counts
 
 HIDDEN = frozenset(
     (

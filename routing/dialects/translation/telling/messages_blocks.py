@@ -28,10 +28,10 @@ class Ids:
     def count(self) -> int:
         return len(self._given)
 
-    def head(self, call: CallStarted) -> JsonObject:
+    def head(self, call: CallStarted, answer: str = "") -> JsonObject:
         id = fitting(call.id, _ID, _LONGEST_ID, prefix="toolu_") if call.id else ""
         if not id or id in self._given:
-            id = f"toolu_{digest(f'{self._asked.id} {len(self._given)} {call.name}', 24)}"
+            id = f"toolu_{digest(f'{self._asked.id}{answer} {len(self._given)} {call.name}', 24)}"
         self._given.add(id)
         known = self._asked.tools.get(call.name)
         return {"type": "tool_use", "id": id, "name": known.name if known is not None else call.name}

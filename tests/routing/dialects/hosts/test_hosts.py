@@ -27,8 +27,6 @@ PATHS = ("pass", "merge", *(f"to {client}" for client in Dialect))
 
 _M, _C, _R, _G = (f"to {client}" for client in (Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI))
 KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
-    "openai-chat: OpenAI: a refusal: stream": ("a merger takes no refusal for text", ("merge",)),
-    "openai-chat: OpenAI: a filtered answer with a refusal: json": ("a merger takes no refusal for text", ("merge",)),
     "openai-responses: OpenAI: a refusal: stream": ("a merger takes no refusal for text", ("merge",)),
     "openai-chat: OpenAI: web search annotations: json": ("R16: citations are lost", (_M, _R)),
     "openai-chat: xAI: citations with the last chunk: stream": ("R16: citations are lost", (_M, _R)),
@@ -37,15 +35,17 @@ KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "openai-responses: OpenAI: annotations: json": ("R16: citations are lost", (_M, _C)),
     "gemini-chat: Google: grounding with the last piece: stream": ("R16: citations are lost", (_M, _C, _R)),
     "openai-chat: Azure: a filtered answer without a message: json": ("R13: taken for no answer", (_M, _R, _G)),
-    "openai-chat: Snowflake: an empty call beside the text: stream": ("R13: a call of nobody's", ("merge", _M, _R, _G)),
-    "openai-chat: Snowflake: a phantom call with an empty name: json": ("R13: a call of nobody's", ("merge", _M, _R, _G)),
+    "openai-chat: Snowflake: an empty call beside the text: stream": ("R13: a call of nobody's", (_M, _R, _G)),
+    "openai-chat: Snowflake: a phantom call with an empty name: json": ("R13: a call of nobody's", (_M, _R, _G)),
     "openai-responses: Bedrock Mantle: content index 1 for the deltas, 0 in the item: stream": ("R13: told twice", (_M, _C, _G)),
     "openai-responses: a gateway: a call without a name: json": ("R15: a call that nobody can run", ("merge", _M, _C, _G)),
     "openai-chat: OpenRouter: as much written to the cache as read from it: stream": ("R15: counted twice", (_M,)),
-    "openai-chat: Groq: counts in x_groq: stream": ("a merger does not look there", ("merge",)),
-    "openai-chat: xAI: reasoning tokens counted beside the rest: stream": ("a merger does not add them", ("merge",)),
     "openai-chat: Google: thoughts marked beside the text: stream": ("they stay text", ("merge", _M, _R, _G)),
-    "openai-chat: Ollama: two calls with one index and no ids: stream": ("a merger glues them together", ("merge",)),
+    "openai-chat: Perplexity: a stream without [DONE]: stream": ("a merger writes the end that is missing", ("merge",)),
+    "openai-chat: MiniMax: the whole message once more at the end: stream": (
+        "a merger writes the end that is missing",
+        ("merge",),
+    ),
     "openai-chat: vLLM: [DONE] without a reason behind half a call: stream": ("nobody reads what passes", ("pass",)),
     "openai-responses: vLLM: another content index for every delta of reasoning: stream": ("torn by blank lines", (_M, _C, _G)),
     "anthropic-messages: a gateway: a stream that stops behind its reason: stream": ("R17: taken for broken", ("pass", "merge")),

@@ -1,0 +1,1 @@
+"""OpenAI Chat Completions: read, write, history."""

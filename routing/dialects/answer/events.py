@@ -1,0 +1,260 @@
+"""What an answer says, the same in every dialect; and the bytes that say it.
+
+1. A `Chunk` is one unit of the wire: an event of a stream, an item of an array, a whole document. It is the unit that holds
+   bytes, since one unit often says several things.
+2. Whoever changes what a chunk says makes a new one (`changed`): that one has no bytes, but its JSON stays as the frame, so
+   that fields nobody here knows (log probabilities, a vendor's own) are kept.
+3. All events of one text, thought, call or picture share its `Block`. So pieces may come interleaved, and names, ids and
+   seals late.
+4. Events carry the piece of native JSON that said them where a writer of the same dialect would lose something without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import ClassVar, Literal, TypeAlias
+
+from ...values import Dialect, JsonObject, ProviderError
+from ..translation.neutral import Media, Seal, Tokens
+
+Kind: TypeAlias = Literal["text", "thought", "call", "media", "trace"]
+"""`trace`: how the answer came about (tools that the provider ran, their results), and what nobody knows."""
+Form: TypeAlias = Literal["event", "ragged", "behind", "document"]
+"""`ragged`: the last event of a stream, without the blank line that ends it; `behind`: one behind the end, which is not read."""
+
+
+class Rank(IntEnum):
+    """What an event means for what may leave: the join decides by nothing else."""
+
+    PASSES = 0
+    OPENS = 1
+    """Waits for the first content."""
+    SAYS = 2
+    """Content: leaves at once, and whatever waits leaves before it."""
+    RESTS = 3
+    """Waits for what comes next: an end of a text, in which a later text may go on."""
+    ENDS = 4
+    """Waits until it is known whether another round follows."""
+
+
+class Block:
+    """One text, thought, call, picture or trace of one round."""
+
+    __slots__ = (
+        "as_custom",
+        "closed",
+        "custom",
+        "ends_itself",
+        "field",
+        "foreign",
+        "half",
+        "hidden",
+        "hides",
+        "id",
+        "into",
+        "kind",
+        "media",
+        "name",
+        "named",
+        "native",
+        "place",
+        "refusal",
+        "seal",
+    )
+
+    def __init__(
+        self,
+        kind: Kind,
+        native: JsonObject | None = None,
+        *,
+        id: str = "",
+        name: str = "",
+        field: str = "",
+        ends_itself: bool = False,
+    ) -> None:
+        # the reader's
+        self.kind = kind
+        self.native = native
+        """As its dialect began it; of what grows only the beginning. None where it has no frame of its own."""
+        self.id, self.name = id, name
+        """Of a call; the client's, once `named`."""
+        self.field = field
+        """Where it stands, in a dialect that has several places for the same."""
+        self.custom = False
+        """A call whose pieces are free text."""
+        self.refusal = False
+        """A text that refuses."""
+        self.seal: Seal | None = None
+        self.media: Media | None = None
+        self.ends_itself = ends_itself
+        """Its dialect says when it is over; if not, it is over where another begins, or with the answer."""
+        self.hides = kind == "thought"
+        """Cannot stand inside a text that goes on: of a later round it is kept for the history alone."""
+        # the join's
+        self.hidden = False
+        """The client does not see it."""
+        self.into: Block | None = None
+        """The earlier text in which the client sees it go on."""
+        self.closed = False
+        """The writer was told that it is over."""
+        self.half = False
+        """A call that the answer was cut off in: it is over, and nobody may run it."""
+        # the writer's
+        self.place = -1
+        """Its index in the client's answer."""
+        self.named = False
+        """Its id and name are the client's."""
+        self.as_custom = False
+        """A call of a tool that the client knows as one of free text."""
+        self.foreign = False
+        """Its native form is another dialect's than the client's."""
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.name or self.id or self.field}>".replace(" >", ">")
+
+
+class Event:
+    __slots__ = ()
+    rank: ClassVar[Rank] = Rank.PASSES
+
+
+class Began(Event):
+    """The answer says who it is."""
+
+    __slots__ = ("id", "model", "tokens")
+    rank = Rank.OPENS
+
+    def __init__(self, id: str, model: str, tokens: Tokens | None = None) -> None:
+        self.id, self.model, self.tokens = id, model, tokens
+
+
+class Opened(Event):
+    __slots__ = ("block",)
+    rank = Rank.SAYS
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+
+
+class Piece(Event):
+    """More of a block's text, thought or arguments."""
+
+    __slots__ = ("block", "native", "text")
+    rank = Rank.SAYS
+
+    def __init__(self, block: Block, text: str, native: object = None) -> None:
+        self.block, self.text, self.native = block, text, native
+
+
+class Extra(Event):
+    """What is said of a block and has no neutral name: a citation, a signature, details of a thought."""
+
+    __slots__ = ("block", "native")
+    rank = Rank.SAYS
+
+    def __init__(self, block: Block, native: JsonObject) -> None:
+        self.block, self.native = block, native
+
+
+class Closed(Event):
+    __slots__ = ("block",)
+    rank = Rank.RESTS
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+
+
+class Closing(Event):
+    """The wire tells once more what was said, because it is about to close. Whoever writes `Closed` makes it anew."""
+
+    __slots__ = ("block", "native")
+    rank = Rank.RESTS
+
+    def __init__(self, block: Block, native: JsonObject) -> None:
+        self.block, self.native = block, native
+
+
+class Field(Event):
+    """A field of the answer outside its blocks. `says`: it is content; `thought`: of the kind that later rounds do not show."""
+
+    __slots__ = ("name", "native", "says", "thought")
+
+    def __init__(self, name: str, native: object, *, says: bool = False, thought: bool = False) -> None:
+        self.name, self.native, self.says, self.thought = name, native, says, thought
+
+
+class Aside(Event):
+    """Another choice or candidate than the first: passes in the first round, and is never gone on with."""
+
+    __slots__ = ("native",)
+
+    def __init__(self, native: JsonObject) -> None:
+        self.native = native
+
+
+class Counted(Event):
+    """What it has cost so far. `rounds`: each one's own counts, where they are those of several."""
+
+    __slots__ = ("native", "rounds", "tokens")
+
+    def __init__(self, tokens: Tokens, native: JsonObject | None = None, rounds: tuple[JsonObject, ...] = ()) -> None:
+        self.tokens, self.native, self.rounds = tokens, native, rounds
+
+
+class Ended(Event):
+    """The reason has come: its word in its own dialect, and the stop sequence that was met."""
+
+    __slots__ = ("stop", "word")
+    rank = Rank.ENDS
+
+    def __init__(self, word: str, stop: str = "") -> None:
+        self.word, self.stop = word, stop
+
+
+class Done(Event):
+    """The stream's own last unit. Nothing is read behind it."""
+
+    __slots__ = ()
+    rank = Rank.ENDS
+
+
+class Failed(Event):
+    """The provider said that it failed. Nothing is read behind it."""
+
+    __slots__ = ("error",)
+    rank = Rank.ENDS
+
+    def __init__(self, error: ProviderError) -> None:
+        self.error = error
+
+
+class Chunk:
+    """One unit of the wire. Made by a `Source`, or (without `raw` and `native`) by the join."""
+
+    __slots__ = ("dialect", "events", "form", "name", "native", "raw", "shown")
+
+    def __init__(
+        self,
+        raw: bytes,
+        native: JsonObject | None,
+        events: Sequence[Event],
+        dialect: Dialect,
+        name: str = "",
+        form: Form = "event",
+    ) -> None:
+        self.raw = raw
+        """As it came; empty where it no longer says what the events say, or never did."""
+        self.native = native
+        """Its JSON; None where it is none (a comment, a bare word, something of ours)."""
+        self.events = events
+        self.dialect = dialect
+        self.name = name
+        """Of the event in the stream, where it has one."""
+        self.form = form
+        self.shown = False
+        """The join has taken out of it what the client does not see."""
+
+    def changed(self, events: Sequence[Event]) -> Chunk:
+        """The same unit, saying something else."""
+        return Chunk(b"", self.native, events, self.dialect, self.name, self.form)

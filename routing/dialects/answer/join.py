@@ -1,0 +1,478 @@
+"""Rounds → one answer. Knows no dialect: it looks at events and their ranks alone.
+
+1. What opens an answer waits for its first content: a round that breaks off before that leaves nothing behind.
+2. What ends a round, and the end of a text, wait until it is known what follows; what comes behind them waits too.
+3. A text of a later round goes on in the text that is open, behind a blank line. Its thoughts are not shown, and calls of ours
+   never are.
+4. As long as nothing had to change, chunks leave as they came. Only a reason that does not fit what was said is written anew.
+5. No round's end is the answer's: where something was altered, or the last round came in another dialect or form, the end is
+   put together from what all rounds said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from ...values import Dialect
+from ..finish import AS_USUAL, Endings, holds_calls, is_whole_call, read_finish
+from .events import (
+    Aside,
+    Began,
+    Block,
+    Chunk,
+    Closed,
+    Closing,
+    Counted,
+    Done,
+    Ended,
+    Event,
+    Extra,
+    Failed,
+    Field,
+    Opened,
+    Piece,
+    Rank,
+)
+from .said import Content
+
+BLANK_LINE = "\n\n"
+"""Stands in front of the first visible text of a later round."""
+BOM = b"\xef\xbb\xbf"
+HELD_BYTES = 1 << 20
+"""So much may wait. More than that without content is content all the same."""
+
+
+@dataclass(slots=True)
+class _Round:
+    """One that counts."""
+
+    content: Content
+    end: list[Chunk]
+    """What ended it, and was held back."""
+    foreign: bool
+    """It came in another dialect than the client's."""
+
+
+class Join:
+    def __init__(
+        self,
+        client: Dialect,
+        *,
+        own: frozenset[str] = frozenset(),
+        endings: Endings = AS_USUAL,
+        live: bool = True,
+        quiet: bool = False,
+        exact: bool = False,
+        in_order: bool = False,
+    ) -> None:
+        self._client, self.own, self._endings, self._in_order = client, own, endings, in_order
+        self._live = live
+        """The client sees what leaves; one that waits for JSON is shown nothing before the end."""
+        self._quiet = quiet
+        """Nobody takes part: texts are not kept, and not all of them are known."""
+        self._exact = exact
+        """A single round's reason is not corrected."""
+        self.rounds: list[_Round] = []
+        """Those that count."""
+        self.content = Content(in_order=in_order)
+        """What the running round has said so far."""
+        self.over = False
+        """The running round is."""
+        self.later = False
+        """A round that counts stands before it."""
+        self.visible = False
+        """Content of it has left."""
+        self.started = False
+        """Something of the answer has left."""
+        self.altered = False
+        """The answer is no longer one round's own."""
+        self.composes = self.foreign = False
+        """The last round came in another form, or in another dialect as well."""
+
+        self._opening: list[Chunk] = []
+        self._held: list[Chunk] = []
+        self._waiting_bytes = 0
+        self._ending = False
+        """The reason has come, or an error."""
+        self._nameless: list[Block] = []
+        """Calls whose names have not come: whose they are is not known."""
+        self._open: dict[Block, None] = {}
+        """What the client was shown, and is not closed."""
+        self._text: Block | None = None
+        """The shown text that a later one may go on in: nothing stands behind it."""
+        self._unclosed: list[Block] = []
+        """What earlier rounds left open: closed where something new begins."""
+        self._goes_on = False
+        """The next text goes on in the open one."""
+        self._glue = self._spoke = False
+        """The next text needs a blank line before it; there was a text."""
+        self._plain: Block | None = None
+        """What comes of it alone leaves without a second look."""
+
+    # --- rounds ---------------------------------------------------------------------------------------------------------
+
+    def begin(self, *, foreign: bool = False) -> list[Chunk]:
+        """A round begins. One that was not complete and showed nothing counts as if it had never been."""
+        out: list[Chunk] = []
+        if self.over and self.content.complete:
+            if self._live:
+                out = self.release()
+            else:
+                self._opening += self._shown(self._held)
+        elif not self.visible and not self.rounds:
+            self._opening = []
+        self._held, self._waiting_bytes = [], 0
+        self.later = bool(self.rounds)
+        self._unclosed = [block for block in self._open if not block.closed] if self.later else []
+        self.content = Content(in_order=self._in_order)
+        self.over = self.visible = self._ending = False
+        self._plain, self._nameless = None, []
+        self.foreign = self.composes = foreign
+        if self.later:
+            self._goes_on, self._glue = True, self._spoke
+            self.altered = self.altered or self._live
+        return out
+
+    def hear(self, chunk: Chunk) -> Sequence[Chunk]:
+        """What may leave now."""
+        events = chunk.events
+        plain = self._plain
+        if plain is not None and len(events) == 1 and type(event := events[0]) is Piece and event.block is plain:
+            if not self._quiet or plain.kind == "call":
+                self._plain_text.add(event.text)
+            if plain.into is not None:
+                event.block = plain.into
+            return (chunk,)
+        self._plain = None
+        if self._quiet:
+            self.content.add([one for one in events if type(one) is not Piece or one.block.kind == "call"])
+        else:
+            self.content.add(events)
+        says, rests = self._weigh(events)
+        if self._ending or rests or self._nameless:
+            return self._hold(chunk)
+        if says:
+            return self._leave(chunk)
+        if not self.visible:
+            return self._hold(chunk, opens=not self.later)
+        return self._hold(chunk) if self._held else self._left(self._shown((chunk,)))
+
+    @property
+    def clear(self) -> bool:
+        """Content has left, and nothing waits: more of the same may leave."""
+        return self.visible and not self._held
+
+    def end(self) -> None:
+        """The round is over."""
+        self.over, self._nameless, self._plain = True, [], None
+        if self.content.complete:
+            self.rounds.append(_Round(self.content, [], self.foreign))
+
+    def release(self) -> list[Chunk]:
+        """Another round may follow: what waits leaves, without what ends it."""
+        self._opening = self._shown(self._opening)
+        held, self._held, self._waiting_bytes = self._held, [], 0
+        out: list[Chunk] = []
+        for chunk in self._shown(one for one in held if one.form != "behind"):
+            kept = _content(chunk.events)
+            if len(kept) == len(chunk.events):
+                out.append(chunk)
+                continue
+            self.altered = True
+            if any(event.rank >= Rank.SAYS for event in kept):
+                out.append(_changed(chunk, kept))
+            elif not self.later and (began := [event for event in kept if type(event) is Began]):
+                self._opening.append(_changed(chunk, began))
+        if out:
+            out, self._opening = self._left([*self._opening, *out]), []
+        if self.rounds:
+            self.rounds[-1].end = _ends_of(held)
+        return out
+
+    def finish(self) -> list[Chunk]:
+        """What waits, and the one end: as the last round that counts ended."""
+        last = self.rounds[-1]
+        content, is_last = last.content, last.content is self.content
+        held = self._held if is_last else []
+        shown = self._shown([*self._opening, *held])
+        self._opening, self._held = [], []
+        calls = self._calls
+        if not (self.altered or self.composes or len(self.rounds) > 1):
+            out = [self._corrected(chunk, calls) for chunk in shown]
+            if content.ended is None and not content.done:
+                out.append(self._made([Ended(self._word(None, calls))]))
+            return out if content.done else [*out, self._made([Done()])]
+        before = self._left([kept for chunk in shown if (kept := _without_end(chunk)) is not None])
+        ends = _ends_of(held) if held else last.end
+        ended = Ended(self._word(content.ended, calls), content.ended.stop if content.ended is not None else "")
+        return [*before, *self._composed(ends, ended, self._summed())]
+
+    def broken(self) -> list[Chunk] | None:
+        """What the running round said of its own failure, as it came; None where the client would not understand it."""
+        if self.altered or self.composes or not any(_holds(chunk, Failed) for chunk in self._held):
+            return None
+        waiting, self._opening, self._held = [*self._opening, *self._held], [], []
+        return waiting
+
+    # --- what waits -----------------------------------------------------------------------------------------------------
+
+    def _weigh(self, events: Sequence[Event]) -> tuple[bool, bool]:
+        """Whether they say something, and whether that waits."""
+        says = rests = False
+        for event in events:
+            match event.rank:
+                case Rank.SAYS:
+                    says = True
+                    if type(event) is Opened and event.block.kind == "call" and not event.block.name:
+                        self._nameless.append(event.block)
+                case Rank.RESTS:
+                    is_text = event.block.kind == "text"  # type: ignore[attr-defined]
+                    rests, says = rests or is_text, says or not is_text
+                case Rank.ENDS:
+                    self._ending = True
+                case _:
+                    says = says or (type(event) is Field and event.says)
+        if self._nameless:
+            self._nameless = [block for block in self._nameless if not block.name]
+        return says, rests
+
+    def _hold(self, chunk: Chunk, *, opens: bool = False) -> Sequence[Chunk]:
+        (self._opening if opens else self._held).append(chunk)
+        self._waiting_bytes += len(chunk.raw)
+        if self._waiting_bytes <= HELD_BYTES or not self._live:
+            return ()
+        if self._held:
+            return self.release()
+        out, self._opening, self._waiting_bytes = self._shown(self._opening), [], 0
+        return self._left(out)
+
+    def _leave(self, chunk: Chunk) -> Sequence[Chunk]:
+        """Content: what waited goes before it, as it came; but a text that goes on was never closed."""
+        last = chunk.events[-1]
+        block = last.block if type(last) is Piece else None  # before it is moved
+        if not (self._held or self._opening):
+            out = self._shown((chunk,))
+            if not out:
+                return ()
+        else:
+            self._opening, self._held = self._shown(self._opening), self._shown(self._held)
+            shown = self._shown((chunk,))
+            if not shown:
+                return ()
+            goes_on = next((event.block for event in shown[0].events if type(event) in (Opened, Piece, Extra)), None)  # type: ignore[attr-defined]
+            out = [*self._opening, *self._resumed(goes_on), *shown]
+            self._opening, self._held, self._waiting_bytes = [], [], 0
+        self._left(out)
+        if block is None or self.content.sequence is not None or block.hidden:
+            return out
+        if block.kind != "text" or (self._spoke and not self._glue):
+            self._plain, self._plain_text = block, self.content.text_of(block)
+        return out
+
+    def _left(self, chunks: list[Chunk]) -> list[Chunk]:
+        """They leave: what the client was told is over is no longer open."""
+        if chunks:
+            self.visible = self.started = True
+        for chunk in chunks:
+            for event in chunk.events:
+                if type(event) is Closed:
+                    self._open.pop(event.block, None)
+        return chunks
+
+    def _resumed(self, text: Block | None) -> list[Chunk]:
+        """What was held, as content follows: `text` is not over, if it seemed so."""
+        out: list[Chunk] = []
+        for chunk in self._held:
+            kept = self._without_close(chunk.events, text)
+            if len(kept) == len(chunk.events):
+                out.append(chunk)
+            else:
+                self.altered = True
+                out += [_changed(chunk, kept)] if kept else []
+        return out
+
+    def _without_close(self, events: Sequence[Event], text: Block | None) -> list[Event]:
+        """The events without those that say that the text is over, which it is not: it goes on."""
+        kept = [event for event in events if event.rank is not Rank.RESTS or event.block is not text]  # type: ignore[attr-defined]
+        if text is not None and len(kept) < len(events) and text not in self._unclosed:
+            self._unclosed.append(text)
+        return kept
+
+    # --- what the client sees -------------------------------------------------------------------------------------------
+
+    def _shown(self, chunks: Iterable[Chunk]) -> list[Chunk]:
+        """The chunks as the client's; those of which nothing is left are gone."""
+        return [shown for chunk in chunks if (shown := chunk if chunk.shown else self._show(chunk)) is not None]
+
+    def _show(self, chunk: Chunk) -> Chunk | None:
+        if self.started and chunk.raw.startswith(BOM):
+            chunk.raw = chunk.raw.removeprefix(BOM)  # it may stand at the very start alone
+        events: list[Event] = []
+        same = True
+        for event in chunk.events:
+            match event:
+                case Opened(block=block):
+                    same = self._open_block(block, events) and same
+                    if block.into is not None:
+                        events = self._without_close(events, block.into)
+                    elif not block.hidden:
+                        events.append(event)
+                case Piece(block=block) | Extra(block=block) | Closed(block=block) | Closing(block=block):
+                    if block.hidden or (type(event) is Closed and self._is_half(block)):
+                        same = False
+                        continue
+                    moved = self._moved(event)
+                    same = same and moved is event
+                    events.append(moved)
+                case Began() | Aside() if self.later:
+                    pass
+                case Counted() if self.later and not self._ending:
+                    pass
+                case Field() if self.later and (event.thought or not event.says):
+                    pass
+                case _:
+                    events.append(event)
+        if not same or len(events) < len(chunk.events):
+            self.altered = True
+            if not any(event.rank is not Rank.PASSES or (type(event) is Field and event.says) for event in events):
+                return None
+            chunk = chunk.changed(events)
+        chunk.shown = True
+        return chunk
+
+    def _open_block(self, block: Block, events: list[Event]) -> bool:
+        """Where the client sees it, if it does. False where something else had to be closed for it, or it is not shown."""
+        if block.kind == "call" and block.name in self.own:
+            block.hidden = self._goes_on = True
+        elif self.later and block.hides:
+            block.hidden = True
+        elif block.kind == "text" and self._goes_on and self._text is not None and self._text.refusal == block.refusal:
+            block.into = self._text
+        else:
+            closed = [open_ for open_ in self._unclosed if open_ in self._open and not open_.closed]
+            events += map(Closed, closed)
+            self._unclosed = []
+            self._open[block] = None
+            self._text = block if block.kind == "text" else None
+            self._goes_on = self.later
+            return not closed
+        return False
+
+    def _moved(self, event: Piece | Extra | Closed | Closing) -> Piece | Extra | Closed | Closing:
+        """The event in the block where the client sees it. That changes nothing of what its bytes say, but for the place."""
+        block = event.block
+        event.block = into = block.into or block
+        if type(event) is Closed:
+            self._unclosed = [open_ for open_ in self._unclosed if open_ is not into]  # its end is on its way
+        elif type(event) is Piece and block.kind == "text" and (text := event.text):
+            self._spoke = True
+            if self._glue and (block.into is not None or not block.refusal):
+                self._glue = False
+                return Piece(into, BLANK_LINE + text, event.native)
+        return event
+
+    def _is_half(self, block: Block) -> bool:
+        """A call that may have broken off: whether it ends depends on the reason. In its own dialect it ends as it came."""
+        return self.foreign and block.kind == "call" and not is_whole_call(str(self.content.blocks[block]))
+
+    # --- how it ends ----------------------------------------------------------------------------------------------------
+
+    @property
+    def _calls(self) -> bool | None:
+        """Whether the client is shown calls that it may run; None where that cannot be said."""
+        contents = [one.content for one in self.rounds]
+        shown = [call.arguments for content in contents for block, call in content.calls if not block.hidden]
+        return holds_calls(shown, served=any(content.holds_traces for content in contents))
+
+    def _word(self, ended: Ended | None, calls: bool | None) -> str:
+        """The client's word for why the answer ended."""
+        word = ended.word if ended is not None else ""
+        if self.composes and read_finish(word) in ("stop", None) and self.rounds[-1].content.refused:
+            word = "content_filter"
+        return self._endings.write(word, self._client, calls=calls)
+
+    def _corrected(self, chunk: Chunk, calls: bool | None) -> Chunk:
+        """The only thing of an answer that came as it leaves. A word that nobody knows stays if nothing contradicts it."""
+        if self._exact:
+            return chunk
+        for place, event in enumerate(chunk.events):
+            if type(event) is not Ended or (read_finish(event.word) is None and not calls):
+                continue
+            if (word := self._word(event, calls)) != event.word:
+                return _changed(chunk, [*chunk.events[:place], Ended(word, event.stop), *chunk.events[place + 1 :]])
+        return chunk
+
+    def _composed(self, ends: list[Chunk], ended: Ended, counted: Counted | None) -> list[Chunk]:
+        """The end, in the frames of the units that ended the last round where those are the client's dialect's."""
+        last = self.rounds[-1].content
+        half = [block for block in last.blocks if last.broke_off_in(block)]
+        closers: list[Event] = [Closed(block) for block in self._open if not block.closed and block not in half]
+        self._open = {}
+        if self.composes:
+            return [self._made([*closers, *([counted] if counted is not None else []), ended, Done()])]
+        place = max((number for number, chunk in enumerate(ends) if _holds(chunk, Ended)), default=-1)
+        counts = max((number for number, chunk in enumerate(ends) if _holds(chunk, Counted)), default=place)
+        out: list[Chunk] = []
+        if place < 0:
+            out.append(self._made([*closers, *([counted] if counted is not None and counts < 0 else []), ended]))
+        for number, chunk in enumerate(ends):
+            events = list(closers) if number == place else []
+            if number == counts and counted is not None:
+                events.append(counted)
+            if number == place:
+                events.append(ended)
+            if events:
+                out.append(_changed(chunk, events))
+        done = next((chunk for chunk in ends if _holds(chunk, Done)), None)
+        return [*out, _changed(done, [Done()]) if done is not None else self._made([Done()])]
+
+    def _made(self, events: Sequence[Event]) -> Chunk:
+        chunk = Chunk(b"", None, events, self._client)
+        chunk.shown = True
+        return chunk
+
+    def _summed(self) -> Counted | None:
+        """The last round's counts, with the output of all."""
+        contents = [one.content for one in self.rounds]
+        counts = [content.tokens for content in contents if content.tokens is not None]
+        if not counts or len(self.rounds) == 1:
+            return contents[-1].counted
+        tokens = replace(counts[-1], output=sum(one.output for one in counts), reasoning=sum(one.reasoning for one in counts))
+        if any(one.foreign for one in self.rounds):
+            return Counted(tokens)
+        natives = [one.counted.native for one in contents if one.counted is not None and one.counted.native is not None]
+        return Counted(tokens, natives[-1] if natives else None, tuple(natives))
+
+
+def _ends(event: Event) -> bool:
+    if event.rank is Rank.RESTS:
+        return event.block.kind == "text"  # type: ignore[attr-defined, no-any-return]
+    return event.rank is Rank.ENDS or type(event) is Counted
+
+
+def _content(events: Sequence[Event]) -> list[Event]:
+    """Without what ends the round; what closes in the middle of a whole document stays."""
+    last = max((place for place, event in enumerate(events) if event.rank is Rank.SAYS), default=-1)
+    return [event for place, event in enumerate(events) if not _ends(event) or (place < last and event.rank is Rank.RESTS)]
+
+
+def _without_end(chunk: Chunk) -> Chunk | None:
+    if chunk.form == "behind":
+        return None
+    kept = _content(chunk.events)
+    return chunk if len(kept) == len(chunk.events) else _changed(chunk, kept) if kept else None
+
+
+def _ends_of(chunks: Iterable[Chunk]) -> list[Chunk]:
+    return [_changed(chunk, ends) for chunk in chunks if (ends := [event for event in chunk.events if _ends(event)])]
+
+
+def _holds(chunk: Chunk, kind: type[Event]) -> bool:
+    return any(type(event) is kind for event in chunk.events)
+
+
+def _changed(chunk: Chunk, events: Sequence[Event]) -> Chunk:
+    new = chunk.changed(events)
+    new.shown = True
+    return new

@@ -1,0 +1,310 @@
+"""One answer: rounds of any dialect and form in, the client's bytes out. All that a turn sees of the answer side.
+
+    Source → Reader → Join → [Serial →] Writer
+
+The source cuts bytes into units of the wire, a dialect's reader says what each of them says, the join makes one answer of
+several rounds (and knows no dialect), a dialect's writer makes bytes of it.
+
+1. Each round is `begin_round`, any number of `feed`s, `end_round`; then another round, or `finish`, or `fail`.
+2. The client gets one start and one end; what ends the answer leaves with `finish` or `fail` alone.
+3. Where one round ran in the client's dialect and form, and all of it fits, its bytes are the client's.
+4. What the output is does not depend on where the bytes were cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
+
+from ...errors import BadAnswer
+from ...values import Dialect, FinishReason, JsonObject, ProviderError, Usage
+from .. import answers
+from ..finish import CUT_OFF
+from ..translation.neutral import Asked, ToolName
+from .chat import history as chat_history
+from .chat import read as chat_read
+from .chat import write as chat_write
+from .events import Block, Chunk, Event, Failed, Opened, Piece
+from .join import Join
+from .messages import history as messages_history
+from .messages import read as messages_read
+from .messages import write as messages_write
+from .said import Content, Said
+from .serial import Serial
+from .stream import Reader, Source
+
+_CUT_OFF = ProviderError(502, CUT_OFF, "UPSTREAM_ERROR")
+
+
+class Writer(Protocol):
+    """One dialect, one answer, one form: chunks → the client's bytes. Knows nothing of rounds or of whose a tool is."""
+
+    dialect: ClassVar[Dialect]
+    one_by_one: ClassVar[bool]
+    """Its dialect knows one open block at a time."""
+    altered: bool
+    """The answer is no longer one round's own."""
+
+    def begin_round(self, tools: Mapping[str, ToolName]) -> None: ...
+
+    def name(self, block: Block, answer: str = "") -> None:
+        """Give a call of another dialect the id and name that the client knows it by; `answer`: whose ids they are made from."""
+
+    def write(self, chunk: Chunk) -> bytes: ...
+
+    def made(self, event: Event) -> bytes:
+        """An event of another dialect or form."""
+
+    def finish(self) -> Iterable[bytes]:
+        """A document is written here, of a stream nothing is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Modules:
+    """What each dialect's package offers."""
+
+    reader: Callable[[str, str], Reader]
+    stream: Callable[[Asked], Writer]
+    whole: Callable[[Asked], Writer]
+    history: Callable[[Content], tuple[JsonObject, ...]]
+
+
+_DIALECTS: Mapping[Dialect, _Modules] = {
+    Dialect.CHAT: _Modules(chat_read.Reader, chat_write.Writer, chat_write.Whole, chat_history.history),
+    Dialect.MESSAGES: _Modules(messages_read.Reader, messages_write.Writer, messages_write.Whole, messages_history.history),
+}
+SPOKEN = frozenset(_DIALECTS)
+
+
+@dataclass(slots=True)
+class Round:
+    """Who answers, and how."""
+
+    spoken: Dialect
+    maker: str = ""
+    """The provider's id."""
+    tools: Mapping[str, ToolName] = field(default_factory=dict)
+    """Tools that were sent under another name or as another kind."""
+
+
+class Answer:
+    def __init__(self, asked: Asked, *, own: frozenset[str] = frozenset(), quiet: bool = False, exact: bool = False) -> None:
+        """`own`: names of tools that are ours. `quiet`: nobody takes part, so that what only grows need not be read. `exact`:
+        the provider is where the client was going anyway, and its word counts even where it is wrong."""
+        self._asked = asked
+        self._client = asked.endpoint.dialect
+        modules = _DIALECTS[self._client]
+        self._history = modules.history
+        self._writer = modules.stream(asked) if asked.stream else modules.whole(asked)
+        self._quiet = quiet
+        self._join = Join(self._client, own=own, endings=asked.endings, live=asked.stream, quiet=quiet, exact=exact)
+        self._serial: Serial | None = None
+        self._source = Source(modules.reader("", ""))
+        self._foreign = False
+        """The running round speaks another dialect than the client."""
+        self._pending: list[bytes] = []
+        """What may leave as soon as somebody asks."""
+        self._due = b""
+        """The blank line that the last event which left is lacking."""
+        self._over = self._failed = False
+
+    # --- rounds ---------------------------------------------------------------------------------------------------------
+
+    def begin_round(self, round_: Round | None = None) -> None:
+        """Another round begins; without a word about it, in the client's own dialect."""
+        round_ = round_ or Round(self._client)
+        self._foreign = round_.spoken is not self._client
+        reader = _DIALECTS[round_.spoken].reader(round_.maker, self._asked.id)
+        streams = self._asked.stream
+        self._source = Source(reader, quiet=self._quiet and not self._foreign and streams, bounded=not streams)
+        self._writer.begin_round(round_.tools)
+        self._pending += self._written(self._join.begin(foreign=self._foreign))
+        if self._serial is not None:
+            self._pending += [self._writer.made(event) for event in self._serial.between()]
+        self._serial = Serial() if self._foreign and self._writer.one_by_one else None
+
+    def feed(self, data: bytes) -> bytes:
+        """The provider's bytes; for the client as many as may leave.
+
+        `feed(b"")` between two rounds: another round follows, so what the one before held back may leave.
+        """
+        source, join = self._source, self._join
+        if source.quiet and join.clear and source.passes(data):
+            return data
+        out = self._take()
+        if not data:
+            if join.over and join.content.complete and self._asked.stream:
+                out += self._written(join.release())
+            return b"".join(out)
+        try:
+            self._hear(source.feed(data), out)
+        except BadAnswer as error:
+            self._spoil(error)
+        return out[0] if len(out) == 1 else b"".join(out)
+
+    def end_round(self) -> Said:
+        """The round's bytes are over: what it said."""
+        try:
+            chunks = self._source.close()
+            if self._source.form == "document" and self._asked.stream:
+                self._join.composes = True
+            self._hear(chunks, self._pending)
+            if chunks and chunks[-1].form == "ragged" and self._pending:
+                self._due = b"\n\n"
+        except BadAnswer as error:
+            self._spoil(error)
+        join, content = self._join, self._join.content
+        if content.done and not content.complete:
+            content.error = content.error or _CUT_OFF
+        id = content.began.id if content.began is not None else ""
+        for block, call in content.calls:
+            if not block.named and not block.id and call.name in join.own:
+                self._writer.name(block, id)  # its result is told under this id
+        join.end()
+        calls = content.calls
+        return Said(
+            text=content.text,
+            calls=tuple(call for _, call in calls),
+            own=tuple(call for block, call in calls if block.name in join.own),
+            finish=self._finish_reason(content),
+            usage=content.usage,
+            id=id,
+            native=() if self._quiet else self._history(content),
+            complete=content.complete,
+            error=content.error,
+        )
+
+    def _finish_reason(self, content: Content) -> FinishReason:
+        """Why the round ended, for us. A refusal is no plain stop, though its reason says so."""
+        word = content.ended.word if content.ended is not None else ""
+        error = content.error is not None
+        finish = self._asked.endings.read(word, self._source.dialect, calls=content.holds_calls, error=error)
+        return "content_filter" if finish == "stop" and content.refused else finish
+
+    # --- the end --------------------------------------------------------------------------------------------------------
+
+    def finish(self) -> Iterable[bytes]:
+        """The one end of the answer, which is an error where the last round broke off after it had shown something."""
+        if self._over:
+            return ()
+        join = self._join
+        self._over = True
+        if not (join.over and join.content.complete) and (join.visible or not join.rounds):
+            return self._broken_off()
+        out = [*self._take(), *self._written(join.finish())]
+        return [piece for piece in out if piece] if self._asked.stream else self._writer.finish()
+
+    def _broken_off(self) -> Iterable[bytes]:
+        told = self._join.broken() if self._asked.stream else None
+        if told is not None:
+            return [*self._take(), *self._written(told)]
+        return [*self._take(), self._error(self._join.content.error or _CUT_OFF)]
+
+    def fail(self, status: int, message: str, code: str) -> bytes:
+        """Instead of `finish`: the error that ends a stream which has begun. In JSON: the whole error answer."""
+        if self._failed:
+            return b""
+        over, self._over, self._failed = self._over, True, True
+        error, told = ProviderError(status, message, code), self._join.content.error
+        if over or not self._asked.stream:  # what `finish` gave never left
+            return self._error(error)
+        if told is not None and told.message == message and (chunks := self._join.broken()) is not None:
+            return b"".join([*self._take(), *self._written(chunks)])  # the provider's own words say it best
+        return b"".join(self._take()) + self._error(error)
+
+    def keep_alive(self) -> bytes:
+        """What keeps the connection open and is valid at this very moment."""
+        if self._over:
+            return b""
+        if not self._asked.stream:
+            return b" "
+        return self.feed(b"") + self._due_line() + answers.KEEP_ALIVE[self._client]
+
+    def _error(self, error: ProviderError) -> bytes:
+        if not self._asked.stream:
+            return answers.write_error(self._client, error.status, error.message, error.code)
+        waits = self._join.release() if self._join.started else []
+        return b"".join(self._written([*waits, Chunk(b"", None, [Failed(error)], self._client)]))
+
+    def _spoil(self, error: BadAnswer) -> None:
+        content = self._join.content
+        content.error = content.error or ProviderError(error.status, error.message, error.code)
+
+    # --- what a turn asks -----------------------------------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        """Who the answer says it is, once a round has counted."""
+        first = self._join.rounds[0].content.began if self._join.rounds else None
+        return first.id if first is not None else ""
+
+    @property
+    def visible(self) -> bool:
+        """Content of the running round has left: from here on nothing can be taken back."""
+        return self._join.visible
+
+    @property
+    def error(self) -> ProviderError | None:
+        """What the provider said instead of an answer, or of the rest of it."""
+        return self._join.content.error
+
+    @property
+    def usage(self) -> Usage:
+        """Of the running round, as far as it has told."""
+        return self._join.content.usage
+
+    @property
+    def content(self) -> Content:
+        """What the running round has said so far."""
+        return self._join.content
+
+    @property
+    def converted(self) -> bool:
+        """The round came in the form that was not asked for."""
+        return self._source.form is not None and (self._source.form == "stream") is not self._asked.stream
+
+    # --- from chunks to bytes -------------------------------------------------------------------------------------------
+
+    def _hear(self, chunks: list[Chunk], out: list[bytes]) -> None:
+        join, writer, serial, foreign = self._join, self._writer, self._serial, self._foreign
+        for chunk in chunks:
+            if foreign:
+                self._name_calls(chunk.events)
+            for shown in join.hear(chunk):
+                writer.altered = join.altered
+                if serial is not None:
+                    out += map(writer.made, serial.order(shown.events))
+                else:
+                    out.append(writer.write(shown))
+
+    def _name_calls(self, events: Iterable[Event]) -> None:
+        """Before anybody asks whose they are."""
+        for event in events:
+            if type(event) is Opened or type(event) is Piece:
+                block = event.block
+                if type(event) is Opened:
+                    block.foreign = True
+                if block.kind == "call" and block.name and not block.named:
+                    self._writer.name(block)
+
+    def _written(self, chunks: Iterable[Chunk]) -> list[bytes]:
+        writer, serial = self._writer, self._serial
+        out: list[bytes] = []
+        writer.altered = self._join.altered
+        for chunk in chunks:
+            if serial is not None:
+                out += map(writer.made, serial.order(chunk.events))
+            elif data := writer.write(chunk):
+                out.append(self._due_line() + data)
+                self._due = b"\n\n" if chunk.form == "ragged" and data is chunk.raw else b""
+        return out
+
+    def _due_line(self) -> bytes:
+        due, self._due = self._due, b""
+        return due
+
+    def _take(self) -> list[bytes]:
+        out = self._pending
+        self._pending = []
+        return out

@@ -1,0 +1,198 @@
+"""Anthropic Messages: what a document of its answers says.
+
+1. Tools that the provider ran, their results and what is not known are traces: they pass, and correct no reason.
+2. Counts are of all so far; a later zero of what went in only means that nothing is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+from ....jsonbytes import dumps
+from ....values import Dialect, JsonObject, ProviderError
+from ...failures import failure_inside, has_error
+from ...fields import count_of, object_of, text_of
+from ...finish import is_served
+from ...translation.neutral import Seal, Tokens
+from ..events import (
+    Began,
+    Block,
+    Closed,
+    Counted,
+    Done,
+    Ended,
+    Event,
+    Extra,
+    Failed,
+    Field,
+    Kind,
+    Opened,
+    Piece,
+)
+
+GROWS: Mapping[str, tuple[str, str]] = {
+    "text": ("text_delta", "text"),
+    "thought": ("thinking_delta", "thinking"),
+    "call": ("input_json_delta", "partial_json"),
+    "trace": ("input_json_delta", "partial_json"),
+}
+"""Kind of block → the type of its deltas, and the field that grows."""
+_PIECES = dict(GROWS.values())
+_KINDS: Mapping[str, Kind] = {"text": "text", "thinking": "thought", "redacted_thinking": "thought", "tool_use": "call"}
+_BROKEN = ProviderError(502, "The provider's stream ended with an error", "UPSTREAM_ERROR")
+
+
+class Reader:
+    dialect: ClassVar[Dialect] = Dialect.MESSAGES
+    ARRAYS: ClassVar[bool] = False
+    LOUD: ClassVar[tuple[bytes, ...]] = (b'"message_delta"', b'"message_stop"', b'"error"', b'"tool_use"', b'"input_json_delta"')
+
+    def __init__(self, maker: str = "", id: str = "") -> None:
+        self._maker, self._id = maker, id
+        self._began = False
+        self._blocks: dict[object, Block] = {}
+        """By the provider's index, those that have not ended."""
+        self._usage: JsonObject = {}
+
+    def read(self, document: JsonObject, name: str = "") -> list[Event]:
+        delta, index = document.get("delta"), document.get("index")
+        if (
+            type(delta) is dict and type(index) is int and (block := self._blocks.get(index)) is not None
+        ):  # nearly all of a stream
+            told = delta.get("type")
+            grows = _PIECES.get(told) if type(told) is str else None
+            if grows is not None and type(text := delta.get(grows)) is str:
+                return [Piece(block, text)]
+        kind = document.get("type") or name
+        read = _READ.get(kind) if isinstance(kind, str) else None
+        if read is not None:
+            return read(self, document)
+        return self._read_error(document) if has_error(document) else []
+
+    def read_word(self, data: bytes) -> list[Event]:
+        return []
+
+    def read_whole(self, document: JsonObject) -> list[Event]:
+        content = document.get("content")
+        if not isinstance(content, list) or has_error(document):
+            return self._read_error(document)
+        events = self._begin(document)
+        for index, start in enumerate(content):
+            if isinstance(start, dict):
+                events += self._open(index, start)
+                events.append(Closed(self._blocks.pop(index)))
+        return [*events, *self._read_end({"delta": document}), Done()]
+
+    # --- the answer -----------------------------------------------------------------------------------------------------
+
+    def _read_start(self, document: JsonObject) -> list[Event]:
+        return self._begin(object_of(document.get("message")))
+
+    def _begin(self, message: JsonObject) -> list[Event]:
+        if self._began:
+            return [Field("", message)]
+        self._began = True
+        self._count(message)
+        tokens = tokens_of(self._usage) if self._usage else None
+        return [Began(text_of(message.get("id")) or self._id, text_of(message.get("model")), tokens)]
+
+    def _read_end(self, document: JsonObject) -> list[Event]:
+        delta = object_of(document.get("delta"))
+        self._count(document if "usage" in document else delta)
+        out: list[Event] = [Counted(tokens_of(self._usage), dict(self._usage))] if self._usage else []
+        if word := text_of(delta.get("stop_reason")):
+            out.append(Ended(word, text_of(delta.get("stop_sequence"))))
+        return out
+
+    def _read_stop(self, document: JsonObject) -> list[Event]:
+        return [Done()]
+
+    def _read_error(self, document: JsonObject) -> list[Event]:
+        return [Failed(failure_inside(document) or _BROKEN)]
+
+    def _count(self, document: JsonObject) -> None:
+        for name, count in object_of(document.get("usage")).items():
+            if count or name not in self._usage or name == "output_tokens":
+                self._usage[name] = count
+
+    # --- blocks ---------------------------------------------------------------------------------------------------------
+
+    def _read_block_start(self, document: JsonObject) -> list[Event]:
+        index = _index(document)
+        before: list[Event] = [Closed(same)] if (same := self._blocks.pop(index, None)) is not None else []
+        return before + self._open(index, object_of(document.get("content_block")))
+
+    def _open(self, index: object, start: JsonObject) -> list[Event]:
+        """A block begins; some providers put all of it there."""
+        kind = text_of(start.get("type"))
+        unknown: Kind = "text" if isinstance(start.get("text"), str) else "trace"
+        block = Block(
+            _KINDS.get(kind, unknown),
+            start,
+            id=text_of(start.get("id")),
+            name=text_of(start.get("name")),
+            ends_itself=True,
+        )
+        if is_served(start):
+            block.kind = "trace"
+        self._blocks[index] = block
+        out: list[Event] = [Opened(block)]
+        if kind in ("text", "thinking") and (text := text_of(start.get(kind))):
+            out.append(Piece(block, text, start))
+        elif block.kind == "call" and (given := object_of(start.get("input"))):
+            out.append(Piece(block, dumps(given).decode(), start))
+        self._seal(block, start)
+        return out
+
+    def _read_block_stop(self, document: JsonObject) -> list[Event]:
+        block = self._blocks.pop(_index(document), None)
+        return [Closed(block)] if block is not None else []
+
+    def _read_delta(self, document: JsonObject) -> list[Event]:
+        index, delta = _index(document), object_of(document.get("delta"))
+        kind = text_of(delta.get("type"))
+        before: list[Event] = []
+        if index not in self._blocks:  # some provider forgot to start it
+            implied = kind.removesuffix("_delta")
+            if implied not in ("text", "thinking"):
+                return []
+            before = self._open(index, {"type": implied, implied: ""})
+        block = self._blocks[index]
+        if kind in _PIECES:
+            return [*before, Piece(block, text_of(delta.get(_PIECES[kind])))]
+        self._seal(block, delta)
+        return [*before, Extra(block, delta)]
+
+    def _seal(self, block: Block, where: JsonObject) -> None:
+        if block.kind == "thought":
+            for name in ("signature", "data"):
+                if word := text_of(where.get(name)):
+                    block.seal = Seal(Dialect.MESSAGES, self._maker, {name: word})
+
+
+_READ: dict[str, Callable[[Reader, JsonObject], list[Event]]] = {
+    "message_start": Reader._read_start,
+    "content_block_start": Reader._read_block_start,
+    "content_block_delta": Reader._read_delta,
+    "content_block_stop": Reader._read_block_stop,
+    "message_delta": Reader._read_end,
+    "message_stop": Reader._read_stop,
+    "error": Reader._read_error,
+}
+
+
+def _index(document: JsonObject) -> object:
+    index = document.get("index")
+    return index if isinstance(index, int) else 0
+
+
+def tokens_of(usage: JsonObject) -> Tokens:
+    cached, written = count_of(usage.get("cache_read_input_tokens")), count_of(usage.get("cache_creation_input_tokens"))
+    return Tokens(
+        input=count_of(usage.get("input_tokens")) + cached + written,
+        output=count_of(usage.get("output_tokens")),
+        cached=cached,
+        written=written,
+        reasoning=count_of(object_of(usage.get("output_tokens_details")).get("thinking_tokens")),
+    )

@@ -1,0 +1,392 @@
+"""Anthropic Messages: chunks as the client's bytes.
+
+1. A chunk of this dialect whose block stands at its provider's own index, and that still says what it said, leaves as it came.
+2. One that was changed is written event by event, each in its native frame.
+3. What others said: one block is open at a time, indexes count up from 0. A call's arguments leave as they come, once a second
+   piece has come: until then a seal may still have to stand before them (a thinking block of nothing but its signature), and
+   text that is no object may still have to be made one.
+4. A seal behind the text that ends the answer is left out: `claude -p` prints the last block, if that is a text.
+5. Claude Code reads a call's arguments from its deltas alone, so there is always one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
+
+from ....jsonbytes import dump_pieces, dumps
+from ....values import Dialect, JsonObject
+from ... import answers
+from ...fields import object_of, text_of
+from ...finish import sends_message_stop
+from ...sse import write_event
+from ...translation.neutral import Asked, CallStarted, Seal, Tokens, ToolName
+from ...translation.telling.messages_blocks import (
+    Ids,
+    as_object,
+    head_of,
+    is_redacted,
+    last_usage,
+    placeholder,
+    sealed_block,
+    usage_of,
+    word_of,
+)
+from ..events import (
+    Began,
+    Block,
+    Chunk,
+    Closed,
+    Counted,
+    Done,
+    Ended,
+    Event,
+    Extra,
+    Failed,
+    Opened,
+    Piece,
+)
+from ..said import Content, arguments_of
+from .history import blocks
+from .read import GROWS
+
+_EMPTY: Mapping[str, JsonObject] = {
+    "text": {"type": "text", "text": ""},
+    "thought": {"type": "thinking", "thinking": "", "signature": ""},
+}
+_INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "cache_creation")
+"""Counts that a stream tells at its start; where its end does not repeat them, the last round's are added there."""
+
+
+class _Writer:
+    """What a stream's and a document's writer share."""
+
+    dialect: ClassVar[Dialect] = Dialect.MESSAGES
+    one_by_one: ClassVar[bool] = True
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._tools: Mapping[str, ToolName] = asked.tools
+        self._ids = Ids(asked)
+        self.altered = False
+        """The answer is no longer one round's own: places are the whole answer's."""
+
+    def begin_round(self, tools: Mapping[str, ToolName]) -> None:
+        """`tools`: those that were sent under another name."""
+        self._tools = tools
+
+    def name(self, block: Block, answer: str = "") -> None:
+        """What the client knows a call by, whoever made it."""
+        known = self._tools.get(block.name)
+        head = self._ids.head(CallStarted(block.id, known.name if known is not None else block.name), answer)
+        block.id, block.name, block.named = text_of(head["id"]), text_of(head["name"]), True
+
+    def _end_of(self, ended: Ended) -> JsonObject:
+        word = "stop_sequence" if ended.stop and ended.word == "end_turn" else ended.word
+        return {"stop_reason": word, "stop_sequence": ended.stop or None}
+
+    def _usage(self, counted: Counted | None, told: JsonObject) -> JsonObject:
+        """`told`: what the last round's own end says of it."""
+        if counted is None:
+            return told or last_usage(Tokens(input=self._asked.estimate))
+        if counted.native is None or not (told or counted.rounds):
+            return {**told, **last_usage(counted.tokens)}
+        if not counted.rounds:
+            return told
+        given = {name: value for name, value in counted.native.items() if name in _INPUT}
+        return {**given, **told, "output_tokens": counted.tokens.output}
+
+
+class Writer(_Writer):
+    """One stream."""
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__(asked)
+        self._begun = False
+        self._next = 0
+        """The client's next index."""
+        self._before: dict[Block, bytes] = {}
+        """What stands before the text of a block's deltas, of blocks that are open."""
+        self._tokens: Tokens | None = None
+        self._stops = True
+        """`message_stop` ends the stream."""
+        self._calls: dict[Block, list[str]] = {}
+        """What was said of calls that have not begun."""
+        self._seals: list[Seal] = []
+        """They stand behind a text, and wait for what comes next."""
+        self._newest: str = ""
+
+    def write(self, chunk: Chunk) -> bytes:
+        document, events = chunk.native, chunk.events
+        if (
+            len(events) == 1
+            and type(piece := events[0]) is Piece
+            and chunk.raw
+            and chunk.dialect is Dialect.MESSAGES
+            and document is not None
+            and piece.block.place == document.get("index")
+        ):
+            return chunk.raw  # nearly all of a stream
+        if chunk.dialect is not Dialect.MESSAGES or chunk.form == "document" or (document is None and not chunk.raw):
+            return b"".join([self.made(event) for event in chunk.events])
+        if document is None or (chunk.raw and not chunk.events):
+            return chunk.raw
+        if not chunk.raw:
+            return b"".join([self._framed(event, chunk, document) for event in chunk.events])
+        event = chunk.events[0]
+        match event:
+            case Piece(block=block) | Extra(block=block) | Closed(block=block) | Opened(block=block):
+                index = document.get("index")
+                if block.place < 0:
+                    self._give_place(block, index)
+                if block.place != index:
+                    return write_event(dumps({**document, "index": block.place}), chunk.name)
+            case Began():
+                self._begun = True
+            case Done() if not self._stops:
+                return b""
+            case _:
+                for other in chunk.events:
+                    if type(other) is Ended:
+                        self._ends(other)
+        return chunk.raw
+
+    def finish(self) -> Iterable[bytes]:
+        return ()
+
+    def _give_place(self, block: Block, native: object = None) -> int:
+        if block.place < 0:
+            block.place = native if isinstance(native, int) and not self.altered else self._next
+            self._next = max(self._next, block.place + 1)
+        return block.place
+
+    def _ends(self, ended: Ended) -> None:
+        self._stops = sends_message_stop(ended.word, self._asked.endings.message_stop)
+
+    # --- events of this dialect -----------------------------------------------------------------------------------------
+
+    def _framed(self, event: Event, chunk: Chunk, document: JsonObject) -> bytes:
+        """One event of a unit that was changed."""
+        match event:
+            case Opened(block=block):
+                grown = GROWS[block.kind][1] if block.kind in ("text", "thought") else "input"
+                said = any(type(other) is Piece and other.block is block for other in chunk.events)
+                empty: JsonObject = {grown: {} if grown == "input" else ""} if said else {}
+                start = {**(block.native or {"type": "text"}), **empty}
+                return _event(
+                    {**document, "type": "content_block_start", "index": self._give_place(block), "content_block": start}
+                )
+            case Piece(block=block):
+                kind, grows = GROWS[block.kind]
+                is_delta = document.get("type") == "content_block_delta"
+                frame = {n: v for n, v in document.items() if n not in ("content_block", "type", "index", "delta")}
+                delta = {"type": kind, **(object_of(document.get("delta")) if is_delta else {}), grows: event.text}
+                index = self._give_place(block)
+                return (
+                    _event({"type": "content_block_delta", "index": index, **frame, "delta": delta})
+                    if event.text or is_delta
+                    else b""
+                )
+            case Extra(block=block):
+                return _event({**document, "index": self._give_place(block)})
+            case Closed(block=block):
+                frame = document if document.get("type") == "content_block_stop" else {}
+                return _event({**frame, "type": "content_block_stop", "index": self._give_place(block)})
+            case Ended():
+                self._ends(event)
+                counted = next((other for other in chunk.events if type(other) is Counted), None)
+                delta = {"stop_sequence": None, **object_of(document.get("delta")), "stop_reason": event.word}
+                whole: JsonObject = {**document, "type": "message_delta", "delta": delta}
+                usage = self._usage(counted, object_of(document.get("usage")))
+                return _event({**whole, "usage": usage or {"output_tokens": 0}})
+            case Began():
+                self._begun = True
+                return _event(document)
+            case Done():
+                frame = document if document.get("type") == "message_stop" else {"type": "message_stop"}
+                return _event(frame) if self._stops else b""
+            case _:
+                return b""
+
+    # --- what was said elsewhere ----------------------------------------------------------------------------------------
+
+    def made(self, event: Event) -> bytes:
+        if type(event) is Piece:
+            block, text = event.block, event.text
+            if (before := self._before.get(block)) is not None:
+                return b"".join((before, dumps(text), b"}}\n\n")) if text else b""
+            return self._first(block, text)
+        match event:
+            case Opened(block=block):
+                return self._open(block)
+            case Closed(block=block):
+                return self._close(block)
+            case Began():
+                return self._begin(event)
+            case Counted():
+                self._tokens = event.tokens
+                return b""
+            case Ended():
+                self._ends(event)
+                usage = last_usage(self._tokens or Tokens(input=self._asked.estimate))
+                return self._begin(None) + _event({"type": "message_delta", "delta": self._end_of(event), "usage": usage})
+            case Done():
+                return _event({"type": "message_stop"}) if self._stops else b""
+            case Failed(error=error):
+                return answers.write_error_event(Dialect.MESSAGES, error.status, error.message, error.code)
+            case _:
+                return b""
+
+    def _begin(self, event: Began | None) -> bytes:
+        if self._begun:
+            return b""
+        self._begun = True
+        tokens = (event.tokens if event is not None else None) or Tokens(input=self._asked.estimate)
+        usage = {**usage_of(tokens), "output_tokens": tokens.output}
+        return _event({"type": "message_start", "message": {**head_of(event.id if event else "", self._asked), "usage": usage}})
+
+    def _open(self, block: Block) -> bytes:
+        begun = self._begin(None)
+        match block.kind:
+            case "call":
+                self._calls[block] = []
+                return begun + self._waiting_seals()
+            case "media" if block.media is not None:
+                text = Block("text")
+                shown = self._first(text, placeholder(block.media, alone=True))
+                return begun + shown + self._stop(text)
+            case "trace" if block.native is not None and not block.foreign:
+                return begun + self._waiting_seals() + self._start(block, block.native)
+            case _:
+                return begun
+
+    def _first(self, block: Block, text: str) -> bytes:
+        """The first piece of a block that has not begun, or one that its provider's own event began."""
+        if not text or block.kind == "trace":
+            return b""
+        if block.place >= 0 and block not in self._calls:
+            self._know_deltas(block)
+            return self.made(Piece(block, text))
+        if block.kind == "call":
+            pieces = self._calls.setdefault(block, [])
+            pieces.append(text)
+            if len(pieces) < 2 or block.custom or block.seal is not None or not "".join(pieces).lstrip().startswith("{"):
+                return b""
+            return self._begin_call(block, "".join(pieces))
+        native = block.native if block.native is not None and not block.foreign else None
+        return (
+            self._begin(None)
+            + self._waiting_seals()
+            + self._start(block, {**(native or {}), **_EMPTY[block.kind]})
+            + self.made(Piece(block, text))
+        )
+
+    def _begin_call(self, block: Block, arguments: str) -> bytes:
+        del self._calls[block]
+        head: JsonObject = {"type": "tool_use", "id": block.id, "name": block.name, "input": {}}
+        return self._start(block, head) + self.made(Piece(block, arguments))
+
+    def _start(self, block: Block, start: JsonObject) -> bytes:
+        place = self._give_place(block)
+        self._newest = block.kind
+        self._know_deltas(block)
+        return _event({"type": "content_block_start", "index": place, "content_block": start})
+
+    def _know_deltas(self, block: Block) -> None:
+        kind, grows = GROWS[block.kind]
+        head = f'{{"type":"content_block_delta","index":{block.place},"delta":{{"type":"{kind}","{grows}":'
+        self._before[block] = f"event: content_block_delta\ndata: {head}".encode()
+
+    def _close(self, block: Block) -> bytes:
+        out = b""
+        if block.half and block in self._calls:
+            del self._calls[block]
+            return b""
+        if block.kind == "call" and block in self._calls:
+            written = as_object(arguments_of(block, "".join(self._calls[block])))
+            out = (self._sealed(block.seal) if block.seal is not None else b"") + self._begin_call(block, written)
+        elif block.kind == "thought" and (seal := block.seal) is not None:
+            if block.place < 0:
+                if self._newest == "text":
+                    self._seals.append(seal)
+                    return b""
+                return self._begin(None) + self._sealed(seal)
+            if is_redacted(seal):
+                return self._stop(block) + self._sealed(seal)
+            out = self._signature(block, seal)
+        return out + self._stop(block)
+
+    def _stop(self, block: Block) -> bytes:
+        if block.place < 0:
+            return b""
+        self._before.pop(block, None)
+        return _event({"type": "content_block_stop", "index": block.place})
+
+    def _waiting_seals(self) -> bytes:
+        seals, self._seals = self._seals, []
+        return b"".join(map(self._sealed, seals))
+
+    def _sealed(self, seal: Seal) -> bytes:
+        """A block of nothing but its seal."""
+        block = Block("thought")
+        if is_redacted(seal):
+            return self._start(block, sealed_block(seal)) + self._stop(block)
+        return self._start(block, _EMPTY["thought"]) + self._signature(block, seal) + self._stop(block)
+
+    def _signature(self, block: Block, seal: Seal) -> bytes:
+        delta = {"type": "signature_delta", "signature": word_of(seal)}
+        return _event({"type": "content_block_delta", "index": block.place, "delta": delta})
+
+
+class Whole(_Writer):
+    """One JSON message."""
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__(asked)
+        self._content = Content()
+        self._frame: JsonObject = {}
+        """The first round's own message, but for what was said."""
+        self._last: JsonObject = {}
+        """What the last one says of its end."""
+        self._only = b""
+        """The whole document, as long as nothing had to change."""
+        self._chunks = 0
+
+    def write(self, chunk: Chunk) -> bytes:
+        document = chunk.native
+        if chunk.dialect is not Dialect.MESSAGES or (document is None and not chunk.raw):
+            return b"".join([self.made(event) for event in chunk.events])
+        self._content.add(chunk.events)
+        self._chunks += bool(chunk.events)
+        self._only = chunk.raw if chunk.form == "document" and self._chunks == 1 else b""
+        if document is None:
+            return b""
+        if chunk.form == "document":
+            self._frame, self._last = self._frame or document, document
+        elif document.get("type") == "message_start":
+            self._frame = self._frame or object_of(document.get("message"))
+        elif document.get("type") == "message_delta":
+            rest = {name: value for name, value in document.items() if name not in ("type", "delta")}
+            self._last = {**object_of(document.get("delta")), **rest}
+        return b""
+
+    def made(self, event: Event) -> bytes:
+        self._chunks += 1
+        self._only = b""
+        self._content.add((event,))
+        return b""
+
+    def finish(self) -> Iterable[bytes]:
+        if self._only:
+            return (self._only,)
+        content, asked, frame = self._content, self._asked, self._frame
+        head = frame or head_of(content.began.id if content.began is not None else "", asked)
+        last = {name: value for name, value in self._last.items() if name not in ("id", "model", "type", "role")}
+        told = {**object_of(frame.get("usage")), **object_of(last.get("usage"))}
+        counted = content.counted or (Counted(content.began.tokens) if content.began and content.began.tokens else None)
+        end = {**self._end_of(content.ended or Ended("end_turn")), "usage": self._usage(counted, told)}
+        return dump_pieces({**head, **last, "content": blocks(content), **end}, dumps)
+
+
+def _event(document: JsonObject) -> bytes:
+    return write_event(dumps(document), text_of(document["type"]))

@@ -1,0 +1,208 @@
+"""What has been said: a round so far (`Content`: blocks in their order, as they grow), and what it comes to (`Said`).
+
+1. A long text is kept once, and never copied to be made longer.
+2. Nothing here knows a dialect: a history is written by `<dialect>/history.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ...jsonbytes import dumps
+from ...values import FinishReason, JsonObject, ProviderError, ToolCall, Usage
+from ..finish import holds_calls, is_cut, is_whole_call
+from ..translation.neutral import Tokens
+from .events import (
+    Aside,
+    Began,
+    Block,
+    Counted,
+    Done,
+    Ended,
+    Event,
+    Extra,
+    Failed,
+    Field,
+    Opened,
+    Piece,
+)
+
+_WORTH_ADDING = 16 << 10
+"""So much of a growing text is worth being added to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One round's answer, or (a merger's `shown`) the whole answer as the client received it."""
+
+    text: str
+    """The visible text; its pieces joined as they came, without thinking."""
+    calls: tuple[ToolCall, ...]
+    """All tool calls in order, ours included; `arguments` is the model's JSON text."""
+    own: tuple[ToolCall, ...]
+    """Those of the calls whose tool is ours: the client never sees them."""
+    finish: FinishReason
+    usage: Usage
+    id: str
+    """The provider's id of this answer; empty where it tells none."""
+    native: tuple[JsonObject, ...]
+    """What stands for this answer in the dialect's own history: signed thinking, unknown blocks and our own calls included.
+
+    Empty where the model said nothing that a history may hold.
+    """
+    complete: bool = True
+    """False where the answer did not come to its own end: its terminal event is missing, or an error stands in its place."""
+    error: ProviderError | None = None
+    """The error event (or, in JSON, the error document) that ended the round."""
+
+
+class GrowingText:
+    """Text that arrives in many small pieces, kept as small as it is.
+
+    What is new waits as bytes until it is worth being added: then a long text is made longer where it stands, so that there is
+    never a second copy of it.
+    """
+
+    __slots__ = ("_new", "_text")
+
+    def __init__(self, text: str = "") -> None:
+        self._text = text
+        self._new = bytearray()
+
+    def add(self, piece: str) -> None:
+        try:
+            self._new += piece.encode()
+        except UnicodeEncodeError:  # half of a pair, which JSON may hold
+            self._new += piece.encode("utf-8", "surrogatepass")
+        if len(self._new) >= _WORTH_ADDING + len(self._text) // 16:
+            self._add_new()
+
+    def _add_new(self) -> None:
+        text, self._text = self._text, ""  # nobody else holds it now, and it may grow in place
+        text += self._new.decode("utf-8", "surrogatepass")
+        self._text = text
+        self._new.clear()
+
+    def __str__(self) -> str:
+        if self._new:
+            self._add_new()
+        return self._text
+
+
+class Content:
+    """One round's, or that of a whole answer."""
+
+    def __init__(self, *, in_order: bool = False) -> None:
+        self.blocks: dict[Block, GrowingText] = {}
+        self.extras: dict[Block, list[JsonObject]] = {}
+        self.fields: list[Field] = []
+        self.asides: list[JsonObject] = []
+        self.sequence: list[Piece | Extra] | None = [] if in_order else None
+        """Everything in its order, for a dialect whose history keeps more than blocks (Gemini's parts)."""
+        self.began: Began | None = None
+        self.counted: Counted | None = None
+        self.ended: Ended | None = None
+        self.done = False
+        self.error: ProviderError | None = None
+
+    def add(self, events: Iterable[Event]) -> None:
+        for event in events:
+            kind = type(event)
+            if kind is Piece:
+                self.text_of(event.block).add(event.text)  # type: ignore[attr-defined]
+                if self.sequence is not None:
+                    self.sequence.append(event)  # type: ignore[arg-type]
+            elif kind is Opened:
+                self.text_of(event.block)  # type: ignore[attr-defined]
+            elif kind is Counted:
+                self.counted = event  # type: ignore[assignment]
+            else:
+                self._add_other(event)
+
+    def _add_other(self, event: Event) -> None:
+        match event:
+            case Extra():
+                self.text_of(event.block)
+                self.extras.setdefault(event.block, []).append(event.native)
+                if self.sequence is not None:
+                    self.sequence.append(event)
+            case Began():
+                self.began = self.began or event
+            case Field():
+                self.fields.append(event)
+            case Aside():
+                self.asides.append(event.native)
+            case Ended():
+                self.ended = event
+            case Done():
+                self.done = True
+            case Failed():
+                self.error = self.error or event.error
+            case _:
+                pass
+
+    def text_of(self, block: Block) -> GrowingText:
+        text = self.blocks.get(block)
+        if text is None:
+            text = self.blocks[block] = GrowingText()
+        return text
+
+    @property
+    def text(self) -> str:
+        """The visible text, a refusal among it."""
+        return "".join([str(text) for block, text in self.blocks.items() if block.kind == "text"])
+
+    @property
+    def refused(self) -> bool:
+        return any(block.refusal for block in self.blocks)
+
+    @property
+    def calls(self) -> list[tuple[Block, ToolCall]]:
+        """Of tools that the client or we run. Some hosts put an empty one of nobody's beside a text."""
+        return [
+            (block, ToolCall(block.id, block.name, arguments_of(block, str(text))))
+            for block, text in self.blocks.items()
+            if block.kind == "call" and (block.name or str(text).strip() not in ("", "{}"))
+        ]
+
+    @property
+    def holds_calls(self) -> bool | None:
+        """Whether there are calls for whoever asked to run, all of them whole; None where that cannot be said."""
+        return holds_calls([call.arguments for _, call in self.calls], served=self.holds_traces)
+
+    @property
+    def holds_traces(self) -> bool:
+        """Of calls that the provider ran itself, or that never said whose they are."""
+        return any(block.kind == "trace" or (block.kind == "call" and not block.name) for block in self.blocks)
+
+    @property
+    def complete(self) -> bool:
+        """An answer has ended when its reason has come; a stream that only stops must not stop in the middle of a call."""
+        if self.error is not None or self.ended is not None:
+            return self.error is None
+        return self.done and not any(self._is_half(block) for block in self.blocks)
+
+    def broke_off_in(self, block: Block) -> bool:
+        """Whether this is a call that the answer was cut off in: nobody may run it."""
+        return self.ended is not None and is_cut(self.ended.word) and self._is_half(block)
+
+    def _is_half(self, block: Block) -> bool:
+        """Free text says nothing about its end: what is behind it does."""
+        if block.kind != "call":
+            return False
+        return block is next(reversed(self.blocks)) if block.custom else not is_whole_call(str(self.blocks[block]))
+
+    @property
+    def tokens(self) -> Tokens | None:
+        return self.counted.tokens if self.counted is not None else self.began.tokens if self.began is not None else None
+
+    @property
+    def usage(self) -> Usage:
+        tokens = self.tokens
+        return Usage(tokens.input, tokens.output) if tokens is not None else Usage()
+
+
+def arguments_of(block: Block, text: str) -> str:
+    """A call's arguments as JSON text; free text for a custom tool is the argument of a function with one string."""
+    return dumps({"input": text}).decode() if block.custom else text

@@ -1,0 +1,155 @@
+"""Blocks that grow side by side, one after another: in front of writers of dialects that know one open block at a time.
+
+1. The first block is told as it grows; those behind it wait for its end. Nothing that was heard is lost.
+2. A block whose dialect does not say when it ends has ended where another begins; a call, if its arguments are whole.
+3. Nobody may run a call that the answer was cut off in: it ends as a block alone (`half`), or (a broken answer) not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..fields import read_json
+from ..finish import is_cut
+from .events import Block, Closed, Closing, Ended, Event, Extra, Failed, Opened, Piece
+
+_MOST_LOOKS = 64
+"""So often a call is looked at for its last brace; then it waits for the end of the answer."""
+
+
+class _Waiting:
+    """One block that has not ended."""
+
+    __slots__ = ("_looked", "_looks", "_whole", "begun", "block", "ended", "queue", "text")
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self.queue: list[Event] = []
+        """What was not told yet."""
+        self.text: list[str] = []
+        """A call's arguments, told or not."""
+        self.begun = False
+        self.ended = False
+        self._whole = False
+        self._looked = self._looks = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """A call whose arguments are complete: nothing but white space can follow a JSON object."""
+        text = self.text
+        if self._looked != len(text) and self._looks < _MOST_LOOKS and not self.block.custom:
+            self._looked = len(text)
+            if text[-1].rstrip().endswith("}"):
+                self._looks += 1
+                self._whole = isinstance(read_json("".join(text).encode("utf-8", "surrogatepass")), dict)
+        return self._whole
+
+    @property
+    def is_somebodys(self) -> bool:
+        """Not a call that never said whose it is."""
+        return self.block.kind != "call" or bool(self.block.name)
+
+    @property
+    def is_over(self) -> bool:
+        """It ends because another block has begun."""
+        return self.is_whole if self.block.kind == "call" else not self.block.ends_itself
+
+    @property
+    def may_begin(self) -> bool:
+        """A call says whose it is, and nothing speaks of a seal: that may have to stand before it, and comes with its end."""
+        block = self.block
+        return self.begun or self.ended or block.kind != "call" or bool(block.name and block.id and block.seal is None)
+
+
+class Serial:
+    def __init__(self) -> None:
+        self._waiting: dict[Block, _Waiting] = {}
+        self._order: list[_Waiting] = []
+
+    def order(self, events: Sequence[Event]) -> Sequence[Event]:
+        """What may be told now."""
+        if len(events) == 1 and len(self._order) == 1 and type(event := events[0]) is Piece:
+            one = self._order[0]
+            if one.begun and one.block is event.block:
+                if event.block.kind == "call":
+                    one.text.append(event.text)
+                return events
+        out: list[Event] = []
+        for event in events:
+            match event:
+                case Opened() | Piece() | Extra() | Closed():
+                    self._put(event, out)
+                case Closing():
+                    pass
+                case Ended(word=word):
+                    for one in self._order if is_cut(word) else ():
+                        one.block.half = self._is_half(one)
+                    self._end(out)
+                    out.append(event)
+                case Failed():
+                    self._end(out, open_=[one for one in self._order if self._is_half(one)])
+                    out.append(event)
+                case _:
+                    out.append(event)
+        self._tell(out)
+        return out
+
+    def between(self) -> Sequence[Event]:
+        """A round is complete and another follows: so is everything in it, but for a last text, which may go on."""
+        out: list[Event] = []
+        last = self._order[-1:]
+        self._end(out, open_=[one for one in last if one.block.kind == "text" and not one.ended])
+        return out
+
+    def _put(self, event: Opened | Piece | Extra | Closed, out: list[Event]) -> None:
+        block = event.block
+        one = self._waiting.get(block)
+        if type(event) is Closed:
+            if one is not None:
+                one.ended = True
+            elif not block.closed:
+                block.closed = True
+                out.append(event)
+            return
+        if one is None:
+            if self._order and self._order[-1].is_over:
+                self._order[-1].ended = True
+            one = self._waiting[block] = _Waiting(block)
+            self._order.append(one)
+        one.queue.append(event)
+        if type(event) is Piece and block.kind == "call":
+            one.text.append(event.text)
+
+    def _tell(self, out: list[Event]) -> None:
+        order = self._order
+        while order:
+            one = order[0]
+            if len(order) > 1 and one.is_over:
+                one.ended = True
+            if not one.may_begin:
+                return
+            out += one.queue
+            one.begun = one.begun or bool(one.queue)
+            one.queue.clear()
+            if not one.ended:
+                return
+            del order[0]
+            del self._waiting[one.block]
+            one.block.closed = True
+            out.append(Closed(one.block))
+
+    def _end(self, out: list[Event], open_: Sequence[_Waiting] = ()) -> None:
+        """All is over, but for these; of those what has begun is told, and nothing behind it. What never began and is half, or
+        nobody's, never was."""
+        for one in self._order:
+            one.ended = one not in open_
+        self._order = [one for one in self._order if one.begun or (one.ended and one.is_somebodys and not one.block.half)]
+        self._tell(out)
+        self._order.clear()
+        self._waiting.clear()
+
+    def _is_half(self, one: _Waiting) -> bool:
+        """Free text says nothing about its end: what is behind it does."""
+        if one.block.kind != "call" or one.ended:
+            return False
+        return one is self._order[-1] if one.block.custom else not one.is_whole

@@ -1,0 +1,150 @@
+"""Bytes → chunks: one round's answer, in whichever form it came.
+
+1. The chunks' raw bytes, joined, are the round's, byte for byte, and do not depend on where it was cut. Only an event that
+   the end of the stream cut in two is left out: it says nothing to anybody.
+2. Nothing is read behind the last unit, or behind an error.
+3. Quiet, where nobody takes part: a read that ends with a whole event and holds nothing of the reader's `LOUD` `passes`, unread.
+   So what was said in it is not known, which is not the same as nothing.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, Protocol
+
+from ...errors import BadAnswer
+from ...values import Dialect, JsonObject, ProviderError
+from ..failures import ERROR_KEY, document_without_empty_error, failure_of_page, without_empty_error
+from ..fields import read_json, read_object
+from ..sse import ArrayItems, Events
+from ..sse import Event as Unit
+from .events import Chunk, Ended, Event, Failed, Rank
+
+WHOLE_BYTES = 64 << 20
+"""A whole document longer than this is no answer."""
+_BLANK = (b"\n\n", b"\n\r\n")
+
+
+class Reader(Protocol):
+    """One dialect, one round: documents → events. Knows nothing of bytes, rounds, or what a client is shown."""
+
+    dialect: ClassVar[Dialect]
+    ARRAYS: ClassVar[bool]
+    """A stream may also be one JSON array."""
+    LOUD: ClassVar[tuple[bytes, ...]]
+    """What stands in every event that says more than a little more of what is open."""
+
+    def read(self, document: JsonObject, name: str = "") -> list[Event]:
+        """One event of a stream."""
+
+    def read_word(self, data: bytes) -> list[Event]:
+        """One whose data is no JSON object."""
+
+    def read_whole(self, document: JsonObject) -> list[Event]:
+        """A whole answer: `Began`, blocks, each closed, `Ended`, `Done`; or `Failed` alone."""
+
+
+class Source:
+    def __init__(self, reader: Reader, *, quiet: bool = False, bounded: bool = False) -> None:
+        """`bounded`: its client waits for all of it, which is kept until then."""
+        self.form: Literal["stream", "document"] | None = None
+        """None: not known yet."""
+        self.dialect = reader.dialect
+        self._reader = reader
+        self._units: Events | ArrayItems | None = None
+        self._whole = bytearray()
+        """A whole document, or what came before it is known whether it is one."""
+        self._over = False
+        self.quiet = quiet
+        self._most = WHOLE_BYTES if bounded else None
+        self._size = 0
+        self._loud_marks = reader.LOUD
+        self._loud = True
+        """Content has not come, or the end has begun."""
+        self._between = True
+        """No half of an event is held."""
+
+    def feed(self, data: bytes) -> list[Chunk]:
+        """BadAnswer where it is none."""
+        if self._units is None:
+            self._whole += data
+            if len(self._whole) > WHOLE_BYTES:
+                raise _too_long()
+            if (units := self._units_for(self._whole)) is None:
+                return []
+            self._units, self.form = units, "stream"
+            data = bytes(self._whole)
+            self._whole.clear()
+        if self.quiet:
+            self._between = data.endswith(_BLANK)
+        elif self._most is not None:
+            self._size += len(data)
+            if self._size > self._most:
+                raise _too_long()
+        return self._chunks(self._units.feed(data))
+
+    def passes(self, data: bytes) -> bool:
+        """Whether these bytes, which follow those that were fed, may leave unread."""
+        if self._loud or not (self._between and data.endswith(_BLANK)):
+            return False
+        for mark in self._loud_marks:  # noqa: SIM110 - the quickest way, and the only thing that a quiet stream costs
+            if mark in data:
+                return False
+        return True
+
+    def close(self) -> list[Chunk]:
+        """The round has no more to say. A last event without its blank line counts if it is whole."""
+        if self._units is not None:
+            chunks = self._chunks([unit for unit in self._units.close() if _is_whole(unit)])
+            for chunk in chunks:
+                chunk.form = "ragged" if chunk.form == "event" else chunk.form
+            return chunks
+        self.form, raw = "document", document_without_empty_error(bytes(self._whole))
+        self._whole.clear()
+        document = read_object(raw)
+        if document is None:
+            error = failure_of_page(raw) or ProviderError(
+                502, "The provider's answer cannot be read.", "BAD_ANSWER", network=True
+            )
+            return [Chunk(raw, None, [Failed(error)], self._reader.dialect, form="document")] if raw.strip() else []
+        return [Chunk(raw, document, self._reader.read_whole(document), self._reader.dialect, form="document")]
+
+    def _units_for(self, begun: bytearray) -> Events | ArrayItems | None:
+        """None while it may be a whole document."""
+        start = bytes(begun[:64]).lstrip(b"\xef\xbb\xbf \t\r\n")
+        if not start or start.startswith((b"{", b"<")):
+            return None
+        return ArrayItems() if start.startswith(b"[") and self._reader.ARRAYS else Events()
+
+    def _chunks(self, units: list[Unit]) -> list[Chunk]:
+        read, dialect, says, ends = self._reader.read, self.dialect, Rank.SAYS, Rank.ENDS
+        chunks: list[Chunk] = []
+        for unit in units:
+            name, data, raw = unit
+            if not data:
+                chunks.append(Chunk(raw, None, (), dialect))
+                continue
+            if ERROR_KEY in data:
+                name, data, raw = without_empty_error(unit)
+            document = read_object(data)
+            if self._over:
+                chunks.append(Chunk(raw, document, (), dialect, name, "behind"))
+                continue
+            events = read(document, name) if document is not None else self._reader.read_word(data)
+            if events:
+                rank = events[-1].rank
+                self._loud = rank is not says
+                if rank is ends:
+                    self._over = type(events[-1]) is not Ended
+            chunks.append(Chunk(raw, document, events, dialect, name))
+        return chunks
+
+
+def _too_long() -> BadAnswer:
+    return BadAnswer(f"The provider's answer is longer than {WHOLE_BYTES >> 20} MiB")
+
+
+def _is_whole(unit: Unit) -> bool:
+    """Or nothing but white space and comments."""
+    if not unit.data:
+        return not unit.raw.strip() or unit.raw.lstrip().startswith(b":")
+    return unit.data.strip() == b"[DONE]" or read_json(unit.data) is not None

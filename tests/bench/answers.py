@@ -1,0 +1,192 @@
+"""`python -m tests.bench.answers`: what one event of an answer costs, on the old answer side and on the new, in one process.
+
+The two take turns, and the new one runs against itself as well: what differs there is noise (the control). Figures are
+microseconds of this process's own time per event, the median of the rounds; a ratio is the median of the rounds' ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable, Iterable
+
+from routecodex.routing.dialects.answer.machine import Answer, Round
+from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.dialects.translation.coming_down import Translation
+from routecodex.routing.dialects.translation.neutral import Asked
+from routecodex.routing.turn.edges import Edges
+from routecodex.routing.turn.terminal import Passage
+from routecodex.routing.values import Dialect, Endpoint
+
+OWN = frozenset({"clock"})
+CHAT, MESSAGES = Dialect.CHAT, Dialect.MESSAGES
+Run = Callable[[list[bytes]], None]
+
+
+def chat_events(count: int) -> list[bytes]:
+    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m", "system_fingerprint": "fp"}
+
+    def event(delta: object, reason: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
+        return b"data: " + json.dumps({**head, "choices": [choice]}).encode() + b"\n\n"
+
+    texts = [event({"content": f"word{number} "}) for number in range(count)]
+    return [event({"role": "assistant", "content": ""}), *texts, event({}, "stop"), b"data: [DONE]\n\n"]
+
+
+def messages_events(count: int) -> list[bytes]:
+    def event(document: dict[str, object]) -> bytes:
+        return f"event: {document['type']}\ndata: {json.dumps(document)}\n\n".encode()
+
+    usage = {"input_tokens": 5, "output_tokens": 1}
+    message = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [],
+        "stop_reason": None,
+        "usage": usage,
+    }
+    texts = [
+        event({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": f"word{number} "}})
+        for number in range(count)
+    ]
+    return [
+        event({"type": "message_start", "message": message}),
+        event({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+        *texts,
+        event({"type": "content_block_stop", "index": 0}),
+        event(
+            {"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None}, "usage": {"output_tokens": 9}}
+        ),
+        event({"type": "message_stop"}),
+    ]
+
+
+EVENTS = {CHAT: chat_events, MESSAGES: messages_events}
+
+
+def asked(client: Dialect) -> Asked:
+    return Asked(Endpoint(client), True, "0123", "m", 1, "acme")
+
+
+def take(pieces: Iterable[bytes]) -> None:
+    for _ in pieces:
+        pass
+
+
+def old_passed(dialect: Dialect) -> Run:
+    def run(reads: list[bytes]) -> None:
+        passage, edges = Passage(Endpoint(dialect)), Edges()
+        edges.begin(reads[0])
+        for read in reads:
+            edges.keep(read)
+            passage.feed(read)
+        passage.close()
+        edges.usage(dialect)
+
+    return run
+
+
+def old_merged(dialect: Dialect, rounds: int) -> Run:
+    def run(reads: list[bytes]) -> None:
+        merger = merger_for(Endpoint(dialect), stream=True, own_tools=OWN)
+        for _ in range(rounds):
+            merger.begin_round()
+            for read in reads:
+                merger.feed(read)
+            merger.end_round()
+        take(merger.finish())
+
+    return run
+
+
+def old_translated(client: Dialect, spoken: Dialect, merged: bool) -> Run:
+    def run(reads: list[bytes]) -> None:
+        translation, passage = Translation(spoken, asked(client)), Passage(Endpoint(client))
+        merger = merger_for(Endpoint(client), stream=True, own_tools=OWN)
+        feed = merger.feed if merged else passage.feed
+        merger.begin_round()
+        for read in reads:
+            if told := translation.feed(read):
+                feed(told)
+        feed(translation.close())
+        if merged:
+            merger.end_round()
+            take(merger.finish())
+
+    return run
+
+
+def new(client: Dialect, spoken: Dialect, *, quiet: bool = False, rounds: int = 1) -> Run:
+    def run(reads: list[bytes]) -> None:
+        answer = Answer(asked(client), own=frozenset() if quiet else OWN, quiet=quiet)
+        for _ in range(rounds):
+            answer.begin_round(Round(spoken, "acme"))
+            for read in reads:
+                answer.feed(read)
+            answer.end_round()
+        take(answer.finish())
+
+    return run
+
+
+ROWS: dict[str, tuple[Dialect, int, Run, Run]] = {
+    # what → whose events, how many rounds of them, the old way, the new way
+    "passed: Chat": (CHAT, 1, old_passed(CHAT), new(CHAT, CHAT, quiet=True)),
+    "passed: Messages": (MESSAGES, 1, old_passed(MESSAGES), new(MESSAGES, MESSAGES, quiet=True)),
+    "merged, one round: Messages": (MESSAGES, 1, old_merged(MESSAGES, 1), new(MESSAGES, MESSAGES)),
+    "merged, two rounds: Messages": (MESSAGES, 2, old_merged(MESSAGES, 2), new(MESSAGES, MESSAGES, rounds=2)),
+    "Chat for a Messages client": (CHAT, 1, old_translated(MESSAGES, CHAT, False), new(MESSAGES, CHAT)),
+    "Messages for a Chat client": (MESSAGES, 1, old_translated(CHAT, MESSAGES, False), new(CHAT, MESSAGES)),
+    "Chat for a Messages client, merged": (CHAT, 1, old_translated(MESSAGES, CHAT, True), new(MESSAGES, CHAT)),
+    "Messages for a Chat client, merged": (MESSAGES, 1, old_translated(CHAT, MESSAGES, True), new(CHAT, MESSAGES)),
+}
+
+
+def reads_of(events: list[bytes], per_read: int) -> list[bytes]:
+    return [b"".join(events[start : start + per_read]) for start in range(0, len(events), per_read)]
+
+
+def cost_us(run: Run, reads: list[bytes], events: int) -> float:
+    begun = time.process_time()
+    run(reads)
+    return (time.process_time() - begun) / events * 1e6
+
+
+def measure(row: str, per_read: int, count: int, rounds: int) -> tuple[float, float, float, float]:
+    """Old, new, how many times quicker the new one is, and the same of the new one against itself."""
+    dialect, times, old, fresh = ROWS[row]
+    reads, events = reads_of(EVENTS[dialect](count), per_read), count * times
+    figures: list[tuple[float, float, float]] = []
+    for number in range(rounds):
+        ways = (old, fresh, fresh) if number % 2 == 0 else (fresh, fresh, old)
+        costs = [cost_us(run, reads, events) for run in ways]
+        figures.append((costs[0], costs[1], costs[2]) if number % 2 == 0 else (costs[2], costs[0], costs[1]))
+    return (
+        statistics.median(one[0] for one in figures),
+        statistics.median(one[1] for one in figures),
+        statistics.median(one[0] / one[1] for one in figures),
+        statistics.median(one[1] / one[2] for one in figures),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.answers", description="What one event of an answer costs.")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--events", type=int, default=5000)
+    parser.add_argument("--row", default="", help="only rows that hold this")
+    arguments = parser.parse_args()
+    print(f"{'µs per event':40} {'per read':>8} {'old':>8} {'new':>8} {'quicker':>8} {'control':>8}")
+    for row in ROWS:
+        for per_read in (1, 8):
+            if arguments.row in row:
+                old, fresh, ratio, control = measure(row, per_read, arguments.events, arguments.rounds)
+                print(f"{row:40} {per_read:8} {old:8.2f} {fresh:8.2f} {ratio:7.2f}× {control:7.2f}×")
+
+
+if __name__ == "__main__":
+    main()

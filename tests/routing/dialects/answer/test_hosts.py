@@ -1,0 +1,99 @@
+"""Every sample of a host through the new answer side: merged, and told in the other dialect."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from routecodex.routing.dialects.sse import Events
+from tests.routing.dialects.answer import both
+from tests.routing.dialects.hosts import test_hosts as hosts
+from tests.routing.dialects.hosts.sample import Sample
+
+PATHS = ("merge", "to openai-chat", "to anthropic-messages")
+KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
+    "openai-chat: OpenAI: web search annotations: json": ("R16: citations are lost", PATHS[2:]),
+    "openai-chat: xAI: citations with the last chunk: stream": ("R16: citations are lost", PATHS[2:]),
+    "openai-chat: Perplexity: a message beside an empty delta: json": ("R16: citations are lost", PATHS[2:]),
+    "openai-chat: OpenRouter: as much written to the cache as read from it: stream": ("R15: counted twice", PATHS[2:]),
+    "openai-chat: Google: thoughts marked beside the text: stream": ("they stay text", ("merge", PATHS[2])),
+}
+"""What does not hold yet: a sample → why, and on which paths. A row that holds is a failure: it goes."""
+WRITTEN_ANEW = {
+    "Google: a signed call, whole, without an index in order": "tool_calls",
+    "Google: parallel calls all with index 0, the first one signed": "tool_calls",
+    "Google: the reason says of what kind it is": "content_filter",
+    "Google: a malformed call named as a filter": "stop",
+    "DeepSeek: out of resources": "error",
+    "Mistral: its own word for the limit": "length",
+    "Perplexity: a stream without [DONE]": "stop",
+    "Bedrock: a guardrail stepped in": "content_filter",
+    "Z.ai: the filter's own word": "content_filter",
+    "MiniMax: the whole message once more at the end": "stop",
+    "Ollama: a whole call in one chunk, then stop": "tool_calls",
+    "vLLM: the plain reason behind a call": "tool_calls",
+    "Z.ai: a call with the plain reason": "tool_use",
+    "a gateway: a stream that stops behind its reason": "end_turn",
+}
+"""Decision 17, in the same dialect: the reason as it is told, where the host's does not fit what was said, or is no word of its
+dialect; and the end behind it, where that is missing. All else leaves as it came."""
+SAMPLES = (*hosts.chat.SAMPLES, *hosts.messages.SAMPLES)
+ROWS = [
+    pytest.param(sample, path, id=f"{sample.name}: {path}")
+    for sample in SAMPLES
+    for path in PATHS
+    if path != f"to {sample.dialect}"
+]
+
+
+@pytest.mark.parametrize("sample, path", ROWS)
+def test_what_the_client_sees(sample: Sample, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "merger_for", both.merger_for)
+    monkeypatch.setattr(hosts, "Translation", both.Translation)
+    name = f"{sample.host}: {sample.trait}"
+    if path == "merge" and name in WRITTEN_ANEW:
+        _check_end(sample, WRITTEN_ANEW[name])
+        return
+    known = path in KNOWN.get(sample.name, ("", ()))[1]
+    try:
+        hosts._check(sample, path)
+    except Exception:
+        if known:
+            return
+        raise
+    assert not known, "this holds now: take it out of KNOWN"
+
+
+def _check_end(sample: Sample, word: str) -> None:
+    merger = both.merger_for(sample.endpoint, stream=True, include_usage=True)
+    merger.begin_round()
+    out = merger.feed(sample.raw)
+    said = merger.end_round()
+    out += b"".join(merger.finish())
+    assert (said.complete, said.text) == (True, sample.expected.text)
+    before, reasons = _without_reason(sample.raw)
+    behind, told = _without_reason(out)
+    end = [one for one in behind if one in (b"[DONE]", {"type": "message_stop"})]
+    assert [one for one in behind if one not in end] == [one for one in before if one not in end]
+    assert (len(end), told) == (1, [word])
+    assert told != reasons or before[-1] not in end
+
+
+def _without_reason(raw: bytes) -> tuple[list[Any], list[str]]:
+    """The documents of a stream but for why it ended, and that."""
+    reader = Events()
+    documents: list[Any] = []
+    reasons: list[str] = []
+    for event in [*reader.feed(raw), *reader.close()]:
+        document = event.data if event.data == b"[DONE]" else json.loads(event.data)
+        if isinstance(document, dict):
+            for holder, name in [(one, "finish_reason") for one in document.get("choices", ())] + [
+                (document.get("delta", {}), "stop_reason")
+            ]:
+                if reason := holder.pop(name, None):
+                    reasons.append(reason)
+                    holder.pop("delta", None) if holder.get("delta") == {} else None
+        documents.append(document)
+    return documents, reasons
