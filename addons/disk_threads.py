@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
-from ..routing.errors import Locked
+from ..routing.errors import Locked, StoreError
 from ..routing.sessions import disk
 
 T = TypeVar("T")
@@ -39,3 +39,11 @@ async def in_thread(work: Callable[..., T], *given: object) -> T:
                 raise
         await asyncio.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE_S)
+
+
+async def in_thread_if_possible(work: Callable[[], None], note: Callable[[str], None]) -> None:
+    """For what may be lost: nobody's call fails by it."""
+    try:
+        await in_thread(work)
+    except StoreError as error:
+        note(error.message)

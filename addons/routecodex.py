@@ -37,7 +37,7 @@ from routecodex.addons import (
     sealing,
     settings,
 )
-from routecodex.addons.disk_threads import in_thread
+from routecodex.addons.disk_threads import in_thread, in_thread_if_possible
 from routecodex.addons.guarded import guarded
 from routecodex.addons.journal import Journal
 from routecodex.addons.layers import lift_connection_limit
@@ -269,7 +269,7 @@ class RouteCodex(quick_hooks.Own):
         if reply.delay_s:
             await asyncio.sleep(reply.delay_s)
         if reply.before is not None:
-            await asyncio.to_thread(reply.before)
+            await in_thread_if_possible(reply.before, self.journal.note)
         flows.write_reply(flow, reply)
         self.journal.note(f"{flow.request.host} {reply.status}: {reply.comment}")
 

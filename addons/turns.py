@@ -22,6 +22,7 @@ from ..routing.turn.stepping import Done, begin
 from ..routing.turn.turn import Turn
 from . import flows, guarded
 from .alarm import Alarm
+from .disk_threads import in_thread_if_possible
 from .guarded import contained
 from .heard import FirstRound, Heard, LaterRound
 from .open_answer import OpenAnswer, in_bites
@@ -403,7 +404,7 @@ class CarriedTurn:
             self.alarm.stop()
             self.plan.over(ended=self.turn.ended)
             if self.turn.ended and self.plan.keep_end is not None:
-                self._later(asyncio.to_thread(self.plan.keep_end))
+                self._later(in_thread_if_possible(self.plan.keep_end, self.plan.note))
             if self.company is not None:
                 self._do(self._leave())
             self.answer.upstream.carried = self.current.carried = None

@@ -119,7 +119,6 @@ class Desk:
             self.user_folder,
             Vocabulary(registry),
             lambda: self.reminders,
-            self.note,
         )
         self.learned.health.use(registry)
         contexts = [model.max_context * registry.warn_ratio for provider in providers for model in provider.models.values()]

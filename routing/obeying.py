@@ -46,7 +46,6 @@ class Obeying:
     vocabulary: Vocabulary
     """The names that tags may mean."""
     reminders: Callable[[], Reminders | None]
-    note: Callable[[str], None]
 
     def with_tags(self, reading: Reading, newest: Typed) -> Reading:
         tags = tags_of(newest, self.vocabulary)
@@ -165,10 +164,7 @@ class Obeying:
 
     def keep_end(self, reading: Reading) -> None:
         """The same, on disk. Waits for it; a loss costs no more than that the same message does not act after a restart."""
-        try:
-            self.store.update(reading.key, lambda state: self._with_ends(reading.key, state))
-        except StoreError as error:
-            self.note(error.message)
+        self.store.update(reading.key, lambda state: self._with_ends(reading.key, state))
 
     def must_keep_end(self, reading: Reading, orders: Orders) -> bool:
         place = reading.place

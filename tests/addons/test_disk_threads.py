@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from routecodex.addons import disk_threads
-from routecodex.addons.disk_threads import PATIENT, QUICK, in_thread
+from routecodex.addons.disk_threads import PATIENT, QUICK, in_thread, in_thread_if_possible
 from routecodex.routing.errors import Locked, StoreError
 from routecodex.routing.sessions.disk import Folder
 
@@ -50,6 +50,13 @@ def test_in_the_end_it_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disk_threads, "WAIT_S", 0.0)
     with pytest.raises(Locked, match="process 1"):
         asyncio.run(in_thread(locked))
+
+
+def test_what_may_be_lost_fails_nobodys_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk_threads, "WAIT_S", 0.0)
+    notes: list[str] = []
+    asyncio.run(in_thread_if_possible(locked, notes.append))
+    assert notes == ["The session file x is locked by process 1"]
 
 
 def test_another_error_is_not_tried_again() -> None:
