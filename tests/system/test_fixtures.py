@@ -190,7 +190,7 @@ def test_a_tag_is_obeyed_where_a_person_typed_it_last(recorded: tuple[FakeProvid
     assert b"<**" not in received.body
     ((name, state),) = changed.items()
     assert name.startswith("session-")
-    in_force = {key: value for key, value in json.loads(state)["state"].items() if key != "obeyedFingerprint"}
+    in_force = {key: value for key, value in json.loads(state)["state"].items() if key != "obeyedMessages"}
     if SECOND in json.dumps(request_.body):
         assert received.host == "sticky.example"
         assert in_force == {"allowedProviders": ["sticky"]}

@@ -174,7 +174,7 @@ def test_r05_all_keys_are_spent(tmp_path: Path, keep: bool) -> None:
         heard = talk.say("c")
         assert heard.target == talk.home
         assert (talk.state or {}) == (STICKY if keep else {})
-        after = "cannot be used now and is kept" if keep else "is used up and forgotten"
+        after = "cannot be used now and is kept" if keep else "is used up and is forgotten"
         assert f"the sticky target glm.glm-4.7 {after}" in log_with(proxy, "the sticky target")
         cleared = "Sticky glm.glm-4.7 was cleared: none of its keys works any more."
         assert ("Sticky: glm.glm-4.7 (all keys)." if keep else cleared) in talk.tell("<**status**>").text

@@ -268,7 +268,7 @@ def test_echo(conversation: Conversation) -> None:
     heard = conversation.say(f"<**echo**> {conversation.hello}\nsecond line — ünï 🎉")
     assert heard["text"] == f"{conversation.hello}\nsecond line — ünï 🎉"
     assert heard["stop"] == conversation.complete
-    failed = conversation.say("echo: fail 429 no more today")
+    failed = conversation.say("<**echo**>\necho: fail 429 no more today")
     assert failed["error"]["type"] == ECHOED.get(conversation.sdk, "RateLimitError")
     assert "no more today" in failed["error"]["message"]
     assert conversation.provider.requests == []

@@ -94,8 +94,8 @@ def test_a_look_into_it_changes_nothing_that_is_stored(folder: Path, provider: F
     with run(folder, provider, web=False) as proxy:
         tool = Tool(provider, proxy)
         assert tool.ask("<**!six.m**> hello").status == 200
-        kept = _stored(proxy)
-        assert kept
+    kept = _stored(proxy)
+    assert kept
     with run(folder, provider, web=True) as proxy:
         tool.proxy = proxy
         for _ in range(3):
