@@ -62,7 +62,7 @@ def test_dead_or_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: st
     source = "def add(a, b):\n    return a + b\n"
     (tmp_path / "routing" / "add.py").write_text(source)
     (tmp_path / "tests" / "test_add.py").write_text(
-        "from routecodex.routing.add import add\n\ndef test_it():\n    assert add(2, 1) == 3\n"
+        "from " + "routing.add import add\n\ndef test_it():\n    assert add(2, 1) == 3\n"
     )
     (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\npythonpath = ["."]\n')
     monkeypatch.setattr(mutants, "stages_of", lambda *_: [["tests/test_add.py"]])

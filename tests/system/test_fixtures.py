@@ -18,6 +18,7 @@ from tests.rig.client import Answer, call
 from tests.rig.provider import FakeProvider, Received
 from tests.rig.proxy import SCRIPT, Mitmdump
 from tests.system.talk import CONFIG, provider_text
+from tests.system.watched import until
 
 pytestmark = pytest.mark.system
 
@@ -197,7 +198,9 @@ def test_a_tag_is_obeyed_where_a_person_typed_it_last(recorded: tuple[FakeProvid
     else:
         assert received.host == "glm.example"
         assert in_force == {"stickyTarget": {"model": "glm-4.7", "provider": "glm"}}
-    (proxy.sessions / name).unlink()
+    file = proxy.sessions / name
+    until(lambda: '"ended"' in file.read_text(), 20, file.read_text)  # the next one looks for what it changes itself
+    file.unlink()
 
 
 def _states(proxy: Mitmdump) -> dict[str, str]:
