@@ -12,6 +12,8 @@ from fnmatch import fnmatchcase
 from mitmproxy import connection, http, tls
 from mitmproxy.proxy.mode_specs import ReverseMode
 
+from .control import hello
+
 
 class Hosts:
     """The hosts of the configuration; `*.example.com` means every host below it."""
@@ -44,6 +46,11 @@ def is_ours(flow: http.HTTPFlow, hosts: Hosts) -> bool:
     return flow.request.method != "CONNECT" and (
         flow.request.host in hosts or flow.request.pretty_host in hosts or is_reverse(flow.client_conn)
     )
+
+
+def asks_who(request: http.Request) -> bool:
+    """Whether a program of ours wants to know who listens here."""
+    return request.host == hello.HOST and request.scheme == "http" and request.path == hello.PATH
 
 
 def is_websocket(request: http.Request) -> bool:

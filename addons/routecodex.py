@@ -36,6 +36,7 @@ from routecodex.addons import (
     sealing,
     settings,
 )
+from routecodex.addons.control import leash
 from routecodex.addons.disk_threads import in_thread
 from routecodex.addons.guarded import guarded
 from routecodex.addons.journal import Journal
@@ -68,6 +69,7 @@ class RouteCodex:
         self.relay = relay.shared(flows.REQUEST_BYTES)
         self.journal = Journal()
         self.settings = settings.Settings(ROOT, self.journal)
+        self.leash: leash.Leash | None = None
         self.sealed = self.relay.sealed
         """The credentials taken off our flows; no flow that is shown or saved holds any."""
 
@@ -75,6 +77,7 @@ class RouteCodex:
 
     def load(self, loader: Loader) -> None:
         loader.add_option("routecodex_config", str, "", "RouteCodex: the configuration file (default: mitm-config.yaml).")
+        loader.add_option("routecodex_server", str, "", "RouteCodex: whose sessions these are (default: address and port).")
         loader.add_option("routecodex_http2", bool, False, "RouteCodex: offer HTTP/2 to clients.")
         rounds.adopt_replays(self.relay)
         quick_hooks.QuickHooks(ctx.master.addons).install()
@@ -105,6 +108,7 @@ class RouteCodex:
         self.settings.watch()
         allocator.settle()
         collector.settle()
+        self.leash = leash.hold(self.settings) or self.leash
 
     def done(self) -> None:
         self.settings.close()
@@ -137,6 +141,9 @@ class RouteCodex:
         A flow that comes from a file is nobody's call; the hooks that follow know only what this one took in.
         """
         if is_loaded(self.relay, flow):
+            return
+        if intercept.asks_who(flow.request):
+            flow.response = self.settings.hello()
             return
         if (later := later_round(self.relay, flow)) is not None:
             self.relay.set_wire(flow, later.wire)
