@@ -29,6 +29,7 @@ from routecodex.addons import (
     flows,
     guard,
     intercept,
+    journal,
     quick_checks,
     quick_hooks,
     relay,
@@ -39,11 +40,12 @@ from routecodex.addons import (
 from routecodex.addons.control import leash
 from routecodex.addons.disk_threads import in_thread
 from routecodex.addons.guarded import guarded
-from routecodex.addons.journal import Journal
+from routecodex.addons.journal import CallLine, Journal
 from routecodex.addons.layers import lift_connection_limit
 from routecodex.addons.loaded import is_loaded, later_round
 from routecodex.addons.sealing import Sealed
 from routecodex.addons.turns import CarriedTurn
+from routecodex.addons.untrusted import Untrusted
 from routecodex.routing.desk import Desk, Plan, Reading, Rest
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.errors import ConfigError, RouteCodexError
@@ -70,6 +72,7 @@ class RouteCodex:
         self.journal = Journal()
         self.settings = settings.Settings(ROOT, self.journal)
         self.leash: leash.Leash | None = None
+        self.untrusted = Untrusted()
         self.sealed = self.relay.sealed
         """The credentials taken off our flows; no flow that is shown or saved holds any."""
 
@@ -88,6 +91,8 @@ class RouteCodex:
             raise exceptions.OptionsError(
                 "RouteCodex cannot work with stream_large_bodies: bodies would leave before they are read."
             )
+        self.journal.verbose = ctx.options.termlog_verbosity == "debug"
+        journal.tell_connections(self.journal.verbose)
         if "routecodex_config" in updated:
             self.read_config(ctx.options.routecodex_config)
         needed = {**NEEDED_OPTIONS, "http2": ctx.options.routecodex_http2}
@@ -113,6 +118,7 @@ class RouteCodex:
     def done(self) -> None:
         self.settings.close()
         self.journal.write()
+        journal.forget_connections()
         if self.settings.loaded and not ctx.master.should_exit.is_set():
             guard.leave_behind(self, Path(__file__))
 
@@ -128,6 +134,11 @@ class RouteCodex:
     def tls_clienthello(self, data: tls.ClientHelloData) -> None:
         if self.settings.loaded and not intercept.opens(data, self.settings.hosts):
             data.ignore_connection = True
+
+    def tls_failed_client(self, data: tls.TlsData) -> None:
+        host = data.conn.sni or ""
+        if self.settings.loaded and host in self.settings.hosts and (line := self.untrusted.say(host, self.settings.certificate)):
+            logger.warning("%s", line)
 
     def next_layer(self, nextlayer: layer.NextLayer) -> None:
         self.relay.next_layer(nextlayer)
@@ -177,19 +188,21 @@ class RouteCodex:
             return
         desk = self.settings.desk
         reading: Reading | None = None
+        line = CallLine(began=time.monotonic())
         try:
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
             reading = desk.read(received)
+            line.session, line.client, line.asked = reading.key.id, reading.caller.client, reading.call.model
             # Only tags and beginnings of conversations make a call wait for the disk, in a thread.
             waits = reading.tagged or reading.opens
             orders = await in_thread(desk.obey, reading) if waits else desk.obey(reading)
             reply = desk.prepare(reading, orders)
             if reply is None:
-                await self.route(flow, desk, reading, orders, sealed)
+                await self.route(flow, desk, reading, orders, sealed, line)
                 return
         except RouteCodexError as error:
             reply = desk.refuse(endpoint, error, reading.caller.client if reading is not None else "")
-        await self.reply(flow, reply)
+        await self.reply(flow, reply, line)
 
     def answer_upgrade(self, flow: http.HTTPFlow, sealed: Sealed) -> None:
         """A WebSocket that is served asks in flows of its own."""
@@ -199,7 +212,9 @@ class RouteCodex:
         flow.response = http.Response.make(426, b"", {"upgrade": "HTTP/1.1", "connection": "Upgrade"})
         flow.comment = "WebSocket refused: the tool falls back to HTTP"
 
-    async def route(self, flow: http.HTTPFlow, desk: Desk, reading: Reading, orders: Orders, sealed: Sealed) -> None:
+    async def route(
+        self, flow: http.HTTPFlow, desk: Desk, reading: Reading, orders: Orders, sealed: Sealed, line: CallLine
+    ) -> None:
         """To a target, or to `echo`. Plugins that take part see the call first, and hear that the turn is over."""
         company = desk.company(reading, orders, in_thread)
         sent = reading.call
@@ -212,7 +227,7 @@ class RouteCodex:
             if isinstance(outcome, Plan):
                 if outcome.decision.clear_sticky:
                     await in_thread(desk.forget_sticky, reading, orders.state.sticky)
-                self.send(flow, desk, outcome, sealed, company)
+                self.send(flow, desk, outcome, sealed, company, line)
                 return
             if company is not None:
                 call = company.offer(sent, able=True)
@@ -224,7 +239,7 @@ class RouteCodex:
             if company is not None:
                 await company.leave(aborted=False, error=type(error).__name__)
             raise
-        await self.reply(flow, outcome)
+        await self.reply(flow, outcome, line)
 
     async def decide(
         self, desk: Desk, reading: Reading, orders: Orders, hints: Hints | None, sent: Call, since: float | None = None
@@ -236,13 +251,13 @@ class RouteCodex:
         await asyncio.sleep(outcome.seconds)
         return await self.decide(desk, reading, orders, hints, sent, outcome.since)
 
-    async def reply(self, flow: http.HTTPFlow, reply: Reply) -> None:
+    async def reply(self, flow: http.HTTPFlow, reply: Reply, line: CallLine) -> None:
         if reply.delay_s:
             await asyncio.sleep(reply.delay_s)
         flows.write_reply(flow, reply)
-        self.journal.note(f"{flow.request.host} {reply.status}: {reply.comment}")
+        self.journal.note(line.say(reply.comment, str(reply.status), time.monotonic()))
 
-    def send(self, flow: http.HTTPFlow, desk: Desk, plan: Plan, sealed: Sealed, company: Company | None) -> None:
+    def send(self, flow: http.HTTPFlow, desk: Desk, plan: Plan, sealed: Sealed, company: Company | None, line: CallLine) -> None:
         """Round 1 is the client's own flow, rewritten in place; the turn hears what becomes of it."""
         merger, endings = None, self.settings.endings
         if company is not None:
@@ -261,8 +276,8 @@ class RouteCodex:
         flows.mark(flow, plan.comment, plan.target, plan.received.id)
         limits = desk.limits(plan, alone=company is None)
         turn = Turn(plan.received.endpoint, plan.call.stream, plan, limits, time.monotonic(), merger, alone=company is None)
-        CarriedTurn(self.relay, flow, turn, plan, sealed, company)
-        self.journal.note(f"{plan.received.host} -> {plan.comment}")
+        CarriedTurn(self.relay, flow, turn, plan, sealed, self.journal, line, company)
+        self.journal.detail(f"{plan.received.host} -> {plan.comment}")
 
     # An answer comes back
 

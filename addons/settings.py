@@ -101,9 +101,14 @@ class Settings:
         os.environ.update(told)
         await self._reload()
 
+    @property
+    def certificate(self) -> Path:
+        """What tools must trust."""
+        return Path(ctx.options.confdir).expanduser() / "mitmproxy-ca-cert.pem"
+
     def hello(self) -> http.Response:
         """Who listens here, for those who look for a proxy of ours."""
-        certificate = Path(ctx.options.confdir).expanduser() / "mitmproxy-ca-cert.pem"
+        certificate = self.certificate
         said = {
             "name": "RouteCodex",
             "server": server_id(),

@@ -1,4 +1,4 @@
-"""`python addons/control/__main__.py COMMAND …`: the command in a clone. The supervisor starts this way too, from the package as well."""
+"""`python addons/control/__main__.py COMMAND …`: the command in a clone. In the package too the supervisor starts this way."""
 
 import sys
 from pathlib import Path

@@ -22,7 +22,7 @@ _DIFFERS = {
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--config", metavar="FILE", default="", help="the configuration (else $ROUTECODEX_CONFIG, …: see the README)")
+    parser.add_argument("--config", metavar="FILE", default="", help="the configuration (see the README for what else holds)")
     parser.add_argument("--web", action="store_true", help="mitmweb instead of mitmdump: look at each call in a browser")
     parser.add_argument("-v", "--verbose", action="store_true", help="connections in the log, too")
 

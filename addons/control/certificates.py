@@ -15,6 +15,8 @@ from .say import Failed
 
 TRUST = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "CODEX_CA_CERTIFICATE", "CURL_CA_BUNDLE")
 """Where a company's authority may have been named."""
+OWN = "mitmproxy-ca-cert.pem"
+"""An export of the proxy's own authority, perhaps of one that is gone: it is put beside by ourselves."""
 _SYSTEM = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -38,7 +40,8 @@ def system() -> str:
 
 def named(env: Mapping[str, str], names: Iterable[str] = TRUST) -> str:
     """What the files hold that the environment names."""
-    texts = dict.fromkeys(_read(Path(env[name]).expanduser()) for name in names if env.get(name))
+    files = dict.fromkeys(Path(env[name]).expanduser() for name in names if env.get(name))
+    texts = [_read(file) for file in files if file.name != OWN]
     return "\n".join(text for text in texts if text)
 
 

@@ -1,6 +1,7 @@
 """Where our files lie. Standard library only, and nothing is made or touched by asking.
 
-1. `~/.routecodex` (or `$ROUTECODEX_USER_DIR`): state and texts as before; `run/`: the proxy in the background; `ca/`: its authority.
+1. `~/.routecodex` (or `$ROUTECODEX_USER_DIR`): state and texts as before; `run/`: the proxy in the background, `ca/`: its
+   authority.
 2. The configuration: `--config`, `$ROUTECODEX_CONFIG`, `~/.config/routecodex/mitm-config.yaml`, the shipped one. Never the
    working directory's: a tool started inside a stranger's clone must not obey that clone.
 """
@@ -110,7 +111,10 @@ class Places:
                 folder.mkdir(0o700, parents=True, exist_ok=True)
             about = self.line.parent.stat()
             if sys.platform != "win32" and (about.st_uid != os.getuid() or about.st_mode & 0o022):
-                raise Failed(f"{self.line.parent} can be written by others", "chmod 700 it, or set ROUTECODEX_USER_DIR to a shorter path")
+                raise Failed(
+                    f"{self.line.parent} can be written by others",
+                    "chmod 700 it, or set ROUTECODEX_USER_DIR to a shorter path",
+                )
             if not os.access(self.run, os.W_OK):
                 raise PermissionError(13, "Permission denied", str(self.run))
         except OSError as error:

@@ -175,7 +175,7 @@ class Supervisor:
             self.over.set()
 
     async def _learn(self, variables: dict[str, str]) -> list[str]:
-        """New ones are told to the proxy; of those that it knows otherwise the names are given back: the first terminal's hold."""
+        """New ones are told to the proxy; of those that it knows otherwise the names are given back: the first ones hold."""
         known = {**os.environ, **self.told}
         new = {name: value for name, value in variables.items() if not known.get(name)}
         if new and self.proxy is not None:
@@ -224,15 +224,13 @@ class Supervisor:
         if credentials := _credentials(upstream):
             environment[CREDENTIALS] = credentials
         with its:
-            process = subprocess.Popen(
-                self._command(),
-                stdin=subprocess.DEVNULL,
-                pass_fds=[its.fileno()],
-                cwd=self.places.run,
-                env=environment,
-            )
+            process = self._spawn(environment, its.fileno())
         reader, writer = await asyncio.open_connection(sock=ours, limit=_STREAM_LIMIT)
         return Proxy(process, reader, writer)
+
+    def _spawn(self, environment: Mapping[str, str], leash: int) -> subprocess.Popen[bytes]:
+        nothing, here = subprocess.DEVNULL, self.places.run
+        return subprocess.Popen(self._command(), stdin=nothing, pass_fds=[leash], cwd=here, env=environment)
 
     def _command(self) -> list[str]:
         web, upstream = bool(self.handed.get("web")), self.handed.get("upstream")

@@ -1,4 +1,4 @@
-"""What of a person's environment matters on the way: proxies, exceptions, authorities, addresses; and what the tool gets instead."""
+"""What of a person's environment matters on the way: proxies, exceptions, authorities, addresses; what a tool gets instead."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def proxy_named(env: Mapping[str, str]) -> str:
     return next((env[name] for name in PROXIES if env.get(name)), "")
 
 
-def upstream(env: Mapping[str, str]) -> tuple[str, Hello | None]:
+def upstream(places: Places, env: Mapping[str, str]) -> tuple[str, Hello | None]:
     """The proxy that ours must go through; or the answer of the one that is ours already."""
     url = proxy_named(env)
     if not url:
@@ -35,12 +35,18 @@ def upstream(env: Mapping[str, str]) -> tuple[str, Hello | None]:
     parts = urlsplit(whole)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise Failed(
-            f"{next(name for name in PROXIES if env.get(name))} names a {parts.scheme or 'strange'} proxy: only http and https can be gone through",
-            "unset it, or name a proxy of these kinds",
+            f"{next(name for name in PROXIES if env.get(name))} names a proxy of another kind ({parts.scheme})",
+            "only http and https proxies can be gone through: name one of these, or unset it",
         )
     if (known := hello.ask(whole)) is not None:
         return whole, known
+    if parts.hostname in LOCAL and str(parts.port) == _last_port(places):
+        return "", None  # an export that outlived our own proxy
     return f"{parts.scheme}://{parts.netloc}", None
+
+
+def _last_port(places: Places) -> str:
+    return places.port.read_text().strip() if places.port.is_file() else ""
 
 
 def variables(config: Path, env: Mapping[str, str]) -> dict[str, str]:
@@ -56,12 +62,13 @@ def authorities(places: Places, env: Mapping[str, str]) -> str:
     """For the proxy itself: what the world trusts and what this person's company does; empty where that is nothing more."""
     own = _own(places)
     company = certificates.companys(env, own)
-    known = {piece for piece in certificates.split(certificates.system())}
-    if not any(piece not in known for piece in certificates.split(company)):
+    known = set(certificates.split(certificates.system()))
+    if known.issuperset(certificates.split(company)):
         return ""
     import certifi
 
-    return str(certificates.write(places.bundles, Path(certifi.where()).read_text(encoding="utf-8"), certificates.system(), company))
+    world = Path(certifi.where()).read_text(encoding="utf-8")
+    return str(certificates.write(places.bundles, world, certificates.system(), company))
 
 
 def _own(places: Places) -> str:
@@ -98,7 +105,10 @@ def _exceptions(found: Way, known: Hello, env: Mapping[str, str]) -> None:
         entries = [entry.strip() for entry in env.get(name, "").split(",") if entry.strip()]
         lost = [entry for entry in entries if excepts(entry, known.hosts)]
         kept |= dict.fromkeys(entry for entry in entries if entry not in lost)
-        if lost and (line := f"{', '.join(lost)} in {name} would lead around the proxy: left out for this tool") not in found.said:
+        if (
+            lost
+            and (line := f"{', '.join(lost)} in {name} would lead around the proxy: left out for this tool") not in found.said
+        ):
             found.said.append(line)
     found.set["NO_PROXY"] = ",".join(kept)
     if env.get("no_proxy"):

@@ -17,8 +17,6 @@ class Tool:
     settings: Mapping[str, str] = field(default_factory=dict)
     first: tuple[str, ...] = ()
     """Arguments that it needs before its others."""
-    not_before: frozenset[str] = frozenset()
-    """… but not where its first word is one of these."""
     bases: Mapping[str, str] = field(default_factory=dict)
     """Variables that lead it to another address, and where it goes without them."""
     avoid: tuple[str, ...] = ()
@@ -30,16 +28,13 @@ _ANTHROPIC = {"ANTHROPIC_BASE_URL": "https://api.anthropic.com"}
 _OPENAI = {"OPENAI_BASE_URL": "https://api.openai.com"}
 _GEMINI = {"GOOGLE_GEMINI_BASE_URL": "https://generativelanguage.googleapis.com"}
 
-_CODEX_WITHOUT_INTERFACE = frozenset(
-    "exec e review login logout mcp plugin mcp-server app-server remote-control completion update doctor sandbox debug apply a "
-    "archive delete unarchive cloud features help exec-server --help -h --version -V".split()
-)
-
 TOOLS: Mapping[str, Tool] = {
     "claude": Tool(
-        ("NODE_EXTRA_CA_CERTS",), bases=_ANTHROPIC, avoid=("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
+        ("NODE_EXTRA_CA_CERTS",),
+        bases=_ANTHROPIC,
+        avoid=("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"),
     ),
-    "codex": Tool(("CODEX_CA_CERTIFICATE",), first=("--no-daemon",), not_before=_CODEX_WITHOUT_INTERFACE, bases=_OPENAI),
+    "codex": Tool(("CODEX_CA_CERTIFICATE",), first=("--no-daemon",), bases=_OPENAI),
     "gemini": Tool(("NODE_EXTRA_CA_CERTS",), bases=_GEMINI, avoid=("GOOGLE_GENAI_USE_VERTEXAI",)),
     "qwen": Tool(("NODE_EXTRA_CA_CERTS",), bases=_OPENAI),
     "opencode": _NODE,
@@ -70,6 +65,4 @@ def tool_of(command: str) -> Tool:
 
 
 def arguments(tool: Tool, given: list[str]) -> list[str]:
-    if not tool.first or (given and given[0] in tool.not_before) or set(tool.first) <= set(given):
-        return given
-    return [*tool.first, *given]
+    return [*(word for word in tool.first if word not in given), *given]

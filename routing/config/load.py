@@ -20,6 +20,7 @@ from .notes import Notes
 from .source import MAX_CHARS, Items, Table, parse
 from .values import Config
 
+
 def find(option: str, env: Mapping[str, str], home: Path, root: Path) -> Path:
     """The file that holds, as `which_config` says."""
     path = chosen(option, env, home, root)

@@ -41,7 +41,7 @@ def act(given: argparse.Namespace) -> int:
     if program is None:
         raise Failed(f"{words[0]} is not installed, or not on the PATH", "install it, or give its whole path", code=127)
     tool = tool_of(words[0])
-    proxy, known = surroundings.upstream(os.environ)
+    proxy, known = surroundings.upstream(places(), os.environ)
     if known is not None:
         note(f"the proxy at {proxy} is RouteCodex already: {words[0]} goes through that one")
         return _with(tool, program, words, proxy, known)
