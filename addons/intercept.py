@@ -63,11 +63,17 @@ def refuses_websocket(request: http.Request) -> bool:
 
 
 def is_loopback(client: connection.Client) -> bool:
-    peer = client.peername
-    if not peer:
-        return False
+    return bool(client.peername) and _is_loopback(str(client.peername[0]))
+
+
+def is_this_machine(host: str) -> bool:
+    """A provider here is never asked through the proxy behind this one, which would look for it on its own machine."""
+    return host.lower().rstrip(".") == "localhost" or _is_loopback(host.strip("[]"))
+
+
+def _is_loopback(name: str) -> bool:
     try:
-        address = ipaddress.ip_address(str(peer[0]).split("%", 1)[0])
+        address = ipaddress.ip_address(name.split("%", 1)[0])
     except ValueError:
         return False
     mapped = getattr(address, "ipv4_mapped", None)

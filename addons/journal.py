@@ -37,9 +37,8 @@ class CallLine:
     def say(self, comment: str, status: str, now: float, *, tokens: tuple[int, int] | None = None, rounds: int = 1) -> str:
         spent = f"{tokens[0]}+{tokens[1]} tokens" if tokens is not None else ""
         more = f"{rounds} rounds" if rounds > 1 else ""
-        whole = " · ".join(
-            part for part in (f"{self.asked} → {comment}", status, spent, more, f"{now - self.began:.1f} s") if part
-        )
+        parts = (f"{self.asked} → {comment}".strip(), status, spent, more, f"{now - self.began:.1f} s")
+        whole = " · ".join(part for part in parts if part)
         return f"{self.session.removeprefix('derived-')[:8] or '-'} {self.client or '-'} {whole}"
 
 

@@ -7,6 +7,10 @@ This file stays thin: mitmproxy loads it again whenever it changes; the modules 
 import asyncio
 import logging
 import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036 - where it matters, nobody has asked for our minimum
+    sys.exit(f"RouteCodex needs Python 3.11 or newer; this mitmproxy runs on {sys.version.split()[0]}.")
+
 import time
 import uuid
 from dataclasses import replace
@@ -272,6 +276,8 @@ class RouteCodex:
             plan.over()
             raise
         self.relay.set_wire(flow, flows.write_request(flow.request, request, sealed))
+        if flow.server_conn.via is not None and intercept.is_this_machine(flow.request.host):
+            flow.server_conn = connection.Server(address=(flow.request.host, flow.request.port))
         plan.endings = endings.named(plan.received.id[:8])
         flows.mark(flow, plan.comment, plan.target, plan.received.id)
         limits = desk.limits(plan, alone=company is None)

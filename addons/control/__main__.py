@@ -4,6 +4,9 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+if sys.version_info < (3, 11):  # noqa: UP036 - where it matters, nobody has asked for our minimum
+    sys.exit(f"RouteCodex needs Python 3.11 or newer; this is {sys.version.split()[0]}.")
+
 ROOT = Path(__file__).resolve().parents[2]
 house = sys.modules.setdefault("routecodex", ModuleType("routecodex"))
 house.__path__ = [str(ROOT)]  # a module is called `routecodex.` and its path

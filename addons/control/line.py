@@ -15,8 +15,6 @@ import time
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from filelock import FileLock, Timeout
-
 from .places import MAIN, Places
 from .say import Failed
 
@@ -108,6 +106,8 @@ def reach(places: Places, question: Mapping[str, Any]) -> tuple[Line, Said]:
 
 
 def _start(places: Places, end: float) -> Line:
+    from filelock import FileLock, Timeout
+
     try:
         with FileLock(places.starting, timeout=max(0.0, end - time.monotonic()), mode=0o600):
             if (line := connect(places)) is not None:

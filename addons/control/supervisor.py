@@ -20,7 +20,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from filelock import FileLock, Timeout
 
@@ -79,6 +79,8 @@ class Supervisor:
         self._up = asyncio.Event()
         """The proxy is ready, or there is a problem."""
         self._watch: asyncio.Task[None] | None = None
+        self._log_at = 0
+        """Where in the log the proxy's own words begin."""
         self._asked = 0
         self._talks: set[asyncio.Task[None]] = set()
 
@@ -218,6 +220,7 @@ class Supervisor:
     async def _start(self) -> Proxy:
         self.port = _free_port(self.port)
         self.places.port.write_text(str(self.port))
+        self._log_at = _size(self.places.log)
         ours, its = socket.socketpair()
         environment = {**os.environ, **self.told, LEASH: str(its.fileno()), "PYTHONUNBUFFERED": "1"}
         upstream = self.handed.get("upstream") or ""
@@ -255,7 +258,7 @@ class Supervisor:
 
     def _complain(self, code: int) -> None:
         """It did not come up for the first who asked: they hear why, and the next one may try again."""
-        said = _last_words(self.places.log)
+        said = _words_since(self.places.log, self._log_at)
         self.problem = {"error": f"the proxy ended with {code} before it was ready" + (f": {said}" if said else "")}
         self.problem["next"] = f"the whole log: {self.places.log}"
         self._up.set()
@@ -321,19 +324,30 @@ def _free_port(wanted: int) -> int:
         return int(probe.getsockname()[1])
 
 
-def _last_words(log: Path) -> str:
-    """What the proxy said of its own end, without the lines of a traceback."""
+def _size(log: Path) -> int:
+    return log.stat().st_size if log.is_file() else 0
+
+
+_USUAL = ("Loading script", "proxy listening at", "Error logged during startup", "Web server listening", "The supervisor is gone")
+_MOST_LINES = 12
+
+
+def _words_since(log: Path, place: int) -> str:
+    """What the proxy said of its own end."""
     try:
-        lines = log.read_bytes()[-20_000:].decode(errors="replace").splitlines()
+        with log.open("rb") as file:
+            file.seek(place)
+            lines = file.read(1 << 20).decode(errors="replace").splitlines()
     except OSError:
         return ""
-    telling = [line.strip() for line in lines if line.strip() and "rror" in line]
-    return re.sub(r"^\[[\d:.]+\]\s*", "", telling[-1]) if telling else ""
+    telling = [line for line in lines if line.strip() and not any(usual in line for usual in _USUAL)]
+    return "\n".join(re.sub(r"^\[[\d:.]+\]\s*", "", line) for line in telling[-_MOST_LINES:])
 
 
 def _credentials(url: str) -> str:
-    parts = urlsplit(url)
-    return parts.netloc.rpartition("@")[0]
+    """As the proxy wants them: without the escapes of a URL."""
+    name, colon, password = urlsplit(url).netloc.rpartition("@")[0].partition(":")
+    return f"{unquote(name)}:{unquote(password)}" if name or colon else ""
 
 
 def _without_credentials(url: str) -> str:
