@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from . import hello, surroundings
@@ -27,7 +28,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-v", "--verbose", action="store_true", help="connections in the log, too")
 
 
-def question(want: str, given: argparse.Namespace, here: Places, upstream: str) -> dict[str, Any]:
+def question(want: str, given: argparse.Namespace, here: Places, upstream: str, bases: Sequence[str] = ()) -> dict[str, Any]:
     config = config_file(given.config)
     named = bool(given.config or os.environ.get("ROUTECODEX_CONFIG"))
     return {
@@ -37,14 +38,15 @@ def question(want: str, given: argparse.Namespace, here: Places, upstream: str) 
         "authorities": surroundings.authorities(here, os.environ),
         "web": given.web,
         "verbose": given.verbose,
+        "bases": list(bases),
         "variables": surroundings.variables(config, os.environ),
     }
 
 
-def ready(want: str, given: argparse.Namespace, upstream: str) -> tuple[Line, Said, Hello]:
+def ready(want: str, given: argparse.Namespace, upstream: str, bases: Sequence[str] = ()) -> tuple[Line, Said, Hello]:
     """A proxy that has answered. What differs from what was wanted is said."""
     here = places()
-    line, said = reach(here, question(want, given, here, upstream))
+    line, said = reach(here, question(want, given, here, upstream, bases))
     known = hello.ask(f"http://127.0.0.1:{said['port']}")
     if known is None:
         line.close()

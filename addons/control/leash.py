@@ -22,6 +22,8 @@ VARIABLE = "ROUTECODEX_LEASH"
 """Which of its inherited files is the line."""
 CREDENTIALS = "ROUTECODEX_UPSTREAM_AUTH"
 """For the proxy behind this one: on a command line everybody could read them."""
+_LISTENS_S = 0.02
+_LISTENS_TRIES = 250
 
 
 class Leash:
@@ -39,11 +41,22 @@ class Leash:
                 said: dict[str, Any] = json.loads(line)
                 if (told := said.get("variables")) is not None:
                     await self.settings.learn_variables(told)
+                if (modes := said.get("modes")) is not None:
+                    await self._listen(modes)
                 self._say(writer, {"heard": True})
         except (OSError, ValueError):
             pass
         logger.info("The supervisor is gone: the proxy ends.")
         ctx.master.shutdown()
+
+    @staticmethod
+    async def _listen(modes: list[str]) -> None:
+        """Beside what is listened to already; until it is."""
+        ctx.options.update(mode=[*ctx.options.mode, *(mode for mode in modes if mode not in ctx.options.mode)])
+        for _ in range(_LISTENS_TRIES):
+            if len(ctx.master.addons.get("proxyserver").listen_addrs()) >= len(ctx.options.mode):
+                return
+            await asyncio.sleep(_LISTENS_S)
 
     @staticmethod
     def _say(writer: asyncio.StreamWriter, said: dict[str, Any]) -> None:

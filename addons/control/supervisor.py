@@ -67,6 +67,8 @@ class Supervisor:
         self.handed: Said = {}
         self.told: dict[str, str] = {}
         """Variables that came later than our own."""
+        self.bases: dict[str, int] = {}
+        """For tools that cannot use a proxy: the port that stands for an address."""
         self.leases: set[asyncio.StreamWriter] = set()
         self.kept = False
         self.port = _last_port(places.port)
@@ -143,6 +145,7 @@ class Supervisor:
             if want == "keep":
                 self.kept = True
             other = await self._learn(question.get("variables") or {})
+            await self._listen_for(question.get("bases") or [])
             differs = [name for name in _HANDED if question.get(name) and question[name] != self.handed[name]]
             return {**self._status(), "other": other, "differs": differs}
         return self._status()
@@ -162,6 +165,7 @@ class Supervisor:
             "upstream": _without_credentials(self.handed.get("upstream") or ""),
             "tools": len(self.leases),
             "kept": self.kept,
+            "bases": self.bases,
             "deaths": self.deaths,
         }
 
@@ -187,6 +191,20 @@ class Supervisor:
             except OSError:
                 pass  # it has just died: its follower is started with them
         return [name for name, value in variables.items() if name not in new and known[name] != value]
+
+    async def _listen_for(self, addresses: list[str]) -> None:
+        """A port of its own for each address, which it keeps as long as we are there."""
+        if new := [address for address in addresses if address not in self.bases]:
+            self.bases |= {address: _free_port(0) for address in new}
+            if self.proxy is not None:
+                try:
+                    await self.proxy.tell({"modes": self._modes})
+                except OSError:
+                    pass  # it has just died: its follower is started with them
+
+    @property
+    def _modes(self) -> list[str]:
+        return [f"reverse:{address}@127.0.0.1:{port}" for address, port in self.bases.items()]
 
     # The proxy
 
@@ -251,6 +269,8 @@ class Supervisor:
         command = [sys.executable, "-P", "-c", f"from mitmproxy.tools.main import {tool}; {tool}()"]
         command += ["--listen-host", "127.0.0.1", "--listen-port", str(self.port)]
         command += ["--mode", f"upstream:{_without_credentials(upstream)}" if upstream else "regular"]
+        for mode in self._modes:
+            command += ["--mode", mode]
         command += ["--verbose"] if self.handed.get("verbose") else []
         for name, value in options.items():
             command += ["--set", f"{name}={value}"]

@@ -17,16 +17,17 @@ class Tool:
     settings: Mapping[str, str] = field(default_factory=dict)
     first: tuple[str, ...] = ()
     """Arguments that it needs before its others."""
-    bases: Mapping[str, str] = field(default_factory=dict)
-    """Variables that lead it to another address, and where it goes without them."""
+    bases: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Variables that lead it to another address, and where it goes without them: the host, and the path behind it."""
     avoid: tuple[str, ...] = ()
     """Variables that make it ask in a way that we do not read."""
 
 
 _NODE = Tool(("NODE_EXTRA_CA_CERTS",))
-_ANTHROPIC = {"ANTHROPIC_BASE_URL": "https://api.anthropic.com"}
-_OPENAI = {"OPENAI_BASE_URL": "https://api.openai.com"}
-_GEMINI = {"GOOGLE_GEMINI_BASE_URL": "https://generativelanguage.googleapis.com"}
+_ANTHROPIC = {"ANTHROPIC_BASE_URL": ("https://api.anthropic.com", "")}
+_OPENAI = {"OPENAI_BASE_URL": ("https://api.openai.com", "/v1")}
+_AIDER = {**_ANTHROPIC, "OPENAI_API_BASE": ("https://api.openai.com", "/v1")}
+_GEMINI = {"GOOGLE_GEMINI_BASE_URL": ("https://generativelanguage.googleapis.com", "")}
 
 TOOLS: Mapping[str, Tool] = {
     "claude": Tool(
@@ -42,7 +43,7 @@ TOOLS: Mapping[str, Tool] = {
     "cn": _NODE,
     "kimi": _NODE,
     "cline": _NODE,
-    "aider": Tool(("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"), bases={**_ANTHROPIC, "OPENAI_API_BASE": "https://api.openai.com"}),
+    "aider": Tool(("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"), bases=_AIDER),
     "llm": Tool(("SSL_CERT_FILE",), bases={**_ANTHROPIC, **_OPENAI}),
     "node": Tool(("NODE_EXTRA_CA_CERTS",), {"NODE_USE_ENV_PROXY": "1"}, bases={**_ANTHROPIC, **_OPENAI}),
     "python": Tool(("SSL_CERT_FILE",), bases={**_ANTHROPIC, **_OPENAI}),

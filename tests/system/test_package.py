@@ -6,18 +6,20 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tarfile
 import zipfile
 from collections.abc import Iterator
 from email.parser import Parser
 from pathlib import Path
 
+import filelock
+import mitmproxy
 import pytest
 from hatchling import build
 
+from tests.rig.client import call
 from tests.rig.door import Door
-from tests.rig.proxy import ROOT
+from tests.rig.proxy import ROOT, Mitmdump
 
 pytestmark = pytest.mark.system
 
@@ -48,18 +50,16 @@ def wheel(dist: Path) -> Path:
     return found
 
 
+WHICH = "import ensurepip, venv, sys; print(sys.version_info[1])"
+
+
 def pythons() -> dict[str, str]:
     """Every Python from 3.10 on that is found here."""
     found = {}
     for minor in range(10, 15):
         candidates = [*sorted(Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python")), shutil.which(f"python3.{minor}")]
         for candidate in filter(None, candidates):
-            ran = subprocess.run(
-                [str(candidate), "-c", "import ensurepip, venv, sys; print(sys.version_info[1])"],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            ran = subprocess.run([str(candidate), "-c", WHICH], capture_output=True, text=True, check=False)
             if ran.stdout.strip() == str(minor):
                 found.setdefault(f"3.{minor}", str(candidate))
     return found
@@ -133,7 +133,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.returncode == 0, done.stderr
     ask = [str(bin / "python"), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
     site = Path(subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip())
-    (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    lent = {str(Path(str(module.__file__)).parents[1]) for module in (mitmproxy, filelock)}
+    (site / "borrowed.pth").write_text("\n".join(lent))
     return bin
 
 
@@ -159,9 +160,7 @@ def test_a_plugin_finds_its_import_and_its_types(door: Door, installed: Path) ->
     (own / "shout.py").write_text((ROOT / "tests" / "plugins" / "shout.py").read_text())
     assert door.ask("hello")["told"] != ["hello"], "the plugin had nothing to say"
     wrong = door.work / "wrong.py"
-    wrong.write_text(
-        "from routecodex.routing.plugins import Plugin, UserText\n\nnumber: int = UserText('x')\nPlugin().no_such()\n"
-    )
+    wrong.write_text("from routecodex.routing.plugins import Plugin, UserText\n\nn: int = UserText('x')\nPlugin().no_such()\n")
     command = [sys.executable, "-m", "mypy", "--python-executable", str(installed / "python"), "--strict", str(wrong)]
     said = subprocess.run(command, capture_output=True, text=True, cwd=door.work, timeout=LIMIT_S, check=False).stdout
     assert 'expression has type "UserText", variable has type "int"' in said
@@ -170,9 +169,6 @@ def test_a_plugin_finds_its_import_and_its_types(door: Door, installed: Path) ->
 
 
 def test_mitmdump_takes_the_script_out_of_the_package(installed: Path, tmp_path: Path) -> None:
-    from tests.rig.client import call
-    from tests.rig.proxy import Mitmdump
-
     (script,) = installed.parent.rglob("routecodex/addons/routecodex.py")
     with Mitmdump(script=script, folder=tmp_path, python=str(installed / "python")) as proxy:
         body = {"model": "claude-x", "max_tokens": 9, "messages": [{"role": "user", "content": "<**echo**> hello"}]}
@@ -190,22 +186,9 @@ def test_every_python(name: str, wheel: Path, tmp_path: Path) -> None:
     for words, code in ((("--help",), 0), (("status", "--json"), 3), (("stop",), 0), (("uninstall",), 0)):
         ran = subprocess.run([str(bin / "routecodex"), *words], capture_output=True, text=True, env=env, timeout=60, check=False)
         assert (ran.returncode, ran.stderr) == (code, "")
-    compiled = subprocess.run(
-        [
-            str(bin / "python"),
-            "-W",
-            "error",
-            "-m",
-            "compileall",
-            "-q",
-            "-f",
-            str(next((tmp_path / "venv").rglob("routecodex/routing"))),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        check=False,
-    )
+    (package,) = (tmp_path / "venv").rglob("site-packages/routecodex")
+    command = [str(bin / "python"), "-W", "error", "-m", "compileall", "-q", "-f", str(package)]
+    compiled = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert compiled.returncode == 0, compiled.stdout
 
 

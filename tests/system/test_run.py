@@ -34,7 +34,8 @@ virtualrouter:
 
 
 @pytest.fixture
-def door(tmp_path: Path) -> Iterator[Door]:
+def door(tmp_path: Path, provider: FakeProvider) -> Iterator[Door]:
+    provider.forget()
     with Door(tmp_path) as opened:
         yield opened
 
@@ -348,3 +349,26 @@ def test_try(door: Door) -> None:
     wrong = door.run("try", "<**nobody.m**> hello")
     assert wrong.returncode == 1
     assert "nobody" in wrong.stderr
+
+
+BY_ADDRESS = """
+import json, os, urllib.request
+body = {"model": "claude-x", "max_tokens": 9, "messages": [{"role": "user", "content": "<**echo**> hello"}]}
+headers = {"content-type": "application/json", "x-api-key": "sk-tool"}
+asked = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", json.dumps(body).encode(), headers)
+with urllib.request.urlopen(asked, timeout=60) as answer:
+    print(json.load(answer)["content"][0]["text"], "HTTPS_PROXY" in os.environ)
+"""
+
+
+def test_a_tool_that_knows_no_proxy_is_led_by_its_address(door: Door) -> None:
+    """Also where the proxy runs already, and after it has died."""
+    for _ in range(2):
+        done = door.run("run", "--base-url", sys.executable, "-c", BY_ADDRESS)
+        assert done.stdout == "hello False\n", done.stderr + door.log
+        assert door.run("start").returncode == 0
+    before = door.status()
+    os.kill(before["pid"], signal.SIGKILL)
+    until(lambda: door.status()["running"] and door.status()["pid"] != before["pid"], "it does not come back")
+    assert door.status()["bases"] == before["bases"]
+    assert door.run("run", "--base-url", sys.executable, "-c", BY_ADDRESS).stdout == "hello False\n", door.log

@@ -30,6 +30,7 @@ _TYPED = ("SIGINT", "SIGQUIT", "SIGWINCH")
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     options(parser)
+    parser.add_argument("--base-url", action="store_true", help="by the tool's base URL, for one that cannot use a proxy")
     parser.add_argument("tool", nargs=argparse.REMAINDER, help="the tool and its own arguments")
 
 
@@ -42,6 +43,8 @@ def act(given: argparse.Namespace) -> int:
         raise Failed(f"{words[0]} is not installed, or not on the PATH", "install it, or give its whole path", code=127)
     tool = tool_of(words[0])
     proxy, known = surroundings.upstream(places(), os.environ)
+    if given.base_url:
+        return _by_base_url(given, tool, program, words, proxy if known is None else "")
     if known is not None:
         note(f"the proxy at {proxy} is RouteCodex already: {words[0]} goes through that one")
         return _with(tool, program, words, proxy, known)
@@ -51,6 +54,24 @@ def act(given: argparse.Namespace) -> int:
     lease = Lease(line, question("lease", given, places(), proxy))
     try:
         return _with(tool, program, words, url(said), known)
+    finally:
+        lease.close()
+
+
+def _by_base_url(given: argparse.Namespace, tool: Tool, program: str, words: list[str], proxy: str) -> int:
+    """The tool asks us in the place of its provider. What it does only with its provider's own address, it does not do."""
+    if not tool.bases:
+        raise Failed(f"{words[0]} takes no address from its environment", f"routecodex run {words[0]}", code=2)
+    bases = [address for address, _ in tool.bases.values()]
+    line, said, _ = ready("lease", given, proxy, bases)
+    found = surroundings.Way()
+    for name, (address, path) in tool.bases.items():
+        found.set[name] = f"http://127.0.0.1:{said['bases'][address]}{path}"
+    if words[0] == "claude":
+        found.said.append("behind another address Claude Code has no Remote Control; `routecodex run claude` keeps it")
+    lease = Lease(line, question("lease", given, places(), proxy, bases))
+    try:
+        return _start(found, tool, program, words)
     finally:
         lease.close()
 
@@ -83,7 +104,10 @@ class Lease:
 
 
 def _with(tool: Tool, program: str, words: list[str], proxy: str, known: hello.Hello) -> int:
-    found = surroundings.way(tool, proxy, known, places(), os.environ)
+    return _start(surroundings.way(tool, proxy, known, places(), os.environ), tool, program, words)
+
+
+def _start(found: surroundings.Way, tool: Tool, program: str, words: list[str]) -> int:
     for line in found.said:
         note(line)
     command = [words[0], *tool_arguments(tool, words[1:])]
