@@ -17,6 +17,7 @@ from mitmproxy import connection, http, tls
 from mitmproxy.proxy.mode_specs import ReverseMode
 
 from ..routing.dialects.endpoints import endpoint_of
+from .control import hello
 
 _LONGEST_NAME = 100
 
@@ -54,6 +55,11 @@ def is_ours(flow: http.HTTPFlow, hosts: Hosts) -> bool:
     )
 
 
+def asks_who(request: http.Request) -> bool:
+    """Whether a program of ours wants to know who listens here."""
+    return request.host == hello.HOST and request.scheme == "http" and request.path == hello.PATH
+
+
 def is_websocket(request: http.Request) -> bool:
     return request.method == "GET" and request.headers.get("upgrade", "").lower() == "websocket"
 
@@ -61,6 +67,11 @@ def is_websocket(request: http.Request) -> bool:
 def refuses_websocket(request: http.Request) -> bool:
     """Codex tries a WebSocket first; 426 sends it to HTTP at once (anything else costs it retries or the run)."""
     return is_websocket(request) and request.path.split("?", 1)[0].endswith("/responses")
+
+
+def is_this_machine(host: str) -> bool:
+    """A provider here is never asked through the proxy behind this one, which would look for it on its own machine."""
+    return host.lower().rstrip(".") == "localhost" or _is_loopback(host.strip("[]"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""One log line for each decision, written a few times a second at most.
+"""One log line for each answered call, written a few times a second at most; what else happens only where it is asked for.
 
 mitmproxy runs the hooks of all its addons for each record it logs: under load that costs more than the decision itself.
 """
@@ -9,6 +9,8 @@ import asyncio
 import logging
 import os
 import threading
+import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,11 +24,38 @@ LARGEST = 16 << 20
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
+@dataclass(slots=True)
+class CallLine:
+    """What is said of a call once it is answered: whose, from which model to which, why, how it ended, what it cost."""
+
+    session: str = ""
+    client: str = ""
+    asked: str = ""
+    began: float = 0.0
+    """On the steady clock."""
+
+    def say(self, comment: str, status: str, now: float, *, tokens: tuple[int, int] | None = None, rounds: int = 1) -> str:
+        spent = f"{tokens[0]}+{tokens[1]} tokens" if tokens is not None else ""
+        more = f"{rounds} rounds" if rounds > 1 else ""
+        parts = (f"{self.asked} → {comment}".strip(), status, spent, more, f"{now - self.began:.1f} s")
+        whole = " · ".join(part for part in parts if part)
+        return f"{self.session.removeprefix('derived-')[:8] or '-'} {self.client or '-'} {whole}"
+
+
 class Journal:
     def __init__(self) -> None:
         self._lines: list[str] = []
+        self.verbose = False
 
     def note(self, line: str) -> None:
+        """Many lines may leave as one record: each says when it was."""
+        self._add(f"{time.strftime('%H:%M:%S')} {line}")
+
+    def detail(self, line: str) -> None:
+        if self.verbose:
+            self.note(line)
+
+    def _add(self, line: str) -> None:
         self._lines.append(line)
         if len(self._lines) == 1:
             asyncio.get_running_loop().call_later(PAUSE_S, self.write)
@@ -52,7 +81,7 @@ class DebugFile(Journal):
         self._failed = False
 
     def note(self, line: str) -> None:
-        super().note(f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {line}\n")
+        self._add(f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {line}\n")
 
     def write(self) -> None:
         """In a thread: the disk may be slow."""
@@ -76,3 +105,24 @@ class DebugFile(Journal):
             if not self._failed:
                 self._failed = True
                 logger.warning("%s cannot be written: %s", self.path.name, error.strerror)
+
+
+class Connections(logging.Filter):
+    """mitmproxy tells of every connection; people want to read of calls."""
+
+    verbose = False
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return self.verbose or record.levelno > logging.INFO
+
+
+_CONNECTIONS = Connections()
+
+
+def tell_connections(verbose: bool) -> None:
+    _CONNECTIONS.verbose = verbose
+    logging.getLogger("mitmproxy.proxy.server").addFilter(_CONNECTIONS)
+
+
+def forget_connections() -> None:
+    logging.getLogger("mitmproxy.proxy.server").removeFilter(_CONNECTIONS)

@@ -15,7 +15,9 @@ from mitmproxy.addons import clientplayback
 from mitmproxy.addons.clientplayback import ReplayHandler
 from mitmproxy.options import Options
 from mitmproxy.proxy import commands
+from mitmproxy.proxy.layers.http import HttpLayer, HTTPMode
 
+from . import intercept
 from .relay import SHOWN_BYTES, Relay, Wire
 
 
@@ -43,6 +45,12 @@ class Round(ReplayHandler):
         hide: Callable[[bytes], bytes],
     ) -> None:
         super().__init__(flow, ctx.options)
+        if intercept.is_this_machine(flow.request.host):
+            context = self.layer.context
+            context.server.via = flow.server_conn.via = None
+            client = self.layer.connections[context.client]
+            self.layer = HttpLayer(context, HTTPMode.transparent)
+            self.layer.connections[context.client] = client
         relay.adopt(self.layer)
         self.wire = wire
         self.listener = listener

@@ -7,6 +7,10 @@ This file stays thin: mitmproxy loads it again whenever it changes; the modules 
 import asyncio
 import logging
 import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036 - where it matters, nobody has asked for our minimum
+    sys.exit(f"RouteCodex needs Python 3.11 or newer; this mitmproxy runs on {sys.version.split()[0]}.")
+
 import time
 import uuid
 from dataclasses import replace
@@ -30,6 +34,7 @@ from routecodex.addons import (
     guard,
     intercept,
     internals,
+    journal,
     quick_checks,
     quick_hooks,
     relay,
@@ -37,13 +42,15 @@ from routecodex.addons import (
     sealing,
     settings,
 )
+from routecodex.addons.control import leash
 from routecodex.addons.disk_threads import in_thread, in_thread_if_possible
 from routecodex.addons.guarded import guarded
-from routecodex.addons.journal import Journal
+from routecodex.addons.journal import CallLine, Journal
 from routecodex.addons.layers import lift_connection_limit
 from routecodex.addons.loaded import is_loaded, later_round
 from routecodex.addons.sealing import Sealed
 from routecodex.addons.turns import CarriedTurn
+from routecodex.addons.untrusted import Untrusted
 from routecodex.routing.desk import Desk, Plan, Reading, Rest
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.errors import ConfigError, RouteCodexError
@@ -69,6 +76,8 @@ class RouteCodex(quick_hooks.Own):
         self.relay = relay.shared(flows.REQUEST_BYTES)
         self.journal = Journal()
         self.settings = settings.Settings(ROOT, self.journal)
+        self.leash: leash.Leash | None = None
+        self.untrusted = Untrusted()
         self.sealed = self.relay.sealed
         """The credentials taken off our flows; no flow that is shown or saved holds any."""
 
@@ -76,6 +85,7 @@ class RouteCodex(quick_hooks.Own):
 
     def load(self, loader: Loader) -> None:
         loader.add_option("routecodex_config", str, "", "RouteCodex: the configuration file (default: mitm-config.yaml).")
+        loader.add_option("routecodex_server", str, "", "RouteCodex: whose sessions these are (default: address and port).")
         loader.add_option("routecodex_http2", bool, False, "RouteCodex: offer HTTP/2 to clients.")
         loader.add_option("routecodex_shortcuts", bool, True, "RouteCodex: take shortcuts through mitmproxy where it is alone.")
         if changed := internals.unknown():
@@ -89,6 +99,8 @@ class RouteCodex(quick_hooks.Own):
             )
         if "routecodex_shortcuts" in updated:
             self.take_shortcuts(ctx.options.routecodex_shortcuts)
+        self.journal.verbose = ctx.options.termlog_verbosity == "debug"
+        journal.tell_connections(self.journal.verbose)
         if "routecodex_config" in updated:
             self.read_config(ctx.options.routecodex_config)
         needed = {**NEEDED_OPTIONS, "http2": ctx.options.routecodex_http2}
@@ -120,11 +132,13 @@ class RouteCodex(quick_hooks.Own):
             logger.warning("%s", settings.WITHHELD.format(version.VERSION))
         allocator.settle()
         collector.settle()
+        self.leash = leash.hold(self.settings) or self.leash
 
     def done(self) -> None:
         self.settings.close()
         self.take_shortcuts(False)
         self.journal.write()
+        journal.forget_connections()
         if self.settings.loaded and not ctx.master.should_exit.is_set():
             guard.leave_behind(self, Path(__file__))
 
@@ -140,6 +154,11 @@ class RouteCodex(quick_hooks.Own):
     def tls_clienthello(self, data: tls.ClientHelloData) -> None:
         if self.settings.loaded and not intercept.opens(data, self.settings.hosts):
             data.ignore_connection = True
+
+    def tls_failed_client(self, data: tls.TlsData) -> None:
+        host = data.conn.sni or ""
+        if self.settings.loaded and host in self.settings.hosts and (line := self.untrusted.say(host, self.settings.certificate)):
+            logger.warning("%s", line)
 
     def next_layer(self, nextlayer: layer.NextLayer) -> None:
         self.relay.next_layer(nextlayer)
@@ -173,6 +192,9 @@ class RouteCodex(quick_hooks.Own):
             flows.turn_away(flow, why)
             self.journal.note(f"refused {flow.client_conn.peername}: {why}")
             return
+        if intercept.asks_who(flow.request):
+            flow.response = self.settings.hello()
+            return
         ours = intercept.is_ours(flow, hosts)
         if ours and flow.is_replay:
             self.again(flow)
@@ -205,20 +227,22 @@ class RouteCodex(quick_hooks.Own):
             return
         desk = self.settings.desk
         reading: Reading | None = None
+        line = CallLine(began=time.monotonic())
         try:
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
             reading = desk.read(received)
+            line.session, line.client, line.asked = reading.key.id, reading.caller.client, reading.call.model
             # Only what changes something makes a call wait for the disk, in a thread.
             orders = desk.obey_at_once(reading)
             if orders is None:
                 orders = await in_thread(desk.obey, reading)
             reply = desk.prepare(reading, orders)
             if reply is None:
-                await self.route(flow, desk, reading, orders, sealed)
+                await self.route(flow, desk, reading, orders, sealed, line)
                 return
         except RouteCodexError as error:
             reply = desk.refuse(endpoint, error, reading.caller.client if reading is not None else "")
-        await self.reply(flow, reply)
+        await self.reply(flow, reply, line)
 
     def answer_upgrade(self, flow: http.HTTPFlow, sealed: Sealed) -> None:
         """A WebSocket that is served asks in flows of its own."""
@@ -228,7 +252,9 @@ class RouteCodex(quick_hooks.Own):
         flow.response = http.Response.make(426, b"", {"upgrade": "HTTP/1.1", "connection": "Upgrade"})
         flow.comment = "WebSocket refused: the tool falls back to HTTP"
 
-    async def route(self, flow: http.HTTPFlow, desk: Desk, reading: Reading, orders: Orders, sealed: Sealed) -> None:
+    async def route(
+        self, flow: http.HTTPFlow, desk: Desk, reading: Reading, orders: Orders, sealed: Sealed, line: CallLine
+    ) -> None:
         """To a target, or to `echo`. Plugins that take part see the call first, and hear that the turn is over."""
         company = desk.company(reading, orders, in_thread)
         sent = reading.call
@@ -241,7 +267,7 @@ class RouteCodex(quick_hooks.Own):
             if isinstance(outcome, Plan):
                 if outcome.decision.clear_sticky:
                     await in_thread(desk.forget_sticky, reading, orders.state.sticky)
-                self.send(flow, desk, outcome, sealed, company)
+                self.send(flow, desk, outcome, sealed, company, line)
                 return
             if company is not None:
                 call = company.offer(sent, able=True)
@@ -253,7 +279,7 @@ class RouteCodex(quick_hooks.Own):
             if company is not None:
                 await company.leave(aborted=False, error=type(error).__name__)
             raise
-        await self.reply(flow, outcome)
+        await self.reply(flow, outcome, line)
 
     async def decide(
         self, desk: Desk, reading: Reading, orders: Orders, hints: Hints | None, sent: Call, since: float | None = None
@@ -265,15 +291,15 @@ class RouteCodex(quick_hooks.Own):
         await asyncio.sleep(outcome.seconds)
         return await self.decide(desk, reading, orders, hints, sent, outcome.since)
 
-    async def reply(self, flow: http.HTTPFlow, reply: Reply) -> None:
+    async def reply(self, flow: http.HTTPFlow, reply: Reply, line: CallLine) -> None:
         if reply.delay_s:
             await asyncio.sleep(reply.delay_s)
         if reply.before is not None:
             await in_thread_if_possible(reply.before, self.journal.note)
         flows.write_reply(flow, reply)
-        self.journal.note(f"{flow.request.host} {reply.status}: {reply.comment}")
+        self.journal.note(line.say(reply.comment, str(reply.status), time.monotonic()))
 
-    def send(self, flow: http.HTTPFlow, desk: Desk, plan: Plan, sealed: Sealed, company: Company | None) -> None:
+    def send(self, flow: http.HTTPFlow, desk: Desk, plan: Plan, sealed: Sealed, company: Company | None, line: CallLine) -> None:
         """Round 1 is the client's own flow, rewritten in place; the turn hears what becomes of it."""
         merger, endings = None, self.settings.endings
         if company is not None:
@@ -288,12 +314,14 @@ class RouteCodex(quick_hooks.Own):
             plan.over()
             raise
         self.relay.set_wire(flow, flows.write_request(flow.request, request, sealed))
+        if flow.server_conn.via is not None and intercept.is_this_machine(flow.request.host):
+            flow.server_conn = connection.Server(address=(flow.request.host, flow.request.port))
         plan.endings = endings.named(plan.received.id[:8])
         flows.mark(flow, plan.told, plan.target, plan.received.id)
         limits = desk.limits(plan, alone=company is None)
         turn = Turn(plan.received.endpoint, plan.call.stream, plan, limits, time.monotonic(), merger, alone=company is None)
-        CarriedTurn(self.relay, flow, turn, plan, sealed, company)
-        self.journal.note(f"{plan.received.host} -> {plan.comment}")
+        CarriedTurn(self.relay, flow, turn, plan, sealed, self.journal, line, company)
+        self.journal.detail(f"{plan.received.host} -> {plan.comment}")
 
     # An answer comes back
 

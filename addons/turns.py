@@ -25,6 +25,7 @@ from .alarm import Alarm
 from .disk_threads import in_thread_if_possible
 from .guarded import contained
 from .heard import FirstRound, Heard, LaterRound
+from .journal import CallLine, Journal
 from .open_answer import OpenAnswer, in_bites
 from .relay import Relay
 from .rounds import Round, new_flow
@@ -41,6 +42,8 @@ class CarriedTurn:
         turn: Turn,
         plan: Plan,
         sealed: Sealed,
+        journal: Journal,
+        line: CallLine,
         company: Company | None = None,
     ) -> None:
         self.relay = relay
@@ -48,6 +51,7 @@ class CarriedTurn:
         self.turn = turn
         self.plan = plan
         self.sealed = sealed
+        self.journal, self.line = journal, line
         self.company = company
         """Those who may want another round; None where nobody does."""
         self.round_name = "retry"
@@ -320,7 +324,7 @@ class CarriedTurn:
         flow = new_flow(self.flow, request)
         call_id = self.plan.received.id
         flows.mark(flow, f"{self.round_name} of {call_id[:8]} · {self._comment}", self.plan.target, call_id)
-        self.plan.note(f"{self.round_name} -> {self.plan.comment}")
+        self.journal.detail(f"{self.round_name} -> {self.plan.comment}")
         self.decode, self.mask = None, Mask(())
         later = LaterRound(self)
         later.round = Round(flow, wire, later, self.relay, self.plan.hide.known)
@@ -408,10 +412,20 @@ class CarriedTurn:
             if self.company is not None:
                 self._do(self._leave())
             self.answer.upstream.carried = self.current.carried = None
-            if self.plan.settled:
-                asyncio.get_running_loop().call_soon(self._learn)
+            asyncio.get_running_loop().call_soon(self._learn)
 
     def _learn(self) -> None:
         """Once the client has its answer."""
-        if (usage := self.turn.usage()) is not None:
+        usage = self.turn.usage()
+        if usage is not None and self.plan.settled:
             self.plan.used(usage)
+        tokens = (usage.input, usage.output) if usage is not None else None
+        said = self.line.say(self.plan.comment, self._status, time.monotonic(), tokens=tokens, rounds=self.turn.rounds)
+        self.journal.note(said)
+
+    @property
+    def _status(self) -> str:
+        """What the client got."""
+        status = str(self.answer.response.status_code) if self.answer.response is not None else ""
+        how = "the tool left" if self.left else "cut" if self.answer.aborted else ""
+        return ", ".join(part for part in (status, how) if part) or "no answer"

@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(path.relative_to(ROOT) for room in ("routing", "addons") for path in (ROOT / room).rglob("*.py"))
 ROUTING = [path for path in MODULES if path.parts[0] == "routing"]
-SCRIPT = Path("addons/routecodex.py")
-"""What mitmproxy loads itself, under a name of its own: it says where the modules are, and calls them by their whole names."""
+SCRIPTS = {Path("addons/routecodex.py"), Path("addons/control/__main__.py")}
+"""What is started by its path, under a name of its own: it says where the modules are, and calls them by their whole names."""
 
 OUTSIDE = frozenset({"mitmproxy", "asyncio", "socket", "ssl", "select", "selectors", "httpx", "http", "ntplib", "tornado", "h11"})
 """What the product's mind does not know."""
@@ -29,12 +29,17 @@ MAY_WAIT = {"routing/turn/lifecycle.py", "routing/*/plugin.py"}
 DIALECTS = frozenset({"messages", "chat", "responses", "gemini"})
 BY_NAME = {
     "routecodex.routing.dialects.calls.growing": "routecodex.routing.dialects.calls.grow_*",
+    "routecodex.addons.control.commands": "routecodex.addons.control.commands.*",
     "routecodex.routing.dialects.merging": "routecodex.routing.dialects.merging.*",
 }
 """Modules that load others by name."""
-TESTED_FROM = {"addons": ("tests/addons", "tests/system")}
+TESTED_FROM = {
+    "addons": ("tests/addons", "tests/system"),
+    "addons/control": ("tests/addons/control", "tests/system"),
+    "addons/control/commands": ("tests/addons/control", "tests/system"),
+}
 """Rooms whose tests do not stand in the mirrored folder alone."""
-STARTED_BY_SYSTEM_TESTS = "routecodex.addons.routecodex"
+STARTED_BY_SYSTEM_TESTS = {"routecodex.addons.routecodex", "routecodex.addons.control.__main__"}
 
 
 def name_of(path: Path) -> str:
@@ -86,7 +91,7 @@ def test_the_mind_knows_neither_mitmproxy_nor_the_network(path: Path) -> None:
     assert "tests" not in known
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if path != SCRIPT], ids=str)
+@pytest.mark.parametrize("path", [path for path in MODULES if path not in SCRIPTS], ids=str)
 def test_modules_call_each_other_from_where_they_stand(path: Path) -> None:
     """Beside another script's `settings` ours is still ours, whatever lies on the path."""
     for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
@@ -172,7 +177,7 @@ def _reached(room: Path) -> frozenset[str]:
     files = [path.relative_to(ROOT) for folder in folders for path in folder.rglob("*.py")]
     waiting = {name for path in files for name in imports_of(path) if name in NAMES}
     if any("system" in path.parts for path in files):
-        waiting.add(STARTED_BY_SYSTEM_TESTS)
+        waiting |= STARTED_BY_SYSTEM_TESTS
     reached: set[str] = set()
     while waiting:
         name = waiting.pop()

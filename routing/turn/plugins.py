@@ -1,6 +1,6 @@
 """The contract of plugins: what a plugin may do, when it is called, and what it is handed. Write one like this:
 
-    from routecodex.routing.turn.plugins import AfterRequest, Plugin, TurnInfo, UserText
+    from routecodex.routing.plugins import AfterRequest, Plugin, TurnInfo, UserText
 
     class Shout(Plugin):
         async def on_after_request(self, turn: TurnInfo, after: AfterRequest) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 from datetime import datetime
 from pathlib import Path
 
@@ -28,7 +29,43 @@ def test_lines_leave_together(caplog: pytest.LogCaptureFixture, monkeypatch: pyt
         await asyncio.sleep(0.06)
 
     asyncio.run(write())
-    assert [record.getMessage() for record in caplog.records] == ["first\nsecond % {odd}", "third"]
+    said = [[line.partition(" ") for line in record.getMessage().splitlines()] for record in caplog.records]
+    assert [[words for _, _, words in lines] for lines in said] == [["first", "second % {odd}"], ["third"]]
+    assert all(re.fullmatch(r"\d\d:\d\d:\d\d", when) for lines in said for when, _, _ in lines), "each says when it was"
+
+
+def test_details_are_for_those_who_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = journal.Journal()
+    heard: list[str] = []
+    monkeypatch.setattr(one, "note", heard.append)
+    one.detail("first")
+    one.verbose = True
+    one.detail("second")
+    assert heard == ["second"]
+
+
+def test_the_line_of_a_call() -> None:
+    line = journal.CallLine("derived-0123456789", "codex", "gpt-5", 10.0)
+    assert line.say("glm.glm-4.7 · default: it", "200", 12.34) == "01234567 codex gpt-5 → glm.glm-4.7 · default: it · 200 · 2.3 s"
+    long = line.say("x", "200, cut", 10.0, tokens=(12, 3), rounds=2)
+    assert long == "01234567 codex gpt-5 → x · 200, cut · 12+3 tokens · 2 rounds · 0.0 s"
+    assert journal.CallLine().say("refused: no", "400", 0.0) == "- - → refused: no · 400 · 0.0 s"
+
+
+def test_connections_are_told_to_those_who_ask() -> None:
+    record = logging.LogRecord("mitmproxy.proxy.server", logging.INFO, "", 0, "client connect", (), None)
+    warning = logging.LogRecord("mitmproxy.proxy.server", logging.WARNING, "", 0, "TLS handshake failed", (), None)
+    mitmproxys = logging.getLogger("mitmproxy.proxy.server")
+    try:
+        journal.tell_connections(False)
+        journal.tell_connections(False)
+        assert (bool(mitmproxys.filter(record)), bool(mitmproxys.filter(warning))) == (False, True)
+        journal.tell_connections(True)
+        assert mitmproxys.filter(record)
+        journal.tell_connections(False)
+    finally:
+        journal.forget_connections()
+    assert mitmproxys.filter(record), "another proxy's log in this process is its own"
 
 
 def test_a_debug_file_is_private_and_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

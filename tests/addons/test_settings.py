@@ -37,8 +37,11 @@ def test_s10_the_name_of_a_server(
 ) -> None:
     server = SimpleNamespace(listen_addrs=lambda: addresses)
     master = SimpleNamespace(addons={"proxyserver": server})
-    monkeypatch.setattr(settings, "ctx", SimpleNamespace(master=master, options=SimpleNamespace(listen_port=option)))
+    options = SimpleNamespace(listen_port=option, routecodex_server="")
+    monkeypatch.setattr(settings, "ctx", SimpleNamespace(master=master, options=options))
     assert settings.server_id() == expected
+    options.routecodex_server = "user"
+    assert settings.server_id() == "user", "a proxy whose port may change is named"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import os
 import re
 from pathlib import Path
 
-from routecodex.routing.turn.plugins import AfterRequest, Appending, CleanUp, Plugin, Request, StreamData, TurnInfo, UserText
+from routecodex.routing.plugins import AfterRequest, Appending, CleanUp, Plugin, Request, StreamData, TurnInfo, UserText
 
 FILE = Path(os.environ.get("DIARY", os.devnull))
 

@@ -2,8 +2,7 @@
 
 import asyncio
 
-from routecodex.routing.turn.plugins import Plugin, ServerTool, ToolFailed, TurnInfo
-from routecodex.routing.values import JsonObject
+from routecodex.routing.plugins import JsonObject, Plugin, ServerTool, ToolFailed, TurnInfo
 
 _SCHEMA: JsonObject = {"type": "object", "properties": {"sides": {"type": "integer"}}, "required": ["sides"]}
 

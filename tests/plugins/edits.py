@@ -1,6 +1,6 @@
 """Edits what is sent, and asks again: each plugin takes part where the person's newest message names it."""
 
-from routecodex.routing.turn.plugins import AfterRequest, Appending, Plugin, Request, TurnInfo, UserText
+from routecodex.routing.plugins import AfterRequest, Appending, Plugin, Request, TurnInfo, UserText
 
 
 def newest(turn: TurnInfo) -> str:

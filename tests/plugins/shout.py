@@ -1,6 +1,6 @@
 """Asks once more when an answer lacks a word. In mitm-config.yaml: plugins: [shout.py]"""
 
-from routecodex.routing.turn.plugins import AfterRequest, Plugin, TurnInfo, UserText
+from routecodex.routing.plugins import AfterRequest, Plugin, TurnInfo, UserText
 
 WORD = "DONE"
 

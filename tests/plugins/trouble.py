@@ -5,7 +5,7 @@ import re
 import sys
 from typing import NoReturn
 
-from routecodex.routing.turn.plugins import AfterRequest, Appending, CleanUp, Plugin, Refused, Request, StreamData, TurnInfo
+from routecodex.routing.plugins import AfterRequest, Appending, CleanUp, Plugin, Refused, Request, StreamData, TurnInfo
 
 _ORDER = re.compile(r"trouble (\w+) (\w+)")
 

@@ -73,16 +73,21 @@ def test_the_script_by_a_relative_path(provider: FakeProvider, tmp_path: Path) -
     assert provider.calls[0].host == "six.example"
 
 
-def test_a_configuration_in_the_working_directory(provider: FakeProvider, tmp_path: Path) -> None:
-    """It counts where none lies beside the addon."""
+def test_a_configuration_in_the_working_directory_is_nobodys(provider: FakeProvider, tmp_path: Path) -> None:
+    """Also where none lies beside the addon: the folder may be a stranger's. One's own under ~/.config counts."""
     provider.forget()
-    installed, work = tmp_path / "installed", tmp_path / "work"
+    installed, work, files = tmp_path / "installed", tmp_path / "work", tmp_path / "files"
     for folder in ("addons", "routing"):
         shutil.copytree(ROOT / folder, installed / folder, ignore=shutil.ignore_patterns("__pycache__"))
     work.mkdir()
     (work / "mitm-config.yaml").write_text(CONFIG)
     script = installed / "addons" / "routecodex.py"
-    with Mitmdump(script=script, upstream=provider, cwd=work, folder=tmp_path / "files") as proxy:
+    with pytest.raises(DidNotStart, match=r"no mitm-config\.yaml in"), Mitmdump(script=script, cwd=work, folder=files):
+        pass
+    own = files / "home" / ".config" / "routecodex"
+    own.mkdir(parents=True)
+    (own / "mitm-config.yaml").write_text(CONFIG)
+    with Mitmdump(script=script, upstream=provider, cwd=work, folder=files) as proxy:
         said(ask(proxy, "<**six.m**> hello"))
     assert provider.calls[0].host == "six.example"
 

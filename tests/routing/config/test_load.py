@@ -771,18 +771,25 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         load(tmp_path / "big.yaml", {})
 
 
-def test_find(tmp_path: Path) -> None:
-    addons, cwd = tmp_path / "repo" / "addons", tmp_path / "cwd"
-    addons.mkdir(parents=True)
-    cwd.mkdir()
+def test_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Named, else of the variable, else one's own, else shipped; never the working directory's."""
+    home, root, work = tmp_path / "home", tmp_path / "root", tmp_path / "work"
+    for folder in (home, root, work):
+        folder.mkdir()
+    monkeypatch.chdir(work)
+    (work / FILE_NAME).touch()
     with pytest.raises(ConfigError, match="put one there, or start with --set routecodex_config=PATH"):
-        find("", addons, cwd)
-    (cwd / FILE_NAME).touch()
-    assert find("", addons, cwd) == cwd / FILE_NAME
-    (tmp_path / "repo" / FILE_NAME).touch()
-    assert find("", addons, cwd) == tmp_path / "repo" / FILE_NAME
-    (cwd / "other.yaml").touch()
-    assert find("other.yaml", addons, cwd) == cwd / "other.yaml"
-    assert find(str(cwd / "other.yaml"), addons, tmp_path) == cwd / "other.yaml"
-    with pytest.raises(ConfigError, match="there is no such file"):
-        find("gone.yaml", addons, cwd)
+        find("", {}, home, root)
+    (root / FILE_NAME).touch()
+    assert find("", {}, home, root) == root / FILE_NAME
+    own = home / ".config" / "routecodex" / FILE_NAME
+    own.parent.mkdir(parents=True)
+    own.touch()
+    assert find("", {}, home, root) == own
+    (work / "other.yaml").touch()
+    assert find("", {"ROUTECODEX_CONFIG": str(work / "other.yaml")}, home, root) == work / "other.yaml"
+    assert find("other.yaml", {"ROUTECODEX_CONFIG": "gone.yaml"}, home, root) == work / "other.yaml"
+    with pytest.raises(ConfigError, match=r"there is no such file \(routecodex_config names it\)"):
+        find("gone.yaml", {}, home, root)
+    with pytest.raises(ConfigError, match=r"there is no such file \(ROUTECODEX_CONFIG names it\)"):
+        find("", {"ROUTECODEX_CONFIG": "gone.yaml"}, home, root)

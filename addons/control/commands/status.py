@@ -1,0 +1,52 @@
+"""What runs, and where: the port, who uses it, the configuration, the log. Exit code 3 where no proxy runs."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..line import Said, ask
+from ..places import config_file, places
+from ..say import print_json
+
+NOT_RUNNING = 3
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    pass
+
+
+def act(given: argparse.Namespace) -> int:
+    said = ask(places(), {"want": "status"})
+    if said is not None and said.get("port") is not None:
+        return show(said, as_json=given.json)
+    config = str(config_file())
+    if given.json:
+        print_json({"running": False, "config": config, "log": str(places().log)})
+    else:
+        print(
+            f"The proxy does not run: `routecodex run claude` starts it, and so does `routecodex start`.\nConfiguration: {config}"
+        )
+    return NOT_RUNNING
+
+
+def show(said: Said, *, as_json: bool) -> int:
+    code = 0 if said["running"] else NOT_RUNNING
+    if as_json:
+        print_json(said)
+        return code
+    if said["running"]:
+        print(f"The proxy runs at http://127.0.0.1:{said['port']} (process {said['pid']}).")
+    else:
+        print(f"The proxy is just starting on port {said['port']}: `routecodex log` says how far it is.")
+    tools = "1 tool" if said["tools"] == 1 else f"{said['tools']} tools"
+    print(f"Used by:       {tools}" + ("; kept until `routecodex stop`" if said["kept"] else "; it ends with the last"))
+    rows = {"Configuration": said["config"], "Log": said["log"], "Certificate": said["certificate"]}
+    if said["web"]:
+        rows["Look inside"] = said["web"]
+    if said["upstream"]:
+        rows["Goes through"] = said["upstream"]
+    if said["deaths"]:
+        rows["Died"] = f"{said['deaths']} times; it came back"
+    for name, value in rows.items():
+        print(f"{name + ':':14} {value}")
+    return code

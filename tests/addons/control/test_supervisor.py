@@ -1,0 +1,62 @@
+"""The supervisor's small decisions; `tests/system/test_run.py` sees it at work."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from routecodex.addons.control import background, leash, supervisor
+
+
+def test_both_ends_of_the_leash_agree() -> None:
+    assert (supervisor.LEASH, supervisor.CREDENTIALS) == (leash.VARIABLE, leash.CREDENTIALS)
+    assert set(background._DIFFERS) == set(supervisor._HANDED)
+
+
+@pytest.mark.parametrize(
+    ("url", "credentials", "bare"),
+    [
+        ("http://host:1", "", "http://host:1"),
+        ("http://u:p@host:1", "u:p", "http://host:1"),
+        ("https://u:p%40%3Aq@host:1", "u:p@:q", "https://host:1"),
+        ("http://u@host:1", "u:", "http://host:1"),
+        ("", "", ""),
+    ],
+)
+def test_credentials_are_taken_out(url: str, credentials: str, bare: str) -> None:
+    assert supervisor._credentials(url) == credentials
+    assert supervisor._without_credentials(url) == bare
+
+
+def test_the_port_of_last_time(tmp_path: Path) -> None:
+    file = tmp_path / "port"
+    assert supervisor._last_port(file) == 0
+    for text, port in (("8123", 8123), ("0", 0), ("99999", 0), ("x", 0)):
+        file.write_text(text)
+        assert supervisor._last_port(file) == port
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert supervisor._free_port(port) not in (0, port)
+    assert supervisor._free_port(port) == port
+
+
+def test_what_a_proxy_said_of_its_end(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("[10:00:00.000] RouteCodex: an old mistake\n")
+    place = supervisor._size(log)
+    with log.open("a") as file:
+        file.write("[10:00:01.000] Loading script x\n[10:00:01.100] RouteCodex: f.yaml:2 is wrong\n")
+        file.write("[10:00:01.200] Error logged during startup, exiting...\n")
+    assert supervisor._words_since(log, place) == "RouteCodex: f.yaml:2 is wrong"
+    assert supervisor._words_since(tmp_path / "gone", 0) == ""
+
+
+def test_a_large_log_moves_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "_LOG_BYTES", 10)
+    log = tmp_path / "log"
+    log.write_text("0123456789abc")
+    supervisor._make_room(log)
+    assert log.read_text() == ""
+    assert (tmp_path / "log.1").read_text() == "3456789abc"

@@ -1,0 +1,11 @@
+"""Which configuration holds; `tests/routing/config/test_load.py` has the order."""
+
+from pathlib import Path
+
+from routecodex.routing.which_config import chosen, own_file
+
+
+def test_what_was_named_is_not_looked_for(tmp_path: Path) -> None:
+    assert chosen(str(tmp_path / "gone.yaml"), {}, tmp_path, tmp_path) == tmp_path / "gone.yaml"
+    assert own_file(tmp_path) == tmp_path / ".config" / "routecodex" / "mitm-config.yaml"
+    assert chosen("", {"ROUTECODEX_CONFIG": ""}, tmp_path, tmp_path / "root") == tmp_path / "root" / "mitm-config.yaml"
