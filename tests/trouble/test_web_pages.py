@@ -51,7 +51,7 @@ def provider() -> Iterator[FakeProvider]:
 
 def started(provider: FakeProvider, factory: pytest.TempPathFactory, **how: object) -> Iterator[Net]:
     folder = factory.mktemp("pages")
-    with Mitmdump(script=SCRIPT, config=SPENDING, upstream=provider, folder=folder, flows=True, **how) as proxy:  # type: ignore[arg-type]
+    with Mitmdump(script=SCRIPT, config=SPENDING, upstream=provider, folder=folder, flows=True, args=["-v"], **how) as proxy:  # type: ignore[arg-type]
         yield Net(proxy, provider)
         assert not proxy.crash
         assert "RouteCodex failed" not in proxy.log
