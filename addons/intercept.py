@@ -17,6 +17,7 @@ from mitmproxy import connection, http, tls
 from mitmproxy.proxy.mode_specs import ReverseMode
 
 from ..routing.dialects.endpoints import endpoint_of
+from .control import hello
 
 _LONGEST_NAME = 100
 
@@ -52,6 +53,11 @@ def is_ours(flow: http.HTTPFlow, hosts: Hosts) -> bool:
     return flow.request.method != "CONNECT" and (
         flow.request.host in hosts or flow.request.pretty_host in hosts or is_reverse(flow.client_conn)
     )
+
+
+def asks_who(request: http.Request) -> bool:
+    """Whether a program of ours wants to know who listens here."""
+    return request.host == hello.HOST and request.scheme == "http" and request.path == hello.PATH
 
 
 def is_websocket(request: http.Request) -> bool:

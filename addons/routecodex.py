@@ -37,6 +37,7 @@ from routecodex.addons import (
     sealing,
     settings,
 )
+from routecodex.addons.control import leash
 from routecodex.addons.disk_threads import in_thread
 from routecodex.addons.guarded import guarded
 from routecodex.addons.journal import Journal
@@ -69,6 +70,7 @@ class RouteCodex(quick_hooks.Own):
         self.relay = relay.shared(flows.REQUEST_BYTES)
         self.journal = Journal()
         self.settings = settings.Settings(ROOT, self.journal)
+        self.leash: leash.Leash | None = None
         self.sealed = self.relay.sealed
         """The credentials taken off our flows; no flow that is shown or saved holds any."""
 
@@ -76,6 +78,7 @@ class RouteCodex(quick_hooks.Own):
 
     def load(self, loader: Loader) -> None:
         loader.add_option("routecodex_config", str, "", "RouteCodex: the configuration file (default: mitm-config.yaml).")
+        loader.add_option("routecodex_server", str, "", "RouteCodex: whose sessions these are (default: address and port).")
         loader.add_option("routecodex_http2", bool, False, "RouteCodex: offer HTTP/2 to clients.")
         loader.add_option("routecodex_shortcuts", bool, True, "RouteCodex: take shortcuts through mitmproxy where it is alone.")
         if changed := internals.unknown():
@@ -120,6 +123,7 @@ class RouteCodex(quick_hooks.Own):
             logger.warning("%s", settings.WITHHELD.format(version.VERSION))
         allocator.settle()
         collector.settle()
+        self.leash = leash.hold(self.settings) or self.leash
 
     def done(self) -> None:
         self.settings.close()
@@ -164,6 +168,9 @@ class RouteCodex(quick_hooks.Own):
         asked, and what a web page asks, goes where it was going: both ways as it comes.
         """
         if is_loaded(self.relay, flow):
+            return
+        if intercept.asks_who(flow.request):
+            flow.response = self.settings.hello()
             return
         if (later := later_round(self.relay, flow)) is not None:
             self.relay.set_wire(flow, later.wire)

@@ -8,10 +8,11 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from mitmproxy import ctx, version
+import orjson
+from mitmproxy import ctx, http, version
 
 from ..routing import config as configuration
 from ..routing.clock.plugin import ClockPlugin
@@ -55,6 +56,7 @@ class Settings:
     def __init__(self, root: Path, journal: Journal) -> None:
         self.root = root
         self.journal = journal
+        self._option = ""
         self.path: Path | None = None
         self.learned = Learned()
         self.probe = WorkStateProbe()
@@ -93,8 +95,30 @@ class Settings:
         return self._desk
 
     def load(self, option: str) -> None:
-        self.path = configuration.find(option, self.root / "addons", Path.cwd())
+        self._option = option
+        self.path = self._found()
         self._use(*self._read(self.path))
+
+    def _found(self) -> Path:
+        return configuration.find(self._option, os.environ, Path.home(), self.root)
+
+    async def learn_variables(self, told: Mapping[str, str]) -> None:
+        """Variables that were set after the proxy's start."""
+        os.environ.update(told)
+        await self._reload()
+
+    def hello(self) -> http.Response:
+        """Who listens here, for those who look for a proxy of ours."""
+        certificate = Path(ctx.options.confdir).expanduser() / "mitmproxy-ca-cert.pem"
+        said = {
+            "name": "RouteCodex",
+            "server": server_id(),
+            "pid": os.getpid(),
+            "certificate": certificate.read_text() if certificate.is_file() else "",
+            "hosts": self.config.intercept_hosts if self.loaded else (),
+            "config": str(self.path),
+        }
+        return http.Response.make(200, orjson.dumps(said), {"content-type": "application/json"})
 
     def watch(self) -> None:
         if self._task is None:
@@ -113,7 +137,7 @@ class Settings:
         swept = time.monotonic() - _SWEEP_S
         while True:
             await asyncio.sleep(_POLL_S)
-            if any(_stamp(path) not in (None, stamp) for path, stamp in self._stamps.items()):
+            if self._appeared() or any(_stamp(path) not in (None, stamp) for path, stamp in self._stamps.items()):
                 await self._reload()
             if self.loaded and time.monotonic() - swept >= _SWEEP_S:
                 swept = time.monotonic()
@@ -121,6 +145,16 @@ class Settings:
             if self._clockwork is not None:
                 await self._clockwork.sweep(self.config.clock)
             self._report_stores()
+
+    def _appeared(self) -> bool:
+        """One's own file takes the place of the shipped one as soon as it is there."""
+        if self.path != self.root / configuration.FILE_NAME:
+            return False
+        try:
+            self.path = self._found()
+        except ConfigError:  # ours is being replaced: what holds, holds
+            return False
+        return self.path not in self._stamps
 
     def _sweep(self, desk: Desk) -> None:
         for store in (desk.store, desk.hidden):
@@ -224,7 +258,9 @@ def session_folder() -> Path:
 
 
 def server_id() -> str:
-    """`127.0.0.1_8080`: sessions live per listening server."""
+    """`127.0.0.1_8080`: sessions live per listening server; a proxy whose port may change is named instead."""
+    if ctx.options.routecodex_server:
+        return str(ctx.options.routecodex_server)
     addresses = ctx.master.addons.get("proxyserver").listen_addrs()
     host, port = (str(addresses[0][0]), int(addresses[0][1])) if addresses else ("127.0.0.1", ctx.options.listen_port or 8080)
     plain = "127.0.0.1" if host in ("", "0.0.0.0", "::", "localhost") else host

@@ -1,7 +1,8 @@
 """The configuration file: `load` it, `read` its text, `find` it."""
 
+from ..which_config import FILE_NAME
 from .hosts import OFFICIAL_HOSTS
-from .load import FILE_NAME, find, load, read
+from .load import find, load, read
 from .values import Clock, Config, FinishReasons, Ntp, StopSettings
 
 __all__ = [

@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ..errors import ConfigError
+from ..which_config import FILE_NAME, VARIABLE, chosen, own_file
 from .build import build
 from .check import validate
 from .environment import override
@@ -19,22 +20,18 @@ from .notes import Notes
 from .source import MAX_CHARS, Items, Table, parse
 from .values import Config
 
-FILE_NAME = "mitm-config.yaml"
-
-
-def find(option: str, addon_folder: Path, cwd: Path) -> Path:
-    """The file that `--set routecodex_config` names, else the one beside the addon's folder, else the one in `cwd`."""
+def find(option: str, env: Mapping[str, str], home: Path, root: Path) -> Path:
+    """The file that holds, as `which_config` says."""
+    path = chosen(option, env, home, root)
+    if path.is_file():
+        return path
     if option:
-        chosen = cwd / Path(option).expanduser()
-        if not chosen.is_file():
-            raise ConfigError(f"{chosen}: there is no such file (routecodex_config names it)")
-        return chosen
-    places = (addon_folder.parent / FILE_NAME, cwd / FILE_NAME)
-    for place in places:
-        if place.is_file():
-            return place
-    looked = " and ".join(dict.fromkeys(str(place.parent) for place in places))
-    raise ConfigError(f"no {FILE_NAME} in {looked}: put one there, or start with --set routecodex_config=PATH")
+        raise ConfigError(f"{path}: there is no such file (routecodex_config names it)")
+    if env.get(VARIABLE):
+        raise ConfigError(f"{path}: there is no such file ({VARIABLE} names it)")
+    raise ConfigError(
+        f"no {FILE_NAME} in {root} and no {own_file(home)}: put one there, or start with --set routecodex_config=PATH"
+    )
 
 
 def load(path: Path, env: Mapping[str, str]) -> Config:

@@ -1,0 +1,1 @@
+"""For people: the `routecodex` command, and the proxy that runs in the background for it."""

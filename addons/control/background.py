@@ -1,0 +1,60 @@
+"""What commands share: a question to the proxy in the background, started for it where it must be."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+from . import hello, surroundings
+from .hello import Hello
+from .line import Line, Said, reach
+from .places import Places, config_file, places
+from .say import Failed, note
+
+_DIFFERS = {
+    "config": "--config",
+    "upstream": "the proxy that it goes through",
+    "authorities": "your company's certificates",
+    "web": "--web",
+    "verbose": "--verbose",
+}
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", metavar="FILE", default="", help="the configuration (else $ROUTECODEX_CONFIG, …: see the README)")
+    parser.add_argument("--web", action="store_true", help="mitmweb instead of mitmdump: look at each call in a browser")
+    parser.add_argument("-v", "--verbose", action="store_true", help="connections in the log, too")
+
+
+def question(want: str, given: argparse.Namespace, here: Places, upstream: str) -> dict[str, Any]:
+    config = config_file(given.config)
+    named = bool(given.config or os.environ.get("ROUTECODEX_CONFIG"))
+    return {
+        "want": want,
+        "config": str(config) if named else "",
+        "upstream": upstream,
+        "authorities": surroundings.authorities(here, os.environ),
+        "web": given.web,
+        "verbose": given.verbose,
+        "variables": surroundings.variables(config, os.environ),
+    }
+
+
+def ready(want: str, given: argparse.Namespace, upstream: str) -> tuple[Line, Said, Hello]:
+    """A proxy that has answered. What differs from what was wanted is said."""
+    here = places()
+    line, said = reach(here, question(want, given, here, upstream))
+    known = hello.ask(f"http://127.0.0.1:{said['port']}")
+    if known is None:
+        line.close()
+        raise Failed(f"the proxy on port {said['port']} does not answer", "`routecodex log` may say why")
+    for name in said["other"]:
+        note(f"{name} has another value in this terminal than the proxy knows: its own holds (`routecodex stop`, then again)")
+    for name in said["differs"]:
+        note(f"the proxy runs already, and was started with another {_DIFFERS[name]}: `routecodex stop` first, if that matters")
+    return line, said, known
+
+
+def url(said: Said) -> str:
+    return f"http://127.0.0.1:{said['port']}"

@@ -1,0 +1,84 @@
+"""`routecodex COMMAND …`: which commands there are. Each is a module of `commands`, imported only when it is asked for.
+
+1. A command imports neither mitmproxy nor pydantic before it must: a status line is drawn many times a minute.
+2. Exit codes: 0 done; 1 could not be done; 2 asked for wrongly; `run` gives its tool's.
+3. Where a command goes wrong it raises `Failed` with what is wrong and what to do next; nobody sees a traceback for that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from .say import Failed, fail
+
+COMMANDS = {
+    "run": "start a tool through the proxy: routecodex run claude",
+    "env": "print the exports that bring a tool to the proxy by hand",
+    "start": "start the proxy, and keep it until `stop`",
+    "stop": "end the proxy",
+    "status": "what runs, and where",
+    "log": "what the proxy in the background says (-f: and goes on saying)",
+    "try": "a first success: a tag, the rewritten call, an answer",
+    "uninstall": "say what lies where; --purge: erase it",
+}
+"""In the order of `--help`."""
+MODULES = {"try": "try_"}
+"""Commands whose names are words of Python."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    words = list(sys.argv[1:] if argv is None else argv)
+    command = words[0] if words else ""
+    if command not in COMMANDS:
+        return _without_command(words)
+    module = import_module(f"{__package__}.commands.{MODULES.get(command, command)}")
+    parser = argparse.ArgumentParser(f"routecodex {command}", description=module.__doc__, allow_abbrev=False)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--json", action="store_true", help="for programs: one JSON object on stdout")
+    module.arguments(parser)
+    given = parser.parse_args(words[1:])
+    try:
+        code: int = module.act(given)
+        sys.stdout.flush()
+        return code
+    except Failed as failed:
+        return fail(failed, as_json=given.json)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whoever read this has left: nothing to say at the end either
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _without_command(words: list[str]) -> int:
+    parser = argparse.ArgumentParser("routecodex", description=_overview(), allow_abbrev=False)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--version", action="store_true", help="say which version this is")
+    parser.add_argument("command", nargs="?", help=argparse.SUPPRESS)
+    given, _ = parser.parse_known_args(words)
+    if given.version:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            print(version("routecodex"))
+        except PackageNotFoundError:
+            print("a clone")
+        return 0
+    if given.command is None:
+        parser.print_help()
+        return 0 if not words else 2
+    from difflib import get_close_matches
+
+    near = get_close_matches(given.command, COMMANDS, 1)
+    hint = f"did you mean `routecodex {near[0]}`?" if near else "`routecodex --help` names the commands"
+    return fail(Failed(f"there is no command {given.command}", hint, code=2), as_json="--json" in words)
+
+
+def _overview() -> str:
+    width = max(map(len, COMMANDS))
+    lines = "\n".join(f"  {name:{width}}  {line}" for name, line in COMMANDS.items())
+    return f"Steer LLM command-line tools by typing tags in the chat.\n\n{lines}\n\n`routecodex COMMAND --help` says more."

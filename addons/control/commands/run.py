@@ -1,0 +1,122 @@
+"""Start a tool through the proxy: `routecodex run claude`. What stands behind the tool's name is the tool's own.
+
+The proxy is started if it does not run, and ends with the last tool that was started this way (unless `routecodex start` keeps
+it). The exit code is the tool's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+
+from .. import hello, surroundings
+from ..background import options, question, ready, url
+from ..line import Line, reach
+from ..places import places
+from ..say import Failed, note
+from ..tools import Tool, tool_of
+from ..tools import arguments as tool_arguments
+
+_PASSED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
+_TYPED = ("SIGINT", "SIGQUIT", "SIGWINCH")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    options(parser)
+    parser.add_argument("tool", nargs=argparse.REMAINDER, help="the tool and its own arguments")
+
+
+def act(given: argparse.Namespace) -> int:
+    words: list[str] = given.tool[1:] if given.tool[:1] == ["--"] else given.tool
+    if not words:
+        raise Failed("which tool?", "for instance: routecodex run claude", code=2)
+    program = shutil.which(words[0])
+    if program is None:
+        raise Failed(f"{words[0]} is not installed, or not on the PATH", "install it, or give its whole path", code=127)
+    tool = tool_of(words[0])
+    proxy, known = surroundings.upstream(os.environ)
+    if known is not None:
+        note(f"the proxy at {proxy} is RouteCodex already: {words[0]} goes through that one")
+        return _with(tool, program, words, proxy, known)
+    line, said, known = ready("lease", given, proxy)
+    if said["web"]:
+        note(f"look at each call: {said['web']}")
+    lease = Lease(line, question("lease", given, places(), proxy))
+    try:
+        return _with(tool, program, words, url(said), known)
+    finally:
+        lease.close()
+
+
+class Lease:
+    """As long as it is open the proxy runs. A supervisor that dies takes the proxy along: then another one is asked for."""
+
+    def __init__(self, line: Line, asked: dict[str, object]) -> None:
+        self._line, self._asked = line, asked
+        self._closed = threading.Event()
+        threading.Thread(target=self._renew, daemon=True).start()
+
+    def _renew(self) -> None:
+        while True:
+            self._line.wait_for_end()
+            if self._closed.is_set():
+                return
+            try:
+                self._line, _ = reach(places(), self._asked)
+            except Failed as failed:
+                note(f"the proxy is gone and does not come back: {failed.what}")
+                return
+            if self._closed.is_set():
+                self._line.close()
+                return
+
+    def close(self) -> None:
+        self._closed.set()
+        self._line.close()
+
+
+def _with(tool: Tool, program: str, words: list[str], proxy: str, known: hello.Hello) -> int:
+    found = surroundings.way(tool, proxy, known, places(), os.environ)
+    for line in found.said:
+        note(line)
+    command = [words[0], *tool_arguments(tool, words[1:])]
+    child: subprocess.Popen[bytes] | None = None
+
+    def hand_on(number: int, _: FrameType | None) -> None:
+        if child is not None and child.poll() is None:
+            child.send_signal(number)
+
+    _pass_signals(hand_on)
+    try:
+        child = subprocess.Popen(command, executable=program, env=surroundings.environment(found))
+    except OSError as error:
+        raise Failed(f"{program} cannot be started: {error.strerror}", code=126) from None
+    code = child.wait()
+    return code if code >= 0 else 128 - code
+
+
+def _pass_signals(hand_on: Callable[[int, FrameType | None], None]) -> None:
+    """Signals are the tool's. What a terminal sends reaches it by itself where it stands in the same one."""
+
+    def leave(_: int, __: FrameType | None) -> None:
+        pass  # never SIG_IGN: the tool would inherit that
+
+    typed = leave if _in_the_foreground() else hand_on
+    for names, handler in ((_PASSED, hand_on), (_TYPED, typed)):
+        for name in names:
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), handler)
+
+
+def _in_the_foreground() -> bool:
+    try:
+        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except (OSError, ValueError, AttributeError):
+        return False

@@ -1,0 +1,33 @@
+"""What a command says: plain lines for people, one JSON object for programs; and how it says that something went wrong."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+
+class Failed(Exception):
+    """What is wrong, and what to do next."""
+
+    def __init__(self, what: str, next_step: str = "", *, code: int = 1) -> None:
+        super().__init__(what)
+        self.what, self.next_step, self.code = what, next_step, code
+
+
+def fail(failed: Failed, *, as_json: bool) -> int:
+    if as_json:
+        print_json({"error": failed.what, "next": failed.next_step})
+    else:
+        note(failed.what + (f"\n  {failed.next_step}" if failed.next_step else ""))
+    return failed.code
+
+
+def print_json(said: Mapping[str, Any]) -> None:
+    print(json.dumps(said, ensure_ascii=False))
+
+
+def note(line: str) -> None:
+    """On stderr: stdout belongs to what was asked for, and to the tool that runs."""
+    print(f"routecodex: {line}", file=sys.stderr)

@@ -1,0 +1,345 @@
+"""Keeps one proxy for one person: starts it when somebody comes, brings it back when it dies, ends it with the last.
+
+1. A lease is an open connection: a tool that is killed gives its lease back by that alone.
+2. The port of last time is taken again where it is free: a tool that outlived its proxy finds it there.
+3. The proxy holds the other end of a line to us and ends when that does: it is never orphaned.
+4. Standard library only, but for the lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+from filelock import FileLock, Timeout
+
+from .places import SCRIPT, SERVER_ID, Places, places
+
+Said: TypeAlias = dict[str, Any]
+
+_READY_S = 45.0
+_LONGEST_PAUSE_S = 5.0
+_STOP_S = 10.0
+_LOG_BYTES = 16 << 20
+_STREAM_LIMIT = 1 << 22
+_HANDED = ("config", "upstream", "authorities", "web", "verbose")
+"""What the first who comes decides for all: how the proxy is started."""
+LEASH, CREDENTIALS = "ROUTECODEX_LEASH", "ROUTECODEX_UPSTREAM_AUTH"
+
+
+class Proxy:
+    """One process of mitmproxy, and the line to it."""
+
+    def __init__(self, process: subprocess.Popen[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.process = process
+        self.reader, self.writer = reader, writer
+        self.talking = asyncio.Lock()
+        self.ready: Said = {}
+
+    async def tell(self, said: Mapping[str, Any]) -> bool:
+        async with self.talking:
+            self.writer.write(json.dumps(said).encode() + b"\n")
+            return bool(await self.reader.readline())
+
+    async def end(self) -> None:
+        self.writer.close()
+        try:
+            await asyncio.wait_for(asyncio.to_thread(self.process.wait), _STOP_S)
+        except TimeoutError:
+            self.process.kill()
+            await asyncio.to_thread(self.process.wait)
+
+
+class Supervisor:
+    def __init__(self, places: Places) -> None:
+        self.places = places
+        self.handed: Said = {}
+        self.told: dict[str, str] = {}
+        """Variables that came later than our own."""
+        self.leases: set[asyncio.StreamWriter] = set()
+        self.kept = False
+        self.port = _last_port(places.port)
+        self.proxy: Proxy | None = None
+        self.problem: Said | None = None
+        self.served = False
+        """It was ready once: what ends it now is an accident."""
+        self.deaths = 0
+        self.over = asyncio.Event()
+        self._up = asyncio.Event()
+        """The proxy is ready, or there is a problem."""
+        self._watch: asyncio.Task[None] | None = None
+        self._asked = 0
+        self._talks: set[asyncio.Task[None]] = set()
+
+    # The line
+
+    async def serve(self) -> None:
+        self.places.line.unlink(missing_ok=True)  # the lock is ours: whoever bound it is dead
+        server = await asyncio.start_unix_server(self._welcome, str(self.places.line), limit=_STREAM_LIMIT)
+        self.places.line.chmod(0o600)
+        try:
+            await self.over.wait()
+        finally:
+            server.close()
+            self.places.line.unlink(missing_ok=True)
+            if self._watch is not None:
+                self._watch.cancel()
+                await asyncio.gather(self._watch, return_exceptions=True)
+            if self.proxy is not None:
+                await self.proxy.end()
+            for task in self._talks:
+                task.cancel()
+
+    async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._talks.add(task)
+        self._asked += 1
+        try:
+            if line := await reader.readline():
+                answer = await self._answer(json.loads(line), writer)
+                writer.write(json.dumps(answer).encode() + b"\n")
+                self._asked -= 1
+                try:
+                    await writer.drain()
+                    await reader.read()  # until whoever asked leaves
+                finally:
+                    self._asked += 1
+        except (OSError, ValueError):
+            pass
+        finally:
+            self._asked -= 1
+            self._talks.discard(task)
+            self.leases.discard(writer)
+            writer.close()
+            self._end_if_unused()
+
+    async def _answer(self, question: Said, writer: asyncio.StreamWriter) -> Said:
+        want = question.get("want")
+        if want == "stop":
+            return self._stop(now=bool(question.get("now")))
+        if want in ("lease", "keep"):
+            if self._watch is None:
+                self.handed = {name: question.get(name) for name in _HANDED}
+                self._watch = asyncio.create_task(self._keep_alive())
+            if want == "lease":
+                self.leases.add(writer)
+            await self._up.wait()
+            if self.problem is not None:
+                return self.problem
+            if want == "keep":
+                self.kept = True
+            other = await self._learn(question.get("variables") or {})
+            differs = [name for name in _HANDED if question.get(name) and question[name] != self.handed[name]]
+            return {**self._status(), "other": other, "differs": differs}
+        return self._status()
+
+    def _status(self) -> Said:
+        proxy = self.proxy
+        return {
+            "running": proxy is not None and bool(proxy.ready),
+            "port": self.port,
+            "pid": proxy.process.pid if proxy is not None else None,
+            "supervisor": os.getpid(),
+            "web": proxy.ready.get("web", "") if proxy is not None else "",
+            "config": proxy.ready.get("config", "") if proxy is not None else "",
+            "server": SERVER_ID,
+            "log": str(self.places.log),
+            "certificate": str(self.places.certificate),
+            "upstream": _without_credentials(self.handed.get("upstream") or ""),
+            "tools": len(self.leases),
+            "kept": self.kept,
+            "deaths": self.deaths,
+        }
+
+    def _stop(self, *, now: bool) -> Said:
+        self.kept = False
+        said = {**self._status(), "ends": now or not self.leases}
+        if now:
+            self.over.set()
+        return said
+
+    def _end_if_unused(self) -> None:
+        if not self.kept and not self.leases and not self._asked:
+            self.over.set()
+
+    async def _learn(self, variables: dict[str, str]) -> list[str]:
+        """New ones are told to the proxy; of those that it knows otherwise the names are given back: the first terminal's hold."""
+        known = {**os.environ, **self.told}
+        new = {name: value for name, value in variables.items() if not known.get(name)}
+        if new and self.proxy is not None:
+            self.told |= new
+            try:
+                await self.proxy.tell({"variables": new})
+            except OSError:
+                pass  # it has just died: its follower is started with them
+        return [name for name, value in variables.items() if name not in new and known[name] != value]
+
+    # The proxy
+
+    async def _keep_alive(self) -> None:
+        """It runs until nobody wants it; what ended it is said in its log."""
+        pause = 0.0
+        while True:
+            proxy = self.proxy = await self._start()
+            try:
+                line = await asyncio.wait_for(proxy.reader.readline(), _READY_S)
+            except TimeoutError:
+                line = b""
+                proxy.process.kill()
+            if line:
+                pause = 0.0
+                proxy.ready = json.loads(line)
+                self.served = True
+                self._up.set()
+            code = await asyncio.to_thread(proxy.process.wait)
+            proxy.writer.close()
+            self.deaths += 1
+            if not line and not self.served:
+                self._complain(code)
+                return
+            self._up.clear()
+            self._note(f"the proxy ended with {code}: answers that had begun are lost; it comes back on port {self.port}")
+            if not line:
+                pause = min(_LONGEST_PAUSE_S, pause * 2 + 0.2)
+                await asyncio.sleep(pause)
+
+    async def _start(self) -> Proxy:
+        self.port = _free_port(self.port)
+        self.places.port.write_text(str(self.port))
+        ours, its = socket.socketpair()
+        environment = {**os.environ, **self.told, LEASH: str(its.fileno()), "PYTHONUNBUFFERED": "1"}
+        upstream = self.handed.get("upstream") or ""
+        if credentials := _credentials(upstream):
+            environment[CREDENTIALS] = credentials
+        with its:
+            process = subprocess.Popen(
+                self._command(),
+                stdin=subprocess.DEVNULL,
+                pass_fds=[its.fileno()],
+                cwd=self.places.run,
+                env=environment,
+            )
+        reader, writer = await asyncio.open_connection(sock=ours, limit=_STREAM_LIMIT)
+        return Proxy(process, reader, writer)
+
+    def _command(self) -> list[str]:
+        web, upstream = bool(self.handed.get("web")), self.handed.get("upstream")
+        tool = "mitmweb" if web else "mitmdump"
+        options = {
+            "confdir": str(self.places.authority),
+            "routecodex_server": SERVER_ID,
+            "routecodex_config": self.handed.get("config") or "",
+            "flow_detail": "0",
+        }
+        if web:
+            options |= {"web_open_browser": "false", "web_host": "127.0.0.1", "web_port": str(_free_port(0))}
+        if authorities := self.handed.get("authorities"):
+            options["ssl_verify_upstream_trusted_ca"] = authorities
+        command = [sys.executable, "-P", "-c", f"from mitmproxy.tools.main import {tool}; {tool}()"]
+        command += ["--listen-host", "127.0.0.1", "--listen-port", str(self.port)]
+        command += ["--mode", f"upstream:{_without_credentials(upstream)}" if upstream else "regular"]
+        command += ["--verbose"] if self.handed.get("verbose") else []
+        for name, value in options.items():
+            command += ["--set", f"{name}={value}"]
+        return [*command, "-s", str(SCRIPT)]
+
+    def _complain(self, code: int) -> None:
+        """It did not come up for the first who asked: they hear why, and the next one may try again."""
+        said = _last_words(self.places.log)
+        self.problem = {"error": f"the proxy ended with {code} before it was ready" + (f": {said}" if said else "")}
+        self.problem["next"] = f"the whole log: {self.places.log}"
+        self._up.set()
+
+    def _note(self, line: str) -> None:
+        print(f"[{time.strftime('%H:%M:%S')}] routecodex: {line}", flush=True)
+
+
+def main() -> int:
+    """Of no terminal: a hang-up or Ctrl-C there is not meant for it."""
+    os.umask(0o077)
+    for name in ("SIGHUP", "SIGINT"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    here = places()
+    here.make()
+    try:
+        with FileLock(here.lock, timeout=_STOP_S + _READY_S, mode=0o600):
+            _make_room(here.log)
+            asyncio.run(_serve(here))
+    except Timeout:
+        print("another supervisor does not end", flush=True)
+        return 1
+    return 0
+
+
+async def _serve(here: Places) -> None:
+    supervisor = Supervisor(here)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, supervisor.over.set)
+    await supervisor.serve()
+
+
+def _make_room(log: Path) -> None:
+    """We append to the file that we were started with; what is in it moves aside."""
+    try:
+        if log.stat().st_size > _LOG_BYTES:
+            log.with_name(f"{log.name}.1").write_bytes(log.read_bytes()[-_LOG_BYTES:])
+            os.truncate(log, 0)
+    except OSError:
+        pass
+
+
+def _last_port(file: Path) -> int:
+    try:
+        port = int(file.read_text())
+    except (OSError, ValueError):
+        return 0
+    return port if 0 < port < 65_536 else 0
+
+
+def _free_port(wanted: int) -> int:
+    """The wanted one, else any. A connection that is still being closed does not make a port taken."""
+    for port in filter(None, (wanted,)):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _last_words(log: Path) -> str:
+    """What the proxy said of its own end, without the lines of a traceback."""
+    try:
+        lines = log.read_bytes()[-20_000:].decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    telling = [line.strip() for line in lines if line.strip() and "rror" in line]
+    return re.sub(r"^\[[\d:.]+\]\s*", "", telling[-1]) if telling else ""
+
+
+def _credentials(url: str) -> str:
+    parts = urlsplit(url)
+    return parts.netloc.rpartition("@")[0]
+
+
+def _without_credentials(url: str) -> str:
+    if not url:
+        return ""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
