@@ -37,7 +37,7 @@ from routecodex.addons import (
     sealing,
     settings,
 )
-from routecodex.addons.control import leash
+from routecodex.addons.control import leash, panel
 from routecodex.addons.disk_threads import in_thread
 from routecodex.addons.guarded import guarded
 from routecodex.addons.journal import Journal
@@ -71,6 +71,7 @@ class RouteCodex(quick_hooks.Own):
         self.journal = Journal()
         self.settings = settings.Settings(ROOT, self.journal)
         self.leash: leash.Leash | None = None
+        self.panel = panel.Panel(self.settings)
         self.sealed = self.relay.sealed
         """The credentials taken off our flows; no flow that is shown or saved holds any."""
 
@@ -124,8 +125,11 @@ class RouteCodex(quick_hooks.Own):
         allocator.settle()
         collector.settle()
         self.leash = leash.hold(self.settings) or self.leash
+        if self.settings.loaded:
+            self.panel.open()
 
     def done(self) -> None:
+        self.panel.close()
         self.settings.close()
         self.take_shortcuts(False)
         self.journal.write()

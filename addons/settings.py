@@ -17,6 +17,8 @@ from mitmproxy import ctx, http, version
 from ..routing import config as configuration
 from ..routing.clock.plugin import ClockPlugin
 from ..routing.config import Config
+from ..routing.control.overlay import Overlay
+from ..routing.control.verbs import Served
 from ..routing.desk import Desk
 from ..routing.dialects.finish import AS_USUAL, Endings
 from ..routing.errors import ConfigError
@@ -66,6 +68,7 @@ class Settings:
         self.hosts = intercept.Hosts(())
         self._config: Config | None = None
         self._desk: Desk | None = None
+        self._overlay = Overlay()
         self._clockwork: Clockwork | None = None
         self._finish_log: DebugFile | None = None
         self._stamps: dict[Path, _Stamp | None] = {}
@@ -90,6 +93,7 @@ class Settings:
         """Made at the first call: only then is it known where the proxy listens, and so which folder is its own."""
         if self._desk is None:
             folder = session_folder()
+            self._overlay = Overlay(folder, server_id())
             self._clockwork = clockwork.shared(folder)
             self._desk = self._new_desk(FileStore(folder), HiddenStore(folder))
         return self._desk
@@ -119,6 +123,11 @@ class Settings:
             "config": str(self.path),
         }
         return http.Response.make(200, orjson.dumps(said), {"content-type": "application/json"})
+
+    def served(self) -> Served:
+        """This server, for its verbs."""
+        listening = tuple((str(address[0]), int(address[1])) for address in ctx.master.addons.get("proxyserver").listen_addrs())
+        return Served(server_id(), os.getpid(), listening, str(self.path), session_folder(), self.desk)
 
     def watch(self) -> None:
         if self._task is None:
@@ -224,6 +233,7 @@ class Settings:
             plugins=(*([EmptyReply()] if self.config.empty_reply else []), stop, clock, *self._plugins),
             reminders=clock if isinstance(clock, ClockPlugin) else None,
             withheld=WITHHELD.format(version.VERSION) if web_is_open() else "",
+            overlay=self._overlay,
         )
         self.endings = self._new_endings(desk)
         return desk
@@ -241,7 +251,7 @@ class Settings:
     def _report_stores(self) -> None:
         if self._desk is None or self._clockwork is None:
             return
-        for store in (self._desk.store, self._desk.hidden, self._clockwork.store):
+        for store in (self._desk.store, self._desk.hidden, self._clockwork.store, self._overlay):
             if store is not None:
                 warnings, store.warnings = store.warnings, []
                 for warning in warnings:

@@ -21,6 +21,7 @@ from .clients.typed import Typed, typed_messages
 from .clients.unheard import Unheard, unheard_tags
 from .clock.time_tag import without_tag
 from .config import Config
+from .control.overlay import Overlay, described
 from .dialects import calls
 from .dialects.calls.following import own_id, pass_over_ours
 from .dialects.echo import EchoFailure, delay_of, echo_answer
@@ -67,6 +68,7 @@ REST_WAITED_S = 15.0
 REST_TOLD_S = 60.0
 """A client that comes again by itself is told to, for a rest of this length at most."""
 _REST_LOOK_S = 0.1
+_BEGINS_CHARS = 40
 _COUNTING_HOSTS = frozenset({"api.anthropic.com", "generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com"})
 
 
@@ -134,6 +136,8 @@ class Desk:
     """The clock's tasks; None where it is switched off."""
     withheld: str = ""
     """Why no configured key is used, where that is so: what is asked with one could be read and repeated by others."""
+    overlay: Overlay = field(default_factory=Overlay)
+    """What holds for all sessions, under what each of them says itself."""
     hide: Redactor = field(init=False)
     _clients: dict[str, Client] = field(init=False, default_factory=dict)
     """With what the configuration adds to them."""
@@ -210,7 +214,7 @@ class Desk:
             if reading.opens and not is_same_message(state.obeyed, reading.mark):
                 state = EMPTY
             obeyed.append(self._with_clock_cleared(reading, self._orders(reading, state)))
-            return obeyed[-1].state
+            return _signed(obeyed[-1].state, reading)
 
         self.store.update(reading.key, change)
         if obeyed[-1].lines:
@@ -228,6 +232,7 @@ class Desk:
             read_text=lambda relative: read_text(relative, self.user_folder),
             stop_enabled=self.config.stop.enabled,
             clock_enabled=self.config.clock is not None,
+            under=self.overlay.state,
         )
 
     def _with_clock_cleared(self, reading: Reading, orders: Orders) -> Orders:
@@ -338,10 +343,11 @@ class Desk:
         return Wish(
             features=features,
             classified=classify(features, registry.classifier, route_hint=hint, configured=registry.routes),
-            state=orders.state,
+            state=self.overlay.over(orders.state, registry),
             force=orders.force,
             client_model=model,
             disable_sticky=asked or hints.disable_sticky,
+            spares_sticky=self.overlay.spares(orders.state),
             pinned=chained or self.learned.pins.get((reading.key, reading.mark)),
             chained=chained,
             tokens=estimate,
@@ -395,6 +401,8 @@ class Desk:
     def _remember(self, reading: Reading, target: Target, id: str | None, begun: str | None = None) -> None:
         if reading.mark:
             self.learned.pins.put((reading.key, reading.mark), target)
+        if reading.obeys:
+            self.learned.answered.put(reading.key, target)
         if id is not None and reading.call.endpoint.dialect is Dialect.RESPONSES:
             self.learned.chains.put(id, (reading.key, target))
             if begun is not None:
@@ -416,6 +424,8 @@ class Desk:
         lapsed = None if orders.lines else self.learned.lapsed.get(reading.key)
         clock = self.reminders.status(reading.caller) if self.reminders is not None else ""
         text = answer_text(orders, derived=reading.caller.derived, session=holds, lapsed=lapsed, clock=clock)
+        if for_all := described(self.overlay.state):
+            text = "\n".join((text, "For all sessions of this server (routecodex daemon):", *for_all))
         return self._answer(reading, Answer(text), "answered by RouteCodex")
 
     def echo(self, reading: Reading, decision: Decision | None = None) -> Reply:
@@ -467,6 +477,14 @@ def time_of_day(epoch_s: float, utc_offset_s: float) -> str:
     """As a person's clock shows it."""
     seconds = int(epoch_s + utc_offset_s) % 86_400
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def _signed(state: SessionState, reading: Reading) -> SessionState:
+    """Whose state it is, as `routecodex sessions` shows it."""
+    if state.empty or state.begins:
+        return state
+    begins = " ".join(strip(reading.typed[0].words).split()) if reading.typed else ""
+    return state.with_(client=reading.caller.client, begins=begins[:_BEGINS_CHARS])
 
 
 def _opens(call: Call, typed: tuple[Typed, ...]) -> bool:

@@ -45,6 +45,8 @@ class Learned(Memory):
     """What each session's newest typed message was."""
     lapsed: Recent[SessionKey, Sticky | None] = field(default_factory=Recent)
     """Sticky targets that were cleared because they were used up: for `status`, until new tags are obeyed."""
+    answered: Recent[SessionKey, Target] = field(default_factory=Recent)
+    """Where each conversation's last call went: for people who want to see it."""
     chains: Recent[str, tuple[SessionKey, Target | None]] = field(default_factory=Recent)
     """Responses API: whose answer an id is, and where it lives (None: it was ours, no provider knows it)."""
     begun: Recent[str, str] = field(default_factory=Recent)

@@ -29,6 +29,9 @@ def to_json(state: SessionState) -> dict[str, object]:
         "disabledProviders": list(state.disabled_providers),
         "disabledKeys": _grouped(state.disabled_keys, "keys"),
         "disabledModels": _grouped(state.disabled_models, "models"),
+        "enabledTargets": [list(named) for named in state.enabled],
+        "client": state.client or None,
+        "begins": state.begins or None,
         "stopMessageClearedAt": state.stop_cleared_at_ms,
         "stopMessageLastUsedAt": last_used,
         "stopMessageEarlierUsedAt": state.stop_last_used_at_ms if stop else None,
@@ -52,6 +55,9 @@ def from_json(document: object) -> SessionState:
         disabled_providers=_names(fields.get("disabledProviders")),
         disabled_keys=tuple(_pairs(fields.get("disabledKeys"), "keys")),
         disabled_models=tuple(_pairs(fields.get("disabledModels"), "models")),
+        enabled=tuple(_targets(fields.get("enabledTargets"))),
+        client=_text(fields.get("client")) or "",
+        begins=_text(fields.get("begins")) or "",
         stop=stop,
         stop_cleared_at_ms=_whole(fields.get("stopMessageClearedAt")),
         stop_last_used_at_ms=_whole(fields.get("stopMessageEarlierUsedAt")) if stop else last_used,
@@ -102,6 +108,13 @@ def _pairs(value: object, name: str) -> Iterator[tuple[str, str]]:
         provider = _text(fields.get("provider"))
         if provider is not None:
             yield from ((provider, item) for item in _names(fields.get(name)))
+
+
+def _targets(value: object) -> Iterator[tuple[str, str, str]]:
+    for entry in list_of(value):
+        names = list_of(entry)
+        if len(names) == 3 and all(isinstance(name, str) for name in names) and names[0]:
+            yield str(names[0]), str(names[1]), str(names[2])
 
 
 def _names(value: object) -> tuple[str, ...]:

@@ -141,6 +141,12 @@ def parse(body: str) -> tuple[Tag, ...]:
     return _parse_list(body)
 
 
+def parse_name(text: str) -> Name | None:
+    """A target's name alone."""
+    found = _NAME.fullmatch(text)
+    return Name(found["provider"], found["rest"], found["alias"]) if found is not None else None
+
+
 def _stop(body: str, value: str) -> Tag:
     if value.lower() in _STOP_OFF:
         return StopClear()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from ..clients.typed import Typed
 from ..errors import RouteCodexError
 from ..router.registry import Named, Registry
-from ..sessions.state import SessionState, Sticky, StopMessage
+from ..sessions.state import EMPTY, SessionState, Sticky, StopMessage
 from ..stop_message.texts import TextRefused
 from ..values import Call, Caller, Kind
 from . import changes
@@ -98,6 +98,7 @@ def orders_for(
     read_text: Callable[[str], str],
     stop_enabled: bool = True,
     clock_enabled: bool = True,
+    under: SessionState = EMPTY,
 ) -> Orders:
     """The orders of the newest typed message: obeyed at first sight, later only recalled."""
     tags = tags_of(typed) if typed else ()
@@ -115,6 +116,7 @@ def orders_for(
         read_text=read_text,
         stop_enabled=stop_enabled,
         clock_enabled=clock_enabled,
+        under=under,
     )
     if all(isinstance(tag, Unknown) for tag in tags):
         return orders
@@ -133,10 +135,11 @@ def obey(
     read_text: Callable[[str], str],
     stop_enabled: bool = True,
     clock_enabled: bool = True,
+    under: SessionState = EMPTY,
 ) -> Orders:
     """What the tags come to, applied to `state`."""
     _refuse_disabled(tags, stop_enabled=stop_enabled, clock_enabled=clock_enabled)
-    return _applied(_Message(state, registry, now_ms, client_model, read_text), tags)
+    return _applied(_Message(state, registry, now_ms, client_model, read_text, under), tags)
 
 
 def _recall(tags: Sequence[Tag], state: SessionState, registry: Registry, *, now_ms: int, client_model: str) -> Orders:
@@ -173,6 +176,8 @@ class _Message:
     now_ms: int
     client_model: str
     read_text: Callable[[str], str]
+    under: SessionState = EMPTY
+    """What holds for all sessions."""
     again: bool = False
     """The message was obeyed before and is only replayed: no file is read."""
     force: Named | None = None
@@ -267,7 +272,7 @@ def _disable(message: _Message, named: Named) -> None:
 
 def _enable(message: _Message, named: Named) -> None:
     before = message.state
-    message.state = changes.enabled(before, named, message.registry.providers[named.provider])
+    message.state = changes.enabled_over(before, named, message.registry.providers[named.provider], message.under)
     was_disabled = message.again or message.state != before
     message.lines.append(f"{named.spoken} {'is enabled' if was_disabled else 'was not disabled'}.")
 
