@@ -127,7 +127,7 @@ class Settings:
     def served(self) -> Served:
         """This server, for its verbs."""
         listening = tuple((str(address[0]), int(address[1])) for address in ctx.master.addons.get("proxyserver").listen_addrs())
-        return Served(server_id(), os.getpid(), listening, str(self.path), session_folder(), self.desk)
+        return Served(server_id(), os.getpid(), listening, str(self.path), session_folder(), self.desk, os.environ)
 
     def watch(self) -> None:
         if self._task is None:
@@ -179,7 +179,7 @@ class Settings:
         try:
             config, plugins = await in_thread(self._read, path)
             if path != self.path:  # another one was chosen meanwhile
-                self._stamps = self._stamps_of([self.path, *map(Path, self.config.plugins)])
+                self._stamps = self._stamps_of([self.path, *map(Path, (*self.config.plugins, *self.config.secret_files))])
                 return
             self._use(config, plugins)
         except (ConfigError, OSError) as error:
@@ -193,7 +193,7 @@ class Settings:
         """Also where what stands there cannot be used, it is looked at again only when it changes."""
         self._stamps = seen = self._stamps_of([path, *self._stamps])
         config = configuration.load(path, os.environ)
-        self._stamps = self._stamps_of(map(Path, config.plugins)) | {path: seen[path]}
+        self._stamps = self._stamps_of(map(Path, (*config.plugins, *config.secret_files))) | {path: seen[path]}
         if config.store != "files":
             raise ConfigError("sessions.store: only `files` is supported so far")
         return config, load_plugins(config.plugins, built_in=_BUILT_IN)

@@ -6,13 +6,11 @@ import json
 import os
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from .places import user_folder
 from .say import Failed
-from .sockets import socket_path
+from .sockets import socket_path, user_folder
 
 Said: TypeAlias = dict[str, Any]
 LIMIT_S = 15.0
@@ -22,10 +20,9 @@ class Gone(Exception):
     """Nobody answers at the socket: its server has ended."""
 
 
-@dataclass(frozen=True, slots=True)
 class Server:
-    id: str
-    folder: Path
+    def __init__(self, id: str, folder: Path) -> None:
+        self.id, self.folder = id, folder
 
     @property
     def socket(self) -> Path:

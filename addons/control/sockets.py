@@ -1,4 +1,4 @@
-"""Where servers' control sockets lie. Standard library only."""
+"""Where servers' control sockets lie. Little is loaded for it: a status line comes by here many times a minute."""
 
 from __future__ import annotations
 
@@ -15,3 +15,8 @@ def socket_path(folder: Path, server: str) -> Path:
 
 def is_too_long(path: Path) -> bool:
     return len(os.fsencode(path)) > LONGEST_PATH
+
+
+def user_folder() -> Path:
+    named = os.environ.get("ROUTECODEX_USER_DIR")
+    return Path(named).absolute() if named else Path.home() / ".routecodex"

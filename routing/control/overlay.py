@@ -65,7 +65,7 @@ class Overlay:
         return over(self.state, session, registry)
 
     def spares(self, session: SessionState) -> bool:
-        """Whether the sticky target of a call is not the session's to lose: the overlay's own, or one that the overlay disables."""
+        """Whether a call's sticky target is not the session's to lose: the overlay's own, or one that the overlay disables."""
         sticky = session.sticky
         return sticky is None or any(named.provider == sticky.provider for named in changes.disabled_in(self.state))
 

@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..dialects.fields import list_of, text_of
+from ..dialects.fields import list_of, object_of, text_of
 from ..errors import RouteCodexError, nearest
 from ..router.health import Cooling, Healthy, Tripped
 from ..router.registry import ECHO, ORIGIN, Provider
@@ -35,6 +36,7 @@ class Served:
     config: str
     folder: Path
     desk: Desk
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 Given: TypeAlias = Mapping[str, object]
@@ -215,11 +217,23 @@ def _line(served: Served, given: Given) -> JsonObject:
     }
 
 
+def _compare(served: Served, given: Given) -> JsonObject:
+    """`variables`: names with a fingerprint of each value. Which of them have another value here, or none; no value is told."""
+    asked = object_of(given.get("variables"))
+    other = [name for name, said in asked.items() if fingerprint(served.env.get(name, "")) != said]
+    return {"server": served.server, "other": list(other)}
+
+
+def fingerprint(value: str) -> str:
+    return hashlib.sha256(b"routecodex " + value.encode("utf-8", "surrogatepass")).hexdigest()[:16] if value else ""
+
+
 VERBS: Mapping[str, Verb] = {
     "status": Verb(_status),
     "routing": Verb(_routing),
     "set routing": Verb(_set_routing, waits=True, changes=True),
     "models": Verb(_models),
+    "compare": Verb(_compare),
     "sessions": Verb(_sessions, waits=True),
     "session": Verb(_session, waits=True),
     "clear session": Verb(_clear_session, waits=True, changes=True),

@@ -55,7 +55,8 @@ class _Choice:
 
     def decide(self) -> Decision:
         sticky = self.candidates.sticky()
-        clear = sticky is not None and not self.wish.spares_sticky and self.registry.on_exhausted == "clear" and self._used_up(sticky)
+        may_clear = self.registry.on_exhausted == "clear" and not self.wish.spares_sticky
+        clear = sticky is not None and may_clear and self._used_up(sticky)
         decision = self._forced() or self._stuck(sticky) or self._direct() or self._followed() or self._routed()
         if sticky is not None and decision.route not in ("force", "sticky", *self.wish.classified.explicit):
             after = "is used up and forgotten" if clear else "cannot be used now and is kept"
