@@ -10,11 +10,9 @@ import json
 import os
 import shutil
 import socket
-import ssl
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -126,6 +124,8 @@ def _home(person: Person) -> Iterator[Fault]:
 
 
 def _authority(person: Person) -> Iterator[Fault]:
+    from mitmproxy.certs import Cert
+
     path = person.certificate
     if not path.is_file():
         yield Fault(f"there is no certificate of the proxy's yet ({path})", "`routecodex start` makes one", grave=False)
@@ -134,19 +134,14 @@ def _authority(person: Person) -> Iterator[Fault]:
     if os.name != "nt" and key.is_file() and stat.S_IMODE(key.stat().st_mode) & 0o077:
         yield Fault(f"others may read the key of the proxy's authority ({key})", f"chmod 600 {key}")
     try:
-        left = ssl.cert_time_to_seconds(_not_after(path)) - time.time()
-    except (ValueError, ssl.SSLError, OSError):
+        expired = Cert.from_pem(path.read_bytes()).has_expired()
+    except (ValueError, OSError):
         yield Fault(f"{path} is no certificate", f"delete {path.parent}: `routecodex start` makes a new one")
         return
-    if left < 0:
+    if expired:
         yield Fault(
             f"the proxy's certificate has expired ({path})", f"delete {path.parent}, then `routecodex stop` and start anew"
         )
-
-
-def _not_after(path: Path) -> str:
-    decoded: dict[str, Any] = ssl._ssl._test_decode_cert(str(path))  # type: ignore[attr-defined]
-    return str(decoded["notAfter"])
 
 
 def _bundles(person: Person) -> Iterator[Fault]:

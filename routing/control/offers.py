@@ -56,5 +56,6 @@ def read_offer(dialect: Dialect, raw: bytes) -> tuple[str, ...] | None:
     if not isinstance(document.get(field), list):
         return None
     entries = [entry for entry in list_of(document[field]) if isinstance(entry, dict)]
-    names = [text_of(entry.get("id")) or text_of(entry.get("name")).removeprefix("models/") for entry in entries]
+    name = "name" if dialect is Dialect.GEMINI else "id"
+    names = [text_of(entry.get(name)).removeprefix("models/") for entry in entries]
     return tuple(dict.fromkeys(name for name in names if name))

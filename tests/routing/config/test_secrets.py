@@ -65,7 +65,9 @@ def test_a_file_that_cannot_be_read_switches_its_key_off_and_is_named(tmp_path: 
         secret(tmp_path / "key", content)
     config = load(written(tmp_path, "${file:key}"), {})
     assert key_of(config) is None
-    assert any(re.search(r":7: the file key is empty or cannot be read: key glm.primary is off", line) for line in config.warnings)
+    assert any(
+        re.search(r":7: the file key is empty or cannot be read: key glm.primary is off", line) for line in config.warnings
+    )
 
 
 def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
@@ -124,9 +126,9 @@ def test_whoever_else_may_read_it_is_warned_of(tmp_path: Path, mode: int, warned
     secret(tmp_path / "key", "sk-file").chmod(mode)
     found = load(written(tmp_path, "${file:key}"), {})
     assert key_of(found) == "sk-file"
-    assert [line.endswith(f"chmod 600 {tmp_path / name}") for line, name in zip(found.warnings, (".env", "key"), strict=False)] == (
-        [True, True] if warned else []
-    )
+    assert [
+        line.endswith(f"chmod 600 {tmp_path / name}") for line, name in zip(found.warnings, (".env", "key"), strict=False)
+    ] == ([True, True] if warned else [])
 
 
 def test_files_are_named_whether_they_are_there_or_not(tmp_path: Path) -> None:
