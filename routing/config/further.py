@@ -49,4 +49,4 @@ def _take(root: Table, path: Path) -> None:
 
 def _is_near(path: Path, wrong: Iterable[Path]) -> bool:
     named = path[:2] == _ROUTING
-    return any(path[:3] == other[:3] or (named and other[:2] == _PROVIDERS) for other in wrong)
+    return any(path[: len(other[:3])] == other[:3] or (named and other[:2] == _PROVIDERS) for other in wrong)

@@ -53,7 +53,7 @@ def test_the_beginning_of_an_id_is_enough_where_it_is_one(folder: Path) -> None:
 def test_clear_erases_all_of_one_and_nothing_of_others(folder: Path) -> None:
     assert len(clear(folder, "abc")) == 3
     assert {kept.id for kept in sessions(folder)} == {"abd-2", ODD}
-    assert not [path for path in folder.rglob("*abc-1*")]
+    assert not list(folder.rglob("*abc-1*"))
     assert FileStore(folder).load(SessionKey("session", "abc-1")) == EMPTY
     with pytest.raises(NoSession):
         clear(folder, "abc-1")

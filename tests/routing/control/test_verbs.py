@@ -18,7 +18,7 @@ from tests.routing.house import House
 
 @pytest.fixture
 def served(tmp_path: Path) -> Served:
-    return Served("a", 7, (("127.0.0.1", 8080),), "c.yaml", tmp_path, House(tmp_path).desk, {"KEY": "sk-of-mine"})
+    return Served("a", 7, (("127.0.0.1", 8080),), "c.yaml", tmp_path / "sessions", House(tmp_path).desk, {"KEY": "sk-of-mine"})
 
 
 def ask(served: Served, verb: str, **given: object) -> JsonObject:
