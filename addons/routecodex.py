@@ -125,8 +125,7 @@ class RouteCodex(quick_hooks.Own):
         allocator.settle()
         collector.settle()
         self.leash = leash.hold(self.settings) or self.leash
-        if self.settings.loaded:
-            self.panel.open()
+        self.panel.open()
 
     def done(self) -> None:
         self.panel.close()

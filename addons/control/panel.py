@@ -125,6 +125,8 @@ class Panel:
             question = read_object(line)
             if question is None:
                 return {"error": "a question is one line with a JSON object"}
+            if not self.settings.loaded:
+                return {"error": "the server has no configuration that it can use: `routecodex check` says why"}
             verb, served = verb_of(question), self.settings.served()
             if not verb.waits:
                 return verb.run(served, question)

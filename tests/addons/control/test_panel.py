@@ -38,7 +38,7 @@ def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def settings_of(folder: Path) -> Any:
     desk = House(folder).desk
-    return SimpleNamespace(served=lambda: Served("a", 1, (), "c", folder, desk), desk=desk, journal=Journal())
+    return SimpleNamespace(served=lambda: Served("a", 1, (), "c", folder, desk), desk=desk, journal=Journal(), loaded=True)
 
 
 def test_it_is_its_owners_and_goes_with_the_server(folder: Path) -> None:
@@ -118,3 +118,12 @@ def test_who_is_known_and_who_is_not(folder: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("ROUTECODEX_SESSION_DIR", str(folder.parent))
     (folder.parent / "routing-127.0.0.1_1.json").write_text("{}")
     assert [(server.id, server.folder) for server in known()] == [("127.0.0.1_1", folder.parent)]
+
+
+def test_a_server_whose_configuration_cannot_be_used_says_so(folder: Path) -> None:
+    async def live() -> dict[str, Any]:
+        settings = settings_of(folder)
+        settings.loaded = False
+        return dict(await panel.Panel(settings).answer(b'{"verb": "status"}'))
+
+    assert "routecodex check" in asyncio.run(live())["error"]
