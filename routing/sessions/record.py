@@ -30,8 +30,6 @@ def to_json(state: SessionState) -> dict[str, object]:
         "disabledKeys": _grouped(state.disabled_keys, "keys"),
         "disabledModels": _grouped(state.disabled_models, "models"),
         "enabledTargets": [list(named) for named in state.enabled],
-        "client": state.client or None,
-        "begins": state.begins or None,
         "stopMessageClearedAt": state.stop_cleared_at_ms,
         "stopMessageLastUsedAt": last_used,
         "stopMessageEarlierUsedAt": state.stop_last_used_at_ms if stop else None,
@@ -40,13 +38,17 @@ def to_json(state: SessionState) -> dict[str, object]:
         "stopMessageUpdatedAt": stop.updated_at_ms if stop else None,
         "stopMessageText": stop.text if stop else None,
     }
-    return {"version": VERSION, "state": {name: value for name, value in fields.items() if value is not None and value != []}}
+    about = {name: value for name, value in (("client", state.client), ("begins", state.begins)) if value}
+    document: dict[str, object] = {"version": VERSION, "about": about} if about else {"version": VERSION}
+    document["state"] = {name: value for name, value in fields.items() if value is not None and value != []}
+    return document
 
 
 def from_json(document: object) -> SessionState:
     """The state; also from the bare inner object."""
     root = object_of(document)
     fields = object_of(root.get("state")) if "state" in root else root
+    about = object_of(root.get("about"))
     stop = _stop(fields)
     last_used = _whole(fields.get("stopMessageLastUsedAt"))
     return SessionState(
@@ -56,8 +58,8 @@ def from_json(document: object) -> SessionState:
         disabled_keys=tuple(_pairs(fields.get("disabledKeys"), "keys")),
         disabled_models=tuple(_pairs(fields.get("disabledModels"), "models")),
         enabled=tuple(_targets(fields.get("enabledTargets"))),
-        client=_text(fields.get("client")) or "",
-        begins=_text(fields.get("begins")) or "",
+        client=_text(about.get("client")) or "",
+        begins=_text(about.get("begins")) or "",
         stop=stop,
         stop_cleared_at_ms=_whole(fields.get("stopMessageClearedAt")),
         stop_last_used_at_ms=_whole(fields.get("stopMessageEarlierUsedAt")) if stop else last_used,
