@@ -42,7 +42,7 @@ from routecodex.addons import (
     sealing,
     settings,
 )
-from routecodex.addons.control import leash
+from routecodex.addons.control import leash, panel
 from routecodex.addons.disk_threads import in_thread, in_thread_if_possible
 from routecodex.addons.guarded import guarded
 from routecodex.addons.journal import CallLine, Journal
@@ -78,6 +78,7 @@ class RouteCodex(quick_hooks.Own):
         self.settings = settings.Settings(ROOT, self.journal)
         self.leash: leash.Leash | None = None
         self.untrusted = Untrusted()
+        self.panel = panel.Panel(self.settings)
         self.sealed = self.relay.sealed
         """The credentials taken off our flows; no flow that is shown or saved holds any."""
 
@@ -133,8 +134,10 @@ class RouteCodex(quick_hooks.Own):
         allocator.settle()
         collector.settle()
         self.leash = leash.hold(self.settings) or self.leash
+        self.panel.open()
 
     def done(self) -> None:
+        self.panel.close()
         self.settings.close()
         self.take_shortcuts(False)
         self.journal.write()

@@ -17,6 +17,8 @@ from mitmproxy import ctx, http, version
 from ..routing import config as configuration
 from ..routing.clock.plugin import ClockPlugin
 from ..routing.config import Config
+from ..routing.control.overlay import Overlay
+from ..routing.control.verbs import Served
 from ..routing.desk import Desk
 from ..routing.dialects.finish import AS_USUAL, Endings
 from ..routing.errors import ConfigError
@@ -66,6 +68,7 @@ class Settings:
         self.hosts = intercept.Hosts(())
         self._config: Config | None = None
         self._desk: Desk | None = None
+        self._overlay = Overlay()
         self._clockwork: Clockwork | None = None
         self._finish_log: DebugFile | None = None
         self._stamps: dict[Path, _Stamp | None] = {}
@@ -90,6 +93,7 @@ class Settings:
         """Made at the first call: only then is it known where the proxy listens, and so which folder is its own."""
         if self._desk is None:
             folder = session_folder()
+            self._overlay = Overlay(folder, server_id())
             self._clockwork = clockwork.shared(folder)
             self._desk = self._new_desk(FileStore(folder), HiddenStore(folder))
         return self._desk
@@ -124,6 +128,11 @@ class Settings:
             "config": str(self.path),
         }
         return http.Response.make(200, orjson.dumps(said), {"content-type": "application/json"})
+
+    def served(self) -> Served:
+        """This server, for its verbs."""
+        listening = tuple((str(address[0]), int(address[1])) for address in ctx.master.addons.get("proxyserver").listen_addrs())
+        return Served(server_id(), os.getpid(), listening, str(self.path), session_folder(), self.desk, os.environ)
 
     def watch(self) -> None:
         if self._task is None:
@@ -175,7 +184,7 @@ class Settings:
         try:
             config, plugins = await in_thread(self._read, path)
             if path != self.path:  # another one was chosen meanwhile
-                self._stamps = self._stamps_of([self.path, *map(Path, self.config.plugins)])
+                self._stamps = self._stamps_of([self.path, *map(Path, (*self.config.plugins, *self.config.secret_files))])
                 return
             self._use(config, plugins)
         except (ConfigError, OSError) as error:
@@ -189,7 +198,7 @@ class Settings:
         """Also where what stands there cannot be used, it is looked at again only when it changes."""
         self._stamps = seen = self._stamps_of([path, *self._stamps])
         config = configuration.load(path, os.environ)
-        self._stamps = self._stamps_of(map(Path, config.plugins)) | {path: seen[path]}
+        self._stamps = self._stamps_of(map(Path, (*config.plugins, *config.secret_files))) | {path: seen[path]}
         if config.store != "files":
             raise ConfigError("sessions.store: only `files` is supported so far")
         return config, load_plugins(config.plugins, built_in=_BUILT_IN)
@@ -229,6 +238,7 @@ class Settings:
             plugins=(*([EmptyReply()] if self.config.empty_reply else []), stop, clock, *self._plugins),
             reminders=clock if isinstance(clock, ClockPlugin) else None,
             withheld=WITHHELD.format(version.VERSION) if web_is_open() else "",
+            overlay=self._overlay,
         )
         self.endings = self._new_endings(desk)
         return desk
@@ -246,7 +256,7 @@ class Settings:
     def _report_stores(self) -> None:
         if self._desk is None or self._clockwork is None:
             return
-        for store in (self._desk.store, self._desk.hidden, self._clockwork.store):
+        for store in (self._desk.store, self._desk.hidden, self._clockwork.store, self._overlay):
             if store is not None:
                 warnings, store.warnings = store.warnings, []
                 for warning in warnings:

@@ -21,6 +21,7 @@ from .clients.typed import Typed, typed_messages
 from .clients.unheard import unheard_tags
 from .clock.time_tag import without_tag
 from .config import Config
+from .control.overlay import Overlay, described
 from .dialects import calls
 from .dialects.calls.following import own_id, pass_over_ours
 from .dialects.echo import EchoFailure, delay_of, echo_answer
@@ -96,6 +97,8 @@ class Desk:
     """The clock's tasks; None where it is switched off."""
     withheld: str = ""
     """Why no configured key is used, where that is so: what is asked with one could be read and repeated by others."""
+    overlay: Overlay = field(default_factory=Overlay)
+    """What holds for all sessions, under what each of them says itself."""
     hide: Redactor = field(init=False)
     _clients: dict[str, Client] = field(init=False, default_factory=dict)
     """With what the configuration adds to them."""
@@ -119,6 +122,7 @@ class Desk:
             self.user_folder,
             Vocabulary(registry),
             lambda: self.reminders,
+            lambda: self.overlay.state,
         )
         self.learned.health.use(registry)
         contexts = [model.max_context * registry.warn_ratio for provider in providers for model in provider.models.values()]
@@ -308,10 +312,11 @@ class Desk:
         return Wish(
             features=features,
             classified=classify(features, registry.classifier, route_hint=hint, configured=registry.routes),
-            state=orders.state,
+            state=self.overlay.over(orders.state, registry),
             force=orders.force,
             client_model=model,
             disable_sticky=asked or hints.disable_sticky,
+            spares_sticky=self.overlay.spares(orders.state),
             pinned=chained or self.learned.pins.get((reading.key, reading.mark)),
             chained=chained,
             tokens=estimate,
@@ -366,6 +371,8 @@ class Desk:
     def _remember(self, reading: Reading, target: Target, id: str | None, begun: str | None = None) -> None:
         if reading.mark:
             self.learned.pins.put((reading.key, reading.mark), target)
+        if reading.obeys:
+            self.learned.answered.put(reading.key, target)
         if id is not None and reading.call.endpoint.dialect is Dialect.RESPONSES:
             self.learned.chains.put(id, (reading.key, target))
             if begun is not None:
@@ -400,7 +407,10 @@ class Desk:
     def _local_answer(self, reading: Reading, orders: Orders) -> Reply:
         clock = self.reminders.status(reading.caller) if self.reminders is not None else ""
         standing = Standing(self.config, self.learned, self.clocks, reading, clock, lambda state: self._next_one(reading, state))
-        return self._answer(reading, Answer(standing.answer(orders)), "answered by RouteCodex")
+        text = standing.answer(orders)
+        if for_all := described(self.overlay.state):
+            text = "\n".join((text, "For all sessions of this server (routecodex daemon):", *for_all))
+        return self._answer(reading, Answer(text), "answered by RouteCodex")
 
     def _next_one(self, reading: Reading, state: SessionState) -> Decision:
         """Where a plain message would go now. Nobody's turn is taken by asking."""

@@ -20,10 +20,13 @@ from .tags.cleaning import is_for_us
 from .tags.grammar import ClockClear, StopSet
 from .tags.obey import CLOCK_CLEARED, Means, Orders, leaves_nothing, orders_for
 from .tags.once import Place, ended, is_new, obeyed_before, placed, remembered, without_old_texts
+from .tags.scan import strip
 from .tags.typed_tags import tags_of
 from .tags.vocabulary import Vocabulary
 from .turn.plan import Clocks
 from .values import Caller
+
+_BEGINS_CHARS = 40
 
 
 class Reminders(Protocol):
@@ -46,6 +49,8 @@ class Obeying:
     vocabulary: Vocabulary
     """The names that tags may mean."""
     reminders: Callable[[], Reminders | None]
+    under: Callable[[], SessionState]
+    """What holds for all sessions of this server."""
 
     def with_tags(self, reading: Reading, newest: Typed) -> Reading:
         tags = tags_of(newest, self.vocabulary)
@@ -104,7 +109,7 @@ class Obeying:
                 return remembered(state, place, "refused") if acts else state
             if acts:
                 self.learned.ended.drop((reading.key, place.place))
-            return obeyed[-1].state
+            return _signed(obeyed[-1].state, reading)
 
         self.store.update(reading.key, change)
         if refused:
@@ -152,6 +157,7 @@ class Obeying:
             read_text=lambda relative: read_text(relative, self.user_folder),
             stop_enabled=self.config.stop.enabled,
             clock_enabled=self.config.clock is not None,
+            under=self.under(),
             why_not=lambda state, sticky: why_not_stick(
                 sticky, state, registry, self.learned.health, model, self.clocks.monotonic()
             ),
@@ -178,3 +184,11 @@ class Obeying:
             return orders
         said = reminders.clear(reading.caller)
         return replace(orders, lines=tuple(said if line == CLOCK_CLEARED else line for line in orders.lines))
+
+
+def _signed(state: SessionState, reading: Reading) -> SessionState:
+    """Whose state it is, as `routecodex sessions` shows it."""
+    if state.empty or state.begins:
+        return state
+    begins = " ".join(strip(reading.typed[0].words).split()) if reading.typed else ""
+    return state.with_(client=reading.caller.client, begins=begins[:_BEGINS_CHARS])

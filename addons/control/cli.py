@@ -23,10 +23,18 @@ COMMANDS = {
     "status": "what runs, and where",
     "log": "what the proxy in the background says (-f: and goes on saying)",
     "try": "a first success: a tag, the rewritten call, an answer",
+    "daemon": "see and set what holds for all sessions of the running servers",
+    "sessions": "which sessions have something in force; clear ID erases one",
+    "check": "read the configuration: all mistakes at once, and where calls go",
+    "doctor": "look for what keeps things from working, and say what to do",
+    "models": "which models a provider offers, and which are declared",
+    "provider": "add a provider to your configuration: provider add glm --key-file FILE",
+    "import": "make a configuration from a RouteCodex config.json",
+    "statusline": "one line for Claude Code's status line",
     "uninstall": "say what lies where; --purge: erase it",
 }
 """In the order of `--help`."""
-MODULES = {"try": "try_"}
+MODULES = {"try": "try_", "import": "import_"}
 """Commands whose names are words of Python."""
 
 

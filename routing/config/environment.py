@@ -1,4 +1,5 @@
-"""What the environment adds to the file: `${NAME}` in its texts, and a few settings that the original takes from there."""
+"""What surrounds the file: `${NAME}` and `${file:PATH}` in its texts, and a few settings that the original takes from the
+environment."""
 
 from __future__ import annotations
 
@@ -7,9 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .notes import Notes
+from .secrets import FILE, MARK, said_missing
 from .source import Table
-
-_NAME = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,25 +19,27 @@ class Expanded:
     text: str
     missing: tuple[str, ...] = ()
     malformed: bool = False
-    """Holds a `${` that is not `${NAME}`."""
+    """Holds a `${` that is neither `${NAME}` nor `${file:PATH}`."""
 
 
 def expand(text: str, env: Mapping[str, str], notes: Notes) -> Expanded:
     missing: list[str] = []
 
     def fill(match: re.Match[str]) -> str:
-        value = env.get(match[1], "").strip()
+        value = env.get(match["name"], "").strip()
         if not value:
-            missing.append(match[1])
+            missing.append(match["name"])
         notes.hide(value)
         return value
 
-    malformed = "${" in _NAME.sub("", text)
-    return Expanded(_NAME.sub(fill, text), tuple(dict.fromkeys(missing)), malformed)
+    malformed = "${" in MARK.sub("", text)
+    return Expanded(MARK.sub(fill, text), tuple(dict.fromkeys(missing)), malformed)
 
 
 def unset(missing: tuple[str, ...]) -> str:
-    return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set"
+    names = [name for name in missing if not name.startswith(FILE)]
+    said = [f"{' and '.join(names)} are not set"] if len(names) > 1 else [said_missing(name) for name in names]
+    return " and ".join(said + [said_missing(name) for name in missing if name.startswith(FILE)])
 
 
 _OFF = frozenset({"0", "false", "off", "no", "disable", "disabled"})

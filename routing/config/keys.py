@@ -88,7 +88,7 @@ def _fill(provider: str, key: Key, document: schema.Key, env: Mapping[str, str],
         notes.warn((*at, "value"), f"{unset(full.missing)}: {name} is off")
         return replace(key, off=True, why=f"{unset(full.missing)} ({notes.where((*at, 'value'))}); set it and restart")
     if full.malformed:
-        notes.refuse((*at, "value"), "holds a ${ that is not ${NAME}")
+        notes.refuse((*at, "value"), "holds a ${ that is neither ${NAME} nor ${file:PATH}")
     elif not fits_header(full.text):
         notes.refuse((*at, "value"), "holds characters that a header cannot carry")
     return replace(key, value=full.text)

@@ -15,8 +15,10 @@ from ..which_config import FILE_NAME, VARIABLE, chosen, own_file
 from .build import build
 from .check import validate
 from .environment import override
+from .further import look_further
 from .imports import normalise
 from .notes import Notes
+from .secrets import look_beside
 from .source import MAX_CHARS, Items, Table, parse
 from .values import Config
 
@@ -47,8 +49,14 @@ def load(path: Path, env: Mapping[str, str]) -> Config:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{path.name}:{line}: not UTF-8 text") from None
-    config = _as_before(text, path.name, tuple(env.items()))
-    return replace(config, plugins=tuple(str(path.parent / Path(plugin).expanduser()) for plugin in config.plugins))
+    beside = look_beside(text, path.parent, env)
+    config = _as_before(text, path.name, tuple(beside.env.items()))
+    return replace(
+        config,
+        plugins=tuple(str(path.parent / Path(plugin).expanduser()) for plugin in config.plugins),
+        secret_files=tuple(map(str, beside.files)),
+        warnings=(*config.warnings, *beside.warnings),
+    )
 
 
 @lru_cache(maxsize=1)
@@ -64,6 +72,8 @@ def read(text: str, *, name: str, env: Mapping[str, str]) -> Config:
     normalise(root, notes)
     override(root, env, notes)
     document = validate(root, notes)
+    if document is None:
+        look_further(root, env, notes)
     if document is None or notes.refused:
         raise notes.error()
     config = build(document, env, notes)

@@ -40,6 +40,8 @@ class Notes:
         self._secrets: set[str] = set()
         self._problems: dict[tuple[int, str], None] = {}
         self._warnings: dict[tuple[int, str], None] = {}
+        self.found: list[tuple[Path, str]] = []
+        """Where each problem stands, and what it is."""
 
     def hide(self, secret: object) -> None:
         """Never show this text, whatever message it gets into."""
@@ -47,6 +49,7 @@ class Notes:
             self._secrets.add(secret)
 
     def refuse(self, path: Path, text: str) -> None:
+        self.found.append((path, text))
         line, place = locate(self.root, path)
         self._problems[(line, f"{self._mask(place)[:200]}: {text}" if place else text)] = None
 
@@ -57,6 +60,12 @@ class Notes:
     def where(self, path: Path) -> str:
         """File and line."""
         return f"{self.name}:{locate(self.root, path)[0]}"
+
+    def again(self) -> Notes:
+        """For another look at the same file."""
+        other = Notes(self.name, self.root)
+        other._secrets = self._secrets
+        return other
 
     @property
     def refused(self) -> bool:

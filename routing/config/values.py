@@ -70,4 +70,6 @@ class Config:
     empty_reply: bool = False
     """The built-in plugin of that name: an answer with neither text nor calls is asked for once more."""
     plugins: tuple[str, ...] = ()
+    secret_files: tuple[str, ...] = ()
+    """`.env` and what `${file:…}` names: to be watched."""
     warnings: tuple[str, ...] = ()

@@ -85,6 +85,20 @@ def upstream_path(endpoint: Endpoint, base_path: str, model: str, *, query: str)
             return _gemini_path(endpoint, base, model)
 
 
+def models_path(dialect: Dialect, base_path: str) -> str:
+    """Where a provider with this base lists its models."""
+    base = base_path.rstrip("/")
+    match dialect:
+        case Dialect.MESSAGES:
+            return _messages_path(Endpoint(dialect), base).removesuffix("/messages") + "/models?limit=1000"
+        case Dialect.CHAT:
+            return _openai_path(base.removesuffix("/chat/completions"), "/models")
+        case Dialect.RESPONSES:
+            return _openai_path(base.removesuffix("/responses"), "/models")
+        case Dialect.GEMINI:
+            return _gemini_path(Endpoint(dialect), base, "").partition("/models/")[0] + "/models?pageSize=1000"
+
+
 def _messages_path(endpoint: Endpoint, base: str) -> str:
     base = base.removesuffix("/messages")
     root = base if base.endswith("/v1") else f"{base}/v1"

@@ -34,6 +34,8 @@ class Wish:
     excluded: frozenset[Target] = frozenset()
     """Failed for this call already."""
     disable_sticky: bool = False
+    spares_sticky: bool = False
+    """The sticky target is not the session's to lose."""
     pinned: Target | None = None
     """Where the earlier hops of this user message went."""
     chained: Target | None = None

@@ -82,7 +82,8 @@ class _Choice:
 
     def decide(self) -> Decision:
         sticky = self.candidates.sticky()
-        clear = sticky is not None and self.registry.on_exhausted == "clear" and self._used_up(sticky)
+        may_clear = self.registry.on_exhausted == "clear" and not self.wish.spares_sticky
+        clear = sticky is not None and may_clear and self._used_up(sticky)
         decision = self._forced() or self._stuck(sticky) or self._direct() or self._followed() or self._routed()
         if sticky is not None and decision.route not in ("force", "sticky", *self.wish.classified.explicit):
             is_gone = is_undeclared(self.wish.state.sticky, self.registry)

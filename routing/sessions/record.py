@@ -30,6 +30,7 @@ def to_json(state: SessionState) -> dict[str, object]:
         "disabledProviders": list(state.disabled_providers),
         "disabledKeys": _grouped(state.disabled_keys, "keys"),
         "disabledModels": _grouped(state.disabled_models, "models"),
+        "enabledTargets": [list(named) for named in state.enabled],
         "stopMessageClearedAt": state.stop_cleared_at_ms,
         "stopMessageLastUsedAt": last_used,
         "stopMessageEarlierUsedAt": state.stop_last_used_at_ms if stop else None,
@@ -38,13 +39,17 @@ def to_json(state: SessionState) -> dict[str, object]:
         "stopMessageUpdatedAt": stop.updated_at_ms if stop else None,
         "stopMessageText": stop.text if stop else None,
     }
-    return {"version": VERSION, "state": {name: value for name, value in fields.items() if value is not None and value != []}}
+    about = {name: value for name, value in (("client", state.client), ("begins", state.begins)) if value}
+    document: dict[str, object] = {"version": VERSION, "about": about} if about else {"version": VERSION}
+    document["state"] = {name: value for name, value in fields.items() if value is not None and value != []}
+    return document
 
 
 def from_json(document: object) -> SessionState:
     """The state; also from the bare inner object."""
     root = object_of(document)
     fields = object_of(root.get("state")) if "state" in root else root
+    about = object_of(root.get("about"))
     stop = _stop(fields)
     last_used = _whole(fields.get("stopMessageLastUsedAt"))
     return SessionState(
@@ -53,6 +58,9 @@ def from_json(document: object) -> SessionState:
         disabled_providers=_names(fields.get("disabledProviders")),
         disabled_keys=tuple(_pairs(fields.get("disabledKeys"), "keys")),
         disabled_models=tuple(_pairs(fields.get("disabledModels"), "models")),
+        enabled=tuple(_targets(fields.get("enabledTargets"))),
+        client=_text(about.get("client")) or "",
+        begins=_text(about.get("begins")) or "",
         stop=stop,
         stop_cleared_at_ms=_whole(fields.get("stopMessageClearedAt")),
         stop_last_used_at_ms=_whole(fields.get("stopMessageEarlierUsedAt")) if stop else last_used,
@@ -111,6 +119,13 @@ def _pairs(value: object, name: str) -> Iterator[tuple[str, str]]:
         provider = _text(fields.get("provider"))
         if provider is not None:
             yield from ((provider, item) for item in _names(fields.get(name)))
+
+
+def _targets(value: object) -> Iterator[tuple[str, str, str]]:
+    for entry in list_of(value):
+        names = list_of(entry)
+        if len(names) == 3 and all(isinstance(name, str) for name in names) and names[0]:
+            yield str(names[0]), str(names[1]), str(names[2])
 
 
 def _names(value: object) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ The names on disk are the published ones (camelCase). An empty state is no state
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 
@@ -56,6 +56,8 @@ class SessionState:
     disabled_providers: tuple[str, ...] = ()
     disabled_keys: tuple[tuple[str, str], ...] = ()
     disabled_models: tuple[tuple[str, str], ...] = ()
+    enabled: tuple[tuple[str, str, str], ...] = ()
+    """What the session enabled although it is disabled for all sessions: provider, key, model (empty: every one)."""
     stop: StopMessage | None = None
     stop_cleared_at_ms: int | None = None
     """When a stopMessage was used up or cleared (kept for `status`, never arms anything)."""
@@ -64,6 +66,11 @@ class SessionState:
     """The newest messages whose tags were looked at, oldest first; none where obeying it again would change nothing."""
     obeyed_before: str | None = None
     """The one that an earlier version obeyed last, by that version's fingerprint."""
+
+    client: str = field(default="", compare=False)
+    """Which tool gave the orders; only for people."""
+    begins: str = field(default="", compare=False)
+    """How the conversation begins; only for people."""
 
     @property
     def idle(self) -> bool:
@@ -74,6 +81,7 @@ class SessionState:
             and not self.disabled_providers
             and not self.disabled_keys
             and not self.disabled_models
+            and not self.enabled
             and self.stop is None
         )
 

@@ -17,11 +17,19 @@ def allowed(state: SessionState, provider: str, *, adding: bool) -> SessionState
 
 def disabled(state: SessionState, named: Named) -> SessionState:
     """A key of one model cannot be disabled alone: the key is disabled."""
+    state = state.with_(enabled=tuple(one for one in state.enabled if one[0] != named.provider))
     if named.key:
         return state.with_(disabled_keys=_distinct((*state.disabled_keys, (named.provider, named.key))))
     if named.model:
         return state.with_(disabled_models=_distinct((*state.disabled_models, (named.provider, named.model))))
     return state.with_(disabled_providers=_distinct((*state.disabled_providers, named.provider)))
+
+
+def enabled_over(state: SessionState, named: Named, provider: Provider, under: SessionState) -> SessionState:
+    """Also where it is not the session that disabled it, but `under`, which holds for all."""
+    if enabled(under, named, provider) != under:
+        state = state.with_(enabled=_distinct((*state.enabled, (named.provider, named.key or "", named.model or ""))))
+    return enabled(state, named, provider)
 
 
 def enabled(state: SessionState, named: Named, provider: Provider) -> SessionState:
@@ -60,7 +68,7 @@ def without_stop(state: SessionState) -> SessionState:
 
 
 def cleared(state: SessionState) -> SessionState:
-    return without_stop(nothing_disabled(state)).with_(sticky=None, allowed=())
+    return without_stop(nothing_disabled(state)).with_(sticky=None, allowed=(), enabled=())
 
 
 def _distinct(items: Iterable[_T]) -> tuple[_T, ...]:

@@ -206,6 +206,12 @@ def parse(body: str) -> tuple[Tag, ...]:
     return (word,) if word is not None else _parse_list(body, plain)
 
 
+def parse_name(text: str) -> Name | None:
+    """A target's name alone."""
+    found = _NAME.fullmatch(text)
+    return Name(found["provider"], found["rest"], found["alias"]) if found is not None else None
+
+
 # Words
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from ..errors import NoTarget, RouteCodexError, nearest, not_found
 from ..router.registry import Named, Registry
-from ..sessions.state import SessionState, Sticky, StopMessage
+from ..sessions.state import EMPTY, SessionState, Sticky, StopMessage
 from ..stop_message.texts import TextRefused
 from ..values import Call, Caller, Kind
 from . import changes
@@ -101,6 +101,8 @@ class Means:
     """The text of a file, or TextRefused."""
     stop_enabled: bool = True
     clock_enabled: bool = True
+    under: SessionState = EMPTY
+    """What holds for all sessions."""
     why_not: Callable[[SessionState, Sticky], RouteCodexError | None] = lambda state, sticky: None
     """Why the session cannot keep to that target now."""
 
@@ -260,7 +262,7 @@ def _disable(message: _Message, named: Named) -> None:
 
 def _enable(message: _Message, named: Named) -> None:
     before = message.state
-    message.state = changes.enabled(before, named, message.means.registry.providers[named.provider])
+    message.state = changes.enabled_over(before, named, message.means.registry.providers[named.provider], message.means.under)
     was_disabled = message.again or message.state != before
     message.lines.append(f"{named.spoken} {'is enabled' if was_disabled else 'was not disabled'}.")
 

@@ -263,6 +263,26 @@ def test_a_broken_configuration_and_then_a_reload_of_the_addon(installed: Instal
     installed.until(lambda: installed.ask("<**six.m**> hello").status == 200, "not back")
 
 
+def test_a_key_that_is_put_into_env_is_used_at_once(installed: Installed) -> None:
+    """Nobody starts anything anew: the file appears, changes, and each next call has its key."""
+    keyed = CONFIG.replace("glm-key-1", '"${GLM_KEY_OF_ENV}"').replace(", {alias: backup, value: glm-key-2}", "")
+    before = len(installed.proxy.log)
+    installed.save(installed.config, keyed)
+    installed.until_logged("GLM_KEY_OF_ENV is not set", before)
+    env = installed.root / ".env"
+    for key in ("sk-first-of-env", "sk-second-of-env"):
+        before = len(installed.proxy.log)
+        part = installed.root / "part"
+        part.write_text(f"GLM_KEY_OF_ENV={key}\n")
+        part.chmod(0o600)
+        part.replace(env)
+        installed.until_logged("Configuration reloaded", before)
+        assert installed.host_of("<**glm.glm-4.7**> go") == "open.bigmodel.cn"
+        assert key in str(installed.provider.calls[-1].headers)
+        assert key not in installed.proxy.log
+    env.unlink()
+
+
 def test_nothing_secret_was_saved_meanwhile(installed: Installed) -> None:
     """The last test of this file: the flows of all those before it, refused ones included."""
     installed.proxy.stop()

@@ -286,7 +286,7 @@ def test_a_key_without_value_is_off_and_the_provider_known(auth: str, env: dict[
         ),
         pytest.param(
             'auth: {apiKey: "${A:-b}"}',
-            "5: virtualrouter.providers.p.auth.apiKey: holds a ${ that is not ${NAME}",
+            "5: virtualrouter.providers.p.auth.apiKey: holds a ${ that is neither ${NAME} nor ${file:PATH}",
             id="shell-default",
         ),
         pytest.param(
