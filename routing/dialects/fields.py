@@ -30,7 +30,10 @@ def read_json(raw: bytes) -> object:
 
 
 def read_object(raw: bytes) -> JsonObject | None:
-    value = read_json(raw)
+    try:
+        value = loads(raw)
+    except RouteCodexError:
+        return None
     return value if isinstance(value, dict) else None
 
 

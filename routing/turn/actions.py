@@ -102,6 +102,10 @@ class Failed:
 class Planner(Protocol):
     """Who knows about targets, keys and health."""
 
+    @property
+    def exact(self) -> bool:
+        """The running round's reason is not ours to correct."""
+
     def opening(self) -> Opening:
         """The answer begins now; its id is the client's for it, whatever the provider's will be."""
 

@@ -258,6 +258,11 @@ class Plan:
         """The running round is with the server that the client called: whose seals are whose is the client's business."""
         return upstream.goes_home(self.provider, self.received)
 
+    @property
+    def exact(self) -> bool:
+        """The client went there by itself: what it is told of the end is the server's own word, even a wrong one."""
+        return self.target.provider == ORIGIN
+
     def heard(self, said: bytes) -> None:
         """Whole events or documents of the provider's: seals that it made may go back to it."""
         if not self.at_home:

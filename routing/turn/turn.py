@@ -282,7 +282,7 @@ class Turn:
             self._head = Head(self._head.status, (*kept, *form.items()))
         self._answering = self._head
         if self.merger is not None:
-            self.merger.begin_round()
+            self.merger.begin_round(exact=self.planner.exact)
         else:
             self._passage = Passage(self.endpoint) if self.stream else None
         if self.stream or self.merger is None:

@@ -21,7 +21,7 @@ from routecodex.routing.turn.terminal import Passage
 from routecodex.routing.values import Dialect, Endpoint
 
 OWN = frozenset({"clock"})
-CHAT, MESSAGES = Dialect.CHAT, Dialect.MESSAGES
+CHAT, MESSAGES, GEMINI = Dialect.CHAT, Dialect.MESSAGES, Dialect.GEMINI
 Run = Callable[[list[bytes]], None]
 
 
@@ -66,11 +66,31 @@ def messages_events(count: int) -> list[bytes]:
     ]
 
 
-EVENTS = {CHAT: chat_events, MESSAGES: messages_events}
+def gemini_events(count: int) -> list[bytes]:
+    def event(text: str, number: int, reason: str = "") -> bytes:
+        candidate = {"content": {"parts": [{"text": text}], "role": "model"}, "index": 0}
+        details = [{"modality": "TEXT", "tokenCount": 5}]
+        usage = {"promptTokenCount": 5, "candidatesTokenCount": number, "totalTokenCount": 5 + number}
+        document = {
+            "candidates": [{**candidate, **({"finishReason": reason} if reason else {})}],
+            "usageMetadata": {**usage, "promptTokensDetails": details},
+            "modelVersion": "m",
+            "responseId": "r-1",
+        }
+        return b"data: " + json.dumps(document).encode() + b"\r\n\r\n"
+
+    return [*(event(f"word{number} ", number) for number in range(count)), event("", count, "STOP")]
+
+
+EVENTS = {CHAT: chat_events, MESSAGES: messages_events, GEMINI: gemini_events}
+
+
+def endpoint(client: Dialect) -> Endpoint:
+    return Endpoint(client, stream=True if client is GEMINI else None)
 
 
 def asked(client: Dialect) -> Asked:
-    return Asked(Endpoint(client), True, "0123", "m", 1, "acme")
+    return Asked(endpoint(client), True, "0123", "m", 1, "acme")
 
 
 def take(pieces: Iterable[bytes]) -> None:
@@ -93,7 +113,7 @@ def old_passed(dialect: Dialect) -> Run:
 
 def old_merged(dialect: Dialect, rounds: int) -> Run:
     def run(reads: list[bytes]) -> None:
-        merger = merger_for(Endpoint(dialect), stream=True, own_tools=OWN)
+        merger = merger_for(endpoint(dialect), stream=True, own_tools=OWN)
         for _ in range(rounds):
             merger.begin_round()
             for read in reads:
@@ -107,7 +127,7 @@ def old_merged(dialect: Dialect, rounds: int) -> Run:
 def old_translated(client: Dialect, spoken: Dialect, merged: bool) -> Run:
     def run(reads: list[bytes]) -> None:
         translation, passage = Translation(spoken, asked(client)), Passage(Endpoint(client))
-        merger = merger_for(Endpoint(client), stream=True, own_tools=OWN)
+        merger = merger_for(endpoint(client), stream=True, own_tools=OWN)
         feed = merger.feed if merged else passage.feed
         merger.begin_round()
         for read in reads:
@@ -138,8 +158,13 @@ ROWS: dict[str, tuple[Dialect, int, Run, Run]] = {
     # what → whose events, how many rounds of them, the old way, the new way
     "passed: Chat": (CHAT, 1, old_passed(CHAT), new(CHAT, CHAT, quiet=True)),
     "passed: Messages": (MESSAGES, 1, old_passed(MESSAGES), new(MESSAGES, MESSAGES, quiet=True)),
-    "merged, one round: Messages": (MESSAGES, 1, old_merged(MESSAGES, 1), new(MESSAGES, MESSAGES)),
-    "merged, two rounds: Messages": (MESSAGES, 2, old_merged(MESSAGES, 2), new(MESSAGES, MESSAGES, rounds=2)),
+    "passed: Gemini": (GEMINI, 1, old_passed(GEMINI), new(GEMINI, GEMINI, quiet=True)),
+    "merged, one round: Gemini": (GEMINI, 1, old_merged(GEMINI, 1), new(GEMINI, GEMINI)),
+    "merged, two rounds: Gemini": (GEMINI, 2, old_merged(GEMINI, 2), new(GEMINI, GEMINI, rounds=2)),
+    "Gemini for a Chat client": (GEMINI, 1, old_translated(CHAT, GEMINI, False), new(CHAT, GEMINI)),
+    "Gemini for a Messages client": (GEMINI, 1, old_translated(MESSAGES, GEMINI, False), new(MESSAGES, GEMINI)),
+    "Chat for a Gemini client": (CHAT, 1, old_translated(GEMINI, CHAT, False), new(GEMINI, CHAT)),
+    "Messages for a Gemini client, merged": (MESSAGES, 1, old_translated(GEMINI, MESSAGES, True), new(GEMINI, MESSAGES)),
     "Chat for a Messages client": (CHAT, 1, old_translated(MESSAGES, CHAT, False), new(MESSAGES, CHAT)),
     "Messages for a Chat client": (MESSAGES, 1, old_translated(CHAT, MESSAGES, False), new(CHAT, MESSAGES)),
     "Chat for a Messages client, merged": (CHAT, 1, old_translated(MESSAGES, CHAT, True), new(MESSAGES, CHAT)),

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import ClassVar, Literal, TypeAlias
 
@@ -194,22 +194,39 @@ class Aside(Event):
 
 
 class Counted(Event):
-    """What it has cost so far. `rounds`: each one's own counts, where they are those of several."""
+    """What it has cost so far. `rounds`: each one's own counts, where they are those of several.
 
-    __slots__ = ("native", "rounds", "tokens")
+    Where every unit counts, the reader tells it once and keeps `native` as it grows: `read` makes tokens of it when asked.
+    """
 
-    def __init__(self, tokens: Tokens, native: JsonObject | None = None, rounds: tuple[JsonObject, ...] = ()) -> None:
-        self.tokens, self.native, self.rounds = tokens, native, rounds
+    __slots__ = ("_read", "_tokens", "native", "rounds")
+
+    def __init__(
+        self,
+        tokens: Tokens,
+        native: JsonObject | None = None,
+        rounds: tuple[JsonObject, ...] = (),
+        *,
+        read: Callable[[JsonObject], Tokens] | None = None,
+    ) -> None:
+        self._tokens, self._read, self.native, self.rounds = tokens, read, native, rounds
+
+    @property
+    def tokens(self) -> Tokens:
+        return self._tokens if self._read is None or self.native is None else self._read(self.native)
 
 
 class Ended(Event):
-    """The reason has come: its word in its own dialect, and the stop sequence that was met."""
+    """The reason has come: its word in its own dialect, and the stop sequence that was met.
 
-    __slots__ = ("stop", "word")
+    Not `final`: some hosts give one with every unit, so that it was none where content follows.
+    """
+
+    __slots__ = ("final", "stop", "word")
     rank = Rank.ENDS
 
-    def __init__(self, word: str, stop: str = "") -> None:
-        self.word, self.stop = word, stop
+    def __init__(self, word: str, stop: str = "", *, final: bool = True) -> None:
+        self.word, self.stop, self.final = word, stop, final
 
 
 class Done(Event):

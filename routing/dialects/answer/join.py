@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ...values import Dialect
@@ -63,19 +63,18 @@ class Join:
         endings: Endings = AS_USUAL,
         live: bool = True,
         quiet: bool = False,
-        exact: bool = False,
-        in_order: bool = False,
+        apart: bool = False,
     ) -> None:
-        self._client, self.own, self._endings, self._in_order = client, own, endings, in_order
+        self._client, self.own, self._endings, self._apart = client, own, endings, apart
         self._live = live
         """The client sees what leaves; one that waits for JSON is shown nothing before the end."""
         self._quiet = quiet
         """Nobody takes part: texts are not kept, and not all of them are known."""
-        self._exact = exact
-        """A single round's reason is not corrected."""
+        self._exact = False
+        """The last round's reason is not corrected, where it is the only one."""
         self.rounds: list[_Round] = []
         """Those that count."""
-        self.content = Content(in_order=in_order)
+        self.content = Content(apart=apart)
         """What the running round has said so far."""
         self.over = False
         """The running round is."""
@@ -107,12 +106,13 @@ class Join:
         """The next text goes on in the open one."""
         self._glue = self._spoke = False
         """The next text needs a blank line before it; there was a text."""
-        self._plain: Block | None = None
-        """What comes of it alone leaves without a second look."""
+        self.plain: Block | None = None
+        """What comes of it alone leaves without a second look, once it is kept."""
+        self.keep: Callable[[str], None] = _keep_nothing
 
     # --- rounds ---------------------------------------------------------------------------------------------------------
 
-    def begin(self, *, foreign: bool = False) -> list[Chunk]:
+    def begin(self, *, foreign: bool = False, exact: bool = False) -> list[Chunk]:
         """A round begins. One that was not complete and showed nothing counts as if it had never been."""
         out: list[Chunk] = []
         if self.over and self.content.complete:
@@ -125,10 +125,11 @@ class Join:
         self._held, self._waiting_bytes = [], 0
         self.later = bool(self.rounds)
         self._unclosed = [block for block in self._open if not block.closed] if self.later else []
-        self.content = Content(in_order=self._in_order)
+        self.content = Content(apart=self._apart)
         self.over = self.visible = self._ending = False
-        self._plain, self._nameless = None, []
+        self.plain, self._nameless = None, []
         self.foreign = self.composes = foreign
+        self._exact = exact
         if self.later:
             self._goes_on, self._glue = True, self._spoke
             self.altered = self.altered or self._live
@@ -137,26 +138,32 @@ class Join:
     def hear(self, chunk: Chunk) -> Sequence[Chunk]:
         """What may leave now."""
         events = chunk.events
-        plain = self._plain
-        if plain is not None and len(events) == 1 and type(event := events[0]) is Piece and event.block is plain:
-            if not self._quiet or plain.kind == "call":
-                self._plain_text.add(event.text)
+        plain = self.plain
+        if (
+            plain is not None
+            and len(events) == 1
+            and type(event := events[0]) is Piece
+            and event.block is plain
+            and not (self._apart and event.native is not None)
+        ):
+            self.keep(event.text)
             if plain.into is not None:
                 event.block = plain.into
             return (chunk,)
-        self._plain = None
+        self.plain = None
         if self._quiet:
             self.content.add([one for one in events if type(one) is not Piece or one.block.kind == "call"])
         else:
             self.content.add(events)
         says, rests = self._weigh(events)
         if self._ending or rests or self._nameless:
-            return self._hold(chunk)
+            before = self._gone_on() if says and self._reasoned and not (self._ending or self._nameless) else []
+            return [*before, *self._hold(chunk)]
         if says:
             return self._leave(chunk)
-        if not self.visible:
-            return self._hold(chunk, opens=not self.later)
-        return self._hold(chunk) if self._held else self._left(self._shown((chunk,)))
+        if self._held:
+            return self._hold(chunk)
+        return self._left(self._shown((chunk,))) if self.visible else self._hold(chunk, opens=not self.later)
 
     @property
     def clear(self) -> bool:
@@ -165,7 +172,7 @@ class Join:
 
     def end(self) -> None:
         """The round is over."""
-        self.over, self._nameless, self._plain = True, [], None
+        self.over, self._nameless, self.plain = True, [], None
         if self.content.complete:
             self.rounds.append(_Round(self.content, [], self.foreign))
 
@@ -180,7 +187,7 @@ class Join:
                 out.append(chunk)
                 continue
             self.altered = True
-            if any(event.rank >= Rank.SAYS for event in kept):
+            if any(event.rank >= Rank.SAYS or (type(event) is Field and event.says) for event in kept):
                 out.append(_changed(chunk, kept))
             elif not self.later and (began := [event for event in kept if type(event) is Began]):
                 self._opening.append(_changed(chunk, began))
@@ -230,7 +237,10 @@ class Join:
                     is_text = event.block.kind == "text"  # type: ignore[attr-defined]
                     rests, says = rests or is_text, says or not is_text
                 case Rank.ENDS:
-                    self._ending = True
+                    if type(event) is Ended and not event.final:
+                        rests = True
+                    else:
+                        self._ending = True
                 case _:
                     says = says or (type(event) is Field and event.says)
         if self._nameless:
@@ -264,11 +274,24 @@ class Join:
             out = [*self._opening, *self._resumed(goes_on), *shown]
             self._opening, self._held, self._waiting_bytes = [], [], 0
         self._left(out)
-        if block is None or self.content.sequence is not None or block.hidden:
+        if block is None or block.hidden:
             return out
         if block.kind != "text" or (self._spoke and not self._glue):
-            self._plain, self._plain_text = block, self.content.text_of(block)
+            self.plain = block
+            self.keep = _keep_nothing if self._quiet and block.kind != "call" else self.content.text_of(block).add
         return out
+
+    @property
+    def _reasoned(self) -> bool:
+        """A reason is held that may not be the last."""
+        return any(_holds(chunk, Ended) for chunk in self._held)
+
+    def _gone_on(self) -> list[Chunk]:
+        """Content follows, beside another reason: what waited was not the end."""
+        self._opening, self._held = self._shown(self._opening), self._shown(self._held)
+        out = [*self._opening, *self._resumed(None)]
+        self._opening, self._held, self._waiting_bytes = [], [], 0
+        return self._left(out)
 
     def _left(self, chunks: list[Chunk]) -> list[Chunk]:
         """They leave: what the client was told is over is no longer open."""
@@ -285,6 +308,8 @@ class Join:
         out: list[Chunk] = []
         for chunk in self._held:
             kept = self._without_close(chunk.events, text)
+            if self.altered or self.composes:
+                kept = [event for event in kept if type(event) is not Ended]
             if len(kept) == len(chunk.events):
                 out.append(chunk)
             else:
@@ -327,6 +352,8 @@ class Join:
                     events.append(moved)
                 case Began() | Aside() if self.later:
                     pass
+                case Aside() if self.foreign:
+                    pass  # another choice is nothing to a client of another dialect
                 case Counted() if self.later and not self._ending:
                     pass
                 case Field() if self.later and (event.thought or not event.says):
@@ -443,6 +470,10 @@ class Join:
             return Counted(tokens)
         natives = [one.counted.native for one in contents if one.counted is not None and one.counted.native is not None]
         return Counted(tokens, natives[-1] if natives else None, tuple(natives))
+
+
+def _keep_nothing(text: str) -> None:
+    pass
 
 
 def _ends(event: Event) -> bool:

@@ -14,6 +14,7 @@ several rounds (and knows no dialect), a dialect's writer makes bytes of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
@@ -26,6 +27,9 @@ from .chat import history as chat_history
 from .chat import read as chat_read
 from .chat import write as chat_write
 from .events import Block, Chunk, Event, Failed, Opened, Piece
+from .gemini import history as gemini_history
+from .gemini import read as gemini_read
+from .gemini import write as gemini_write
 from .join import Join
 from .messages import history as messages_history
 from .messages import read as messages_read
@@ -43,6 +47,8 @@ class Writer(Protocol):
     dialect: ClassVar[Dialect]
     one_by_one: ClassVar[bool]
     """Its dialect knows one open block at a time."""
+    steady: ClassVar[bool]
+    """Where one plain piece of a block leaves as it came, so do those that follow it."""
     altered: bool
     """The answer is no longer one round's own."""
 
@@ -68,11 +74,26 @@ class _Modules:
     stream: Callable[[Asked], Writer]
     whole: Callable[[Asked], Writer]
     history: Callable[[Content], tuple[JsonObject, ...]]
+    abroad: Callable[[str, str], Reader] | None = None
+    """Reads for clients of other dialects, where those are told more in words."""
+    by_order: bool = False
+    """Calls need no ids: their names and order stand for them, and ids that are made for us say so."""
+    apart: bool = False
+    """Its history keeps some pieces of a text apart."""
 
 
 _DIALECTS: Mapping[Dialect, _Modules] = {
     Dialect.CHAT: _Modules(chat_read.Reader, chat_write.Writer, chat_write.Whole, chat_history.history),
     Dialect.MESSAGES: _Modules(messages_read.Reader, messages_write.Writer, messages_write.Whole, messages_history.history),
+    Dialect.GEMINI: _Modules(
+        gemini_read.Reader,
+        gemini_write.Writer,
+        gemini_write.Whole,
+        gemini_history.history,
+        abroad=gemini_read.Abroad,
+        by_order=True,
+        apart=True,
+    ),
 }
 SPOKEN = frozenset(_DIALECTS)
 
@@ -89,20 +110,24 @@ class Round:
 
 
 class Answer:
-    def __init__(self, asked: Asked, *, own: frozenset[str] = frozenset(), quiet: bool = False, exact: bool = False) -> None:
-        """`own`: names of tools that are ours. `quiet`: nobody takes part, so that what only grows need not be read. `exact`:
-        the provider is where the client was going anyway, and its word counts even where it is wrong."""
+    def __init__(self, asked: Asked, *, own: frozenset[str] = frozenset(), quiet: bool = False) -> None:
+        """`own`: names of tools that are ours. `quiet`: nobody takes part, so that what only grows need not be read."""
         self._asked = asked
         self._client = asked.endpoint.dialect
         modules = _DIALECTS[self._client]
-        self._history = modules.history
+        self._history, self._named_by_order = modules.history, modules.by_order
         self._writer = modules.stream(asked) if asked.stream else modules.whole(asked)
+        self._before_end = self._writer
+        """The writer as it was when nothing of the end had been written."""
         self._quiet = quiet
-        self._join = Join(self._client, own=own, endings=asked.endings, live=asked.stream, quiet=quiet, exact=exact)
+        self._join = Join(self._client, own=own, endings=asked.endings, live=asked.stream, quiet=quiet, apart=modules.apart)
         self._serial: Serial | None = None
         self._source = Source(modules.reader("", ""))
         self._foreign = False
         """The running round speaks another dialect than the client."""
+        self._same: Block | None = None
+        """Join and writer let its pieces leave as they come, once they are kept."""
+        self._keep: Callable[[str], None] = self._join.keep
         self._pending: list[bytes] = []
         """What may leave as soon as somebody asks."""
         self._due = b""
@@ -111,15 +136,19 @@ class Answer:
 
     # --- rounds ---------------------------------------------------------------------------------------------------------
 
-    def begin_round(self, round_: Round | None = None) -> None:
-        """Another round begins; without a word about it, in the client's own dialect."""
+    def begin_round(self, round_: Round | None = None, *, exact: bool = False) -> None:
+        """Another round begins; without a word about it, in the client's own dialect. `exact`: the provider is where the
+        client was going anyway, and its reason counts even where it is wrong."""
         round_ = round_ or Round(self._client)
         self._foreign = round_.spoken is not self._client
-        reader = _DIALECTS[round_.spoken].reader(round_.maker, self._asked.id)
+        spoken = _DIALECTS[round_.spoken]
+        read = spoken.abroad if self._foreign and spoken.abroad is not None else spoken.reader
         streams = self._asked.stream
-        self._source = Source(reader, quiet=self._quiet and not self._foreign and streams, bounded=not streams)
+        quiet = self._quiet and not self._foreign and streams and not self._asked.endpoint.json_array
+        self._source = Source(read(round_.maker, self._asked.id), quiet=quiet, bounded=not streams)
+        self._same = None
         self._writer.begin_round(round_.tools)
-        self._pending += self._written(self._join.begin(foreign=self._foreign))
+        self._pending += self._written(self._join.begin(foreign=self._foreign, exact=exact))
         if self._serial is not None:
             self._pending += [self._writer.made(event) for event in self._serial.between()]
         self._serial = Serial() if self._foreign and self._writer.one_by_one else None
@@ -132,7 +161,7 @@ class Answer:
         source, join = self._source, self._join
         if source.quiet and join.clear and source.passes(data):
             return data
-        out = self._take()
+        out, self._pending = self._pending, []
         if not data:
             if join.over and join.content.complete and self._asked.stream:
                 out += self._written(join.release())
@@ -159,7 +188,7 @@ class Answer:
             content.error = content.error or _CUT_OFF
         id = content.began.id if content.began is not None else ""
         for block, call in content.calls:
-            if not block.named and not block.id and call.name in join.own:
+            if not (block.named or block.id) and (call.name in join.own or self._named_by_order):
                 self._writer.name(block, id)  # its result is told under this id
         join.end()
         calls = content.calls
@@ -189,7 +218,7 @@ class Answer:
         if self._over:
             return ()
         join = self._join
-        self._over = True
+        self._over, self._before_end = True, copy(self._writer)
         if not (join.over and join.content.complete) and (join.visible or not join.rounds):
             return self._broken_off()
         out = [*self._take(), *self._written(join.finish())]
@@ -208,6 +237,7 @@ class Answer:
         over, self._over, self._failed = self._over, True, True
         error, told = ProviderError(status, message, code), self._join.content.error
         if over or not self._asked.stream:  # what `finish` gave never left
+            self._writer = self._before_end
             return self._error(error)
         if told is not None and told.message == message and (chunks := self._join.broken()) is not None:
             return b"".join([*self._take(), *self._written(chunks)])  # the provider's own words say it best
@@ -266,17 +296,28 @@ class Answer:
 
     # --- from chunks to bytes -------------------------------------------------------------------------------------------
 
-    def _hear(self, chunks: list[Chunk], out: list[bytes]) -> None:
-        join, writer, serial, foreign = self._join, self._writer, self._serial, self._foreign
+    def _hear(self, chunks: Iterable[Chunk], out: list[bytes]) -> None:
+        join, same, keep = self._join, self._same, self._keep
         for chunk in chunks:
-            if foreign:
-                self._name_calls(chunk.events)
+            events = chunk.events
+            if same is not None:
+                if len(events) == 1 and type(event := events[0]) is Piece and event.block is same and event.native is None:
+                    keep(event.text)
+                    out.append(chunk.raw)
+                    continue
+                same = self._same = None
+            if self._foreign:
+                self._name_calls(events)
+            writer, serial = self._writer, self._serial
             for shown in join.hear(chunk):
                 writer.altered = join.altered
                 if serial is not None:
                     out += map(writer.made, serial.order(shown.events))
-                else:
-                    out.append(writer.write(shown))
+                    continue
+                out.append(data := writer.write(shown))
+                if data is chunk.raw and join.plain is not None and writer.steady:
+                    same = self._same = join.plain
+                    keep = self._keep = join.keep
 
     def _name_calls(self, events: Iterable[Event]) -> None:
         """Before anybody asks whose they are."""

@@ -64,24 +64,26 @@ class GrowingText:
     never a second copy of it.
     """
 
-    __slots__ = ("_new", "_text")
+    __slots__ = ("_new", "_text", "_worth")
 
     def __init__(self, text: str = "") -> None:
         self._text = text
         self._new = bytearray()
+        self._worth = _WORTH_ADDING + len(text) // 16
 
     def add(self, piece: str) -> None:
         try:
             self._new += piece.encode()
         except UnicodeEncodeError:  # half of a pair, which JSON may hold
             self._new += piece.encode("utf-8", "surrogatepass")
-        if len(self._new) >= _WORTH_ADDING + len(self._text) // 16:
+        if len(self._new) >= self._worth:
             self._add_new()
 
     def _add_new(self) -> None:
         text, self._text = self._text, ""  # nobody else holds it now, and it may grow in place
         text += self._new.decode("utf-8", "surrogatepass")
         self._text = text
+        self._worth = _WORTH_ADDING + len(text) // 16
         self._new.clear()
 
     def __str__(self) -> str:
@@ -93,13 +95,14 @@ class GrowingText:
 class Content:
     """One round's, or that of a whole answer."""
 
-    def __init__(self, *, in_order: bool = False) -> None:
+    def __init__(self, *, apart: bool = False) -> None:
         self.blocks: dict[Block, GrowingText] = {}
         self.extras: dict[Block, list[JsonObject]] = {}
         self.fields: list[Field] = []
         self.asides: list[JsonObject] = []
-        self.sequence: list[Piece | Extra] | None = [] if in_order else None
-        """Everything in its order, for a dialect whose history keeps more than blocks (Gemini's parts)."""
+        self.apart: dict[Block, list[tuple[int, int, JsonObject]]] | None = {} if apart else None
+        """Pieces of texts that their dialect keeps apart from their neighbours (Gemini's signed parts): from where to where in
+        the text, and as they came."""
         self.began: Began | None = None
         self.counted: Counted | None = None
         self.ended: Ended | None = None
@@ -110,9 +113,9 @@ class Content:
         for event in events:
             kind = type(event)
             if kind is Piece:
+                if self.apart is not None:
+                    self._keep_apart(event)  # type: ignore[arg-type]
                 self.text_of(event.block).add(event.text)  # type: ignore[attr-defined]
-                if self.sequence is not None:
-                    self.sequence.append(event)  # type: ignore[arg-type]
             elif kind is Opened:
                 self.text_of(event.block)  # type: ignore[attr-defined]
             elif kind is Counted:
@@ -125,8 +128,6 @@ class Content:
             case Extra():
                 self.text_of(event.block)
                 self.extras.setdefault(event.block, []).append(event.native)
-                if self.sequence is not None:
-                    self.sequence.append(event)
             case Began():
                 self.began = self.began or event
             case Field():
@@ -141,6 +142,12 @@ class Content:
                 self.error = self.error or event.error
             case _:
                 pass
+
+    def _keep_apart(self, piece: Piece) -> None:
+        block, native = piece.block, piece.native
+        if self.apart is not None and isinstance(native, dict) and block.kind in ("text", "thought") and not block.foreign:
+            start = len(str(self.text_of(block)))
+            self.apart.setdefault(block, []).append((start, start + len(piece.text), native))
 
     def text_of(self, block: Block) -> GrowingText:
         text = self.blocks.get(block)

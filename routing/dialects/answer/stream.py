@@ -22,6 +22,7 @@ from .events import Chunk, Ended, Event, Failed, Rank
 WHOLE_BYTES = 64 << 20
 """A whole document longer than this is no answer."""
 _BLANK = (b"\n\n", b"\n\r\n")
+_SAYS, _ENDS = Rank.SAYS, Rank.ENDS
 
 
 class Reader(Protocol):
@@ -72,6 +73,7 @@ class Source:
             if (units := self._units_for(self._whole)) is None:
                 return []
             self._units, self.form = units, "stream"
+            self.quiet = self.quiet and type(units) is Events  # an array's items have no end of their own to look for
             data = bytes(self._whole)
             self._whole.clear()
         if self.quiet:
@@ -116,7 +118,7 @@ class Source:
         return ArrayItems() if start.startswith(b"[") and self._reader.ARRAYS else Events()
 
     def _chunks(self, units: list[Unit]) -> list[Chunk]:
-        read, dialect, says, ends = self._reader.read, self.dialect, Rank.SAYS, Rank.ENDS
+        read, dialect = self._reader.read, self.dialect
         chunks: list[Chunk] = []
         for unit in units:
             name, data, raw = unit
@@ -132,8 +134,8 @@ class Source:
             events = read(document, name) if document is not None else self._reader.read_word(data)
             if events:
                 rank = events[-1].rank
-                self._loud = rank is not says
-                if rank is ends:
+                self._loud = rank is not _SAYS
+                if rank is _ENDS:
                     self._over = type(events[-1]) is not Ended
             chunks.append(Chunk(raw, document, events, dialect, name))
         return chunks

@@ -16,7 +16,7 @@ from ...values import Dialect, Endpoint
 from ..answer.machine import Answer
 from ..finish import AS_USUAL, Endings
 from ..translation.neutral import Asked
-from . import gemini, messages, responses
+from . import gemini, responses
 from .common import BLANK_LINE, Form
 
 __all__ = ["BLANK_LINE", "Form", "Merger", "Opener", "merger_for", "opener_for"]
@@ -25,8 +25,11 @@ __all__ = ["BLANK_LINE", "Form", "Merger", "Opener", "merger_for", "opener_for"]
 class Merger(Protocol):
     """One per turn. Each round is begin_round, any number of feeds, end_round; then another round, or `finish`, or `fail`."""
 
-    def begin_round(self) -> None:
-        """A round begins. One that was not complete and showed nothing counts as if it had never been."""
+    def begin_round(self, *, exact: bool = False) -> None:
+        """A round begins. One that was not complete and showed nothing counts as if it had never been.
+
+        `exact`: its reason is not corrected, even where it is wrong.
+        """
 
     def feed(self, chunk: bytes) -> bytes:
         """The provider's bytes; for the client as many as may leave.
@@ -70,7 +73,6 @@ class _Module(Protocol):
 
 
 _MODULES: Mapping[Dialect, _Module] = {
-    Dialect.MESSAGES: messages,
     Dialect.RESPONSES: responses,
     Dialect.GEMINI: gemini,
 }
@@ -85,9 +87,9 @@ def merger_for(
     endings: Endings = AS_USUAL,
 ) -> Merger:
     """The merger of one turn. `include_usage`: a Chat client asked for the usage of its stream."""
-    if endpoint.dialect is Dialect.CHAT:
+    if endpoint.dialect not in _MODULES:
         asked = Asked(endpoint, stream, id="", model="", created=0, maker="", include_usage=include_usage, endings=endings)
-        return Answer(asked, own=own_tools, exact=True)  # whose word it is, the turn does not say yet
+        return Answer(asked, own=own_tools)
     form = Form(own_tools, include_usage, stream and endpoint.json_array, endpoint.envelope, endings)
     module = _MODULES[endpoint.dialect]
     return module.Merging(form) if stream else module.Whole(form)

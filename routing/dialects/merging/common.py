@@ -101,7 +101,7 @@ class Collected(ABC):
     def id(self) -> str:
         return id_of(self.said)
 
-    def begin_round(self) -> None:
+    def begin_round(self, *, exact: bool = False) -> None:
         self._raw.clear()
 
     def feed(self, chunk: bytes) -> bytes:

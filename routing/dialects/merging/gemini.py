@@ -16,26 +16,13 @@ from ...jsonbytes import dumps
 from ...turn.said import Said
 from ...values import Dialect, JsonObject, ProviderError
 from .. import answers
+from ..answer.gemini.parts import EMPTY, blocked, inner_of, main_candidate, parts_of, says, summed_counts
 from ..failures import ERROR_KEY, failure_inside, has_error, without_empty_error
 from ..fields import object_of, read_object, text_of
 from ..finish import CUT_OFF
 from ..sse import ArrayItems, Event, Events, write_event
 from .common import Form, id_of, is_cut_off, told_calls, too_long
-from .parts import (
-    EMPTY,
-    GrowingParts,
-    Whole,
-    blocked,
-    inner_of,
-    is_text,
-    main_candidate,
-    parts_of,
-    said_of,
-    says,
-    shown_parts,
-    summed_counts,
-    wrapped,
-)
+from .parts import GrowingParts, Whole, is_text, said_of, shown_parts, wrapped
 
 __all__ = ["Merging", "Whole"]
 
@@ -114,7 +101,7 @@ class Merging:
 
     # The rounds
 
-    def begin_round(self) -> None:
+    def begin_round(self, *, exact: bool = False) -> None:
         self._release()
         if not self._begun and not self._kept:
             self._identity = None

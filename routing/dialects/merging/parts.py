@@ -7,15 +7,23 @@ from collections.abc import Iterable, Sequence
 from ...jsonbytes import dumps
 from ...turn.said import Said
 from ...values import Dialect, JsonObject, ProviderError, ToolCall
+from ..answer.gemini.parts import (
+    EMPTY,
+    as_history,
+    blocked,
+    call_in,
+    inner_of,
+    main_candidate,
+    parts_of,
+    summed_counts,
+)
 from ..calls.grow_gemini import made_id
-from ..fields import count_of, list_of, object_of, text_of
-from ..finish import Endings, holds_calls, read_finish
+from ..fields import object_of, text_of
+from ..finish import Endings, holds_calls
 from .common import BLANK_LINE, Collected, GrowingText, told_calls, usage_in
 
 _PLAIN = frozenset(("text", "thought"))
 """A text part with nothing else can be joined to its neighbour; a signature belongs to its own part alone."""
-_CALLS = ("functionCall", "function_call")
-EMPTY: JsonObject = {"text": ""}
 
 
 def is_text(part: JsonObject) -> bool:
@@ -27,16 +35,8 @@ def _is_plain_text(part: JsonObject) -> bool:
     return is_text(part) and not part.keys() - _PLAIN
 
 
-def call_in(part: JsonObject) -> JsonObject:
-    return next((object_of(part[name]) for name in _CALLS if name in part), {})
-
-
 def is_own(part: JsonObject, own_tools: frozenset[str]) -> bool:
     return text_of(call_in(part).get("name")) in own_tools
-
-
-def says(part: JsonObject) -> bool:
-    return any(value for name, value in part.items() if name != "thought")
 
 
 class GrowingParts:
@@ -100,12 +100,6 @@ def calls_in(parts: Iterable[JsonObject], ordinal: int | None = None) -> tuple[T
     return tuple(calls)
 
 
-def as_history(parts: Iterable[JsonObject]) -> tuple[JsonObject, ...]:
-    """The parts as one content of the history, without the empty ones."""
-    kept = [part for part in parts if says(part)]
-    return ({"role": "model", "parts": kept},) if kept else ()
-
-
 def merged_parts(rounds: Iterable[Sequence[JsonObject]], own_tools: frozenset[str]) -> list[JsonObject]:
     """What the client holds of several rounds' parts."""
     shown: list[JsonObject] = []
@@ -134,44 +128,8 @@ def shown_parts(parts: Sequence[JsonObject], own_tools: frozenset[str], *, later
     return shown
 
 
-def summed_counts(counts: Sequence[JsonObject]) -> JsonObject:
-    """`usageMetadata` of the whole answer."""
-    if len(counts) < 2:
-        return dict(counts[0]) if counts else {}
-    # the details of the last round alone would not add up to the sum
-    whole = {name: value for name, value in counts[-1].items() if name != "candidatesTokensDetails"}
-    total = count_of(whole.get("promptTokenCount")) + count_of(whole.get("toolUsePromptTokenCount"))
-    for name in ("candidatesTokenCount", "thoughtsTokenCount"):
-        if any(name in one for one in counts):
-            whole[name] = sum(count_of(one.get(name)) for one in counts)
-            total += count_of(whole[name])
-    return {**whole, "totalTokenCount": total}
-
-
-def parts_of(candidate: JsonObject) -> list[JsonObject]:
-    return [part for part in list_of(object_of(candidate.get("content")).get("parts")) if isinstance(part, dict)]
-
-
-def inner_of(document: JsonObject) -> JsonObject:
-    """Code Assist puts the answer into `response`."""
-    inner = document.get("response")
-    return inner if isinstance(inner, dict) else document
-
-
 def wrapped(document: JsonObject, inner: JsonObject, envelope: bool) -> JsonObject:
     return {**document, "response": inner} if envelope or isinstance(document.get("response"), dict) else inner
-
-
-def main_candidate(inner: JsonObject) -> JsonObject:
-    """The candidate that goes on; any other is the first round's own."""
-    candidates = [one for one in list_of(inner.get("candidates")) if isinstance(one, dict)]
-    return next((one for one in candidates if one.get("index") in (0, None)), {})
-
-
-def blocked(inner: JsonObject) -> str:
-    """Why the prompt itself was refused."""
-    word = text_of(object_of(inner.get("promptFeedback")).get("blockReason"))
-    return word if not word or read_finish(word) else "SAFETY"
 
 
 class Whole(Collected):

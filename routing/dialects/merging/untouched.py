@@ -129,7 +129,7 @@ class Untouched(ABC, Generic[H]):
     def id(self) -> str:
         return id_of(self._rounds)
 
-    def begin_round(self) -> None:
+    def begin_round(self, *, exact: bool = False) -> None:
         if self._said is not None and self._said.complete:
             if self._as_it_came:
                 self._pending.append(self._let_go())

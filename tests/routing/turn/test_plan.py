@@ -142,6 +142,7 @@ def test_a_target_of_another_dialect_is_the_next_as_well(house: Build) -> None:
     plan = Tool(found).say("hello").plan
     plan.request()
     assert plan.translation() is None
+    assert not plan.exact
     assert fail(plan, found, 500) == 0.0
     assert plan.target.provider == "plain"
     assert plan.request().path.endswith("/chat/completions")
@@ -370,9 +371,11 @@ def test_origin_with_others_beside_it_fails_over(house: Build) -> None:
     found = house("default: [{targets: [origin], priority: 2}, {targets: [glm.glm-4.7]}]")
     plan = Tool(found).say("hello").plan
     assert not plan.at_home_alone
+    assert plan.exact
     assert fail(plan, found, 529) == 0.0
     assert plan.target.provider == "glm"
     assert not plan.at_home_alone
+    assert not plan.exact, "its word for the end is corrected"
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 500])

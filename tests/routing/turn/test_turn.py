@@ -84,6 +84,8 @@ class Script:
     failures: list[Failed] = field(default_factory=list)
     first: list[bytes] = field(default_factory=list)
 
+    exact: bool = False
+
     def opening(self) -> Opening:
         return Opening("resp_ours", "m", 7)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -34,7 +35,7 @@ from routecodex.routing.turn.opening import Opening
 from routecodex.routing.turn.state import State
 from routecodex.routing.turn.terminal import TERMINAL
 from routecodex.routing.turn.turn import Turn
-from routecodex.routing.values import Answer, Dialect, Endpoint, Headers, JsonObject, ProviderError, Usage
+from routecodex.routing.values import Answer, Dialect, Endpoint, Headers, JsonObject, ProviderError, ToolCall, Usage
 from tests.conftest import LONG
 from tests.routing.turn.spelled_out import spelled_out
 from tests.system.tool import text_of
@@ -59,6 +60,8 @@ class Script:
     again: list[float | None] = field(default_factory=list)
     answers: int = 0
     heard: list[object] = field(default_factory=list)
+
+    exact: bool = False
 
     def opening(self) -> Opening:
         return Opening("resp_ours", "m", 7)
@@ -167,6 +170,36 @@ def ends(bench: Bench) -> int:
 
 
 # --- one round ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    "dialect, right, wrong", [(Dialect.CHAT, b"tool_calls", b"stop"), (Dialect.MESSAGES, b"tool_use", b"end_turn")]
+)
+def test_d17_a_wrong_reason_is_corrected_where_the_client_did_not_go_by_itself(
+    dialect: Dialect, right: bytes, wrong: bytes, stream: bool, exact: bool
+) -> None:
+    bench = Bench(dialect, stream)
+    bench.script.exact = exact
+    answer = Answer("", (ToolCall("call_1", "read", "{}"),), "tool_calls", Usage(10, 5))
+    options = {"id": "id-1", "model": "m", "created": 1}
+    raw = (
+        b"".join(answers.write_stream(dialect, answer, **options, include_usage=True))
+        if stream
+        else answers.write_answer(dialect, answer, **options)
+    )
+    said = re.sub(rb'(reason":\s*")' + right, rb"\g<1>" + wrong, raw)
+    assert said != raw
+    bench.turn.head(200, {"content-type": "text/event-stream" if stream else "application/json"}, 0.0)
+    bench.turn.data(said, 0.0)
+    bench.turn.end(0.0)
+    bench.take()
+    bench.conclude()
+    told = re.search(rb'reason":\s*"([a-z_]+)"', bench.body)
+    assert told is not None
+    assert told[1] == (wrong if exact else right)
+    assert (bench.body == said) is exact
 
 
 @FORMS

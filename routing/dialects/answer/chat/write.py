@@ -53,6 +53,7 @@ class _Writer:
 
     dialect: ClassVar[Dialect] = Dialect.CHAT
     one_by_one: ClassVar[bool] = False
+    steady: ClassVar[bool] = False
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked

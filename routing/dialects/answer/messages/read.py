@@ -160,7 +160,7 @@ class Reader:
             before = self._open(index, {"type": implied, implied: ""})
         block = self._blocks[index]
         if kind in _PIECES:
-            return [*before, Piece(block, text_of(delta.get(_PIECES[kind])))]
+            return [*before, Piece(block, text_of(delta.get(_PIECES[kind])), delta)]
         self._seal(block, delta)
         return [*before, Extra(block, delta)]
 

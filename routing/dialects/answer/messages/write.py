@@ -63,6 +63,7 @@ class _Writer:
 
     dialect: ClassVar[Dialect] = Dialect.MESSAGES
     one_by_one: ClassVar[bool] = True
+    steady: ClassVar[bool] = True
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked

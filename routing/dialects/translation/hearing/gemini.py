@@ -91,7 +91,7 @@ class Hearer:
 
     def _start(self, inner: JsonObject) -> list[Event]:
         self._begun = True
-        tokens = _tokens(self._usage) if self._usage else None
+        tokens = tokens_of(self._usage) if self._usage else None
         return [Started(text_of(inner.get("responseId")) or self.id, text_of(inner.get("modelVersion")), tokens)]
 
     def _finish(self, word: str) -> list[Event]:
@@ -100,7 +100,7 @@ class Hearer:
             self._arguments = None  # the call that the answer broke off in does not end
         self._settle(events)
         self._over = True
-        return [*events, Finished(word, _tokens(self._usage) if self._usage else None)]
+        return [*events, Finished(word, tokens_of(self._usage) if self._usage else None)]
 
     # The parts
 
@@ -113,9 +113,9 @@ class Hearer:
             else:
                 self._text(text, word, events)
         elif (call := part.get("functionCall", part.get("function_call"))) is not None:
-            self._call(object_of(call), _signature(part), events)
+            self._call(object_of(call), signature_of(part), events)
         else:
-            self._other(part, _signature(part), events)
+            self._other(part, signature_of(part), events)
 
     def _text(self, text: str, word: str, events: list[Event]) -> None:
         if text:
@@ -158,7 +158,7 @@ class Hearer:
 
     def _other(self, part: JsonObject, word: str, events: list[Event]) -> None:
         """A picture, or what Google's own tools did; a thought's pictures are only drafts."""
-        shown = None if part.get("thought") is True else _shown(part)
+        shown = None if part.get("thought") is True else shown_in(part)
         if shown is not None:
             if self._thinking or self._arguments is not None or isinstance(shown, MediaShown):
                 self._settle(events)
@@ -226,11 +226,11 @@ def _blocked(inner: JsonObject) -> str:
     return word if not word or read_finish(word) else "SAFETY"
 
 
-def _signature(part: JsonObject) -> str:
+def signature_of(part: JsonObject) -> str:
     return text_of(part.get("thoughtSignature", part.get("thought_signature")))
 
 
-def _shown(part: JsonObject) -> TextPiece | MediaShown | None:
+def shown_in(part: JsonObject) -> TextPiece | MediaShown | None:
     blob = part.get("inlineData", part.get("inline_data"))
     if isinstance(blob, dict):
         media_type = text_of(blob.get("mimeType"))
@@ -260,7 +260,7 @@ def _media(media_type: str, *, data: str = "", url: str = "") -> Media:
             return Media("file", media_type, data, url)
 
 
-def _tokens(usage: JsonObject) -> Tokens:
+def tokens_of(usage: JsonObject) -> Tokens:
     thoughts = count_of(usage.get("thoughtsTokenCount"))
     return Tokens(
         input=count_of(usage.get("promptTokenCount")) + count_of(usage.get("toolUsePromptTokenCount")),

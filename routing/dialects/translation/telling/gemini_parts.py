@@ -69,7 +69,7 @@ class Parts:
             case ThoughtEnded():
                 return self._thought(event.seal)
             case MediaShown():
-                return [*self.rest(), _media(event.media)]
+                return [*self.rest(), media_part(event.media)]
             case _:
                 return []
 
@@ -82,7 +82,7 @@ class Parts:
         if seal.dialect is not Dialect.GEMINI:
             self._first = not self.spoken if not self._thoughts else self._first
             self._thoughts.append(Thought(text, seal))
-        return [*rest, _sealed(seal)]
+        return [*rest, sealed_part(seal)]
 
     def _carried(self) -> Seal | None:
         """Of the open call: clients keep its signature, and not every one keeps thoughts."""
@@ -108,8 +108,8 @@ class Parts:
         seal = seal or self._carried()
         known = self._asked.tools.get(call.name)
         name = known.name if known is not None else call.name
-        part: JsonObject = {"functionCall": {"id": self._id(call), "name": name, "args": _args(arguments)}}
-        return [{**part, "thoughtSignature": _word(seal)} if seal is not None else part]
+        part: JsonObject = {"functionCall": {"id": self._id(call), "name": name, "args": args_of(arguments)}}
+        return [{**part, "thoughtSignature": word_of(seal)} if seal is not None else part]
 
     def _id(self, call: CallStarted) -> str:
         id = call.id
@@ -170,24 +170,24 @@ def usage_of(tokens: Tokens) -> JsonObject:
     }
 
 
-def _sealed(seal: Seal) -> JsonObject:
+def sealed_part(seal: Seal) -> JsonObject:
     """An empty part with a seal. Gemini CLI keeps no thoughts, so one that stood on a text stays on a text."""
     thought: JsonObject = {} if seal.dialect is Dialect.GEMINI and seal.payload.get("for") == "part" else {"thought": True}
-    return {"text": "", **thought, "thoughtSignature": _word(seal)}
+    return {"text": "", **thought, "thoughtSignature": word_of(seal)}
 
 
-def _word(seal: Seal) -> str:
+def word_of(seal: Seal) -> str:
     own = text_of(seal.payload.get("thoughtSignature")) if seal.dialect is Dialect.GEMINI else ""
     return own or wrap(seal)
 
 
-def _media(media: Media) -> JsonObject:
+def media_part(media: Media) -> JsonObject:
     kind = {"mimeType": media.media_type} if media.media_type else {}
     if media.data:
         return {"inlineData": {**kind, "data": media.data}}
     return {"fileData": {**kind, "fileUri": media.url or media.file_id}}
 
 
-def _args(text: str) -> JsonObject:
+def args_of(text: str) -> JsonObject:
     """Some providers write `null` for a tool without parameters."""
     return {} if text.strip() == "null" else arguments_of(text)

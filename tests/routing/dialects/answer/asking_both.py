@@ -12,12 +12,14 @@ import pytest
 
 from routecodex.routing.dialects import merging
 from routecodex.routing.dialects.translation import coming_down
-from tests.routing.dialects.answer import both
+from tests.routing.dialects.answer import both, neutral_both
 
 ASKED = frozenset(
     (
         "tests/routing/dialects/merging/test_common.py",
-        "tests/routing/dialects/merging/test_messages.py",
+        "tests/routing/dialects/merging/test_gemini.py",
+        "tests/routing/dialects/translation/hearing/test_gemini.py",
+        "tests/routing/dialects/translation/telling/test_gemini.py",
         "tests/routing/dialects/translation/test_carried.py",
         "tests/routing/dialects/translation/test_coming_down.py",
         "tests/routing/dialects/translation/test_finishes.py",
@@ -29,16 +31,12 @@ ASKED = frozenset(
 )
 
 DIFFERENCES: dict[str, str] = {
-    r"merging/test_common.py::test_without_a_round_that_counts_the_bytes_are_the_providers\[new": (
-        "what is no answer ends in an error of the client's dialect, not in the provider's bytes"
+    r"merging/test_gemini.py::test_a_text_behind_a_chunk_that_a_wait_let_go\[new": (
+        "a piece that a reason stands beside leaves with the next piece, as it came; a wait does not push it out"
     ),
-    r"merging/test_chat.py::test_a_refusal_is_no_plain_stop\[new": "a refusal is text that a person reads",
-    r"merging/test_chat.py::test_refusals_of_two_rounds\[new": "a refusal goes on behind a blank line, like any text",
-    r"merging/test_messages.py::test_m34_live\[new": "the blank line leaves in the first event of the text it stands before",
-    r"merging/test_messages.py::test_d17_nor_where_its_own_end_is_odd\[new-\\n\\n: and a comment": (
-        "only `message_stop` is taken out: a comment behind it stays"
+    r"translation/hearing/test_gemini.py::test_a_stream_that_breaks_off_has_no_end\[new": (
+        "a call without an id is told with its end, so that one that never ends is not told at all"
     ),
-    r"merging/test_messages.py::test_noise_behind_a_held_stop_is_bounded\[new": "one limit for all dialects: 1 MiB, was 64 KiB",
     r"translation/test_coming_down.py::test_a_document_without_end_is_not_kept\[new": (
         "it is an error of the round, like every other one: nothing is raised"
     ),
@@ -67,6 +65,10 @@ def answer_side(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
             for name, old, new in (
                 ("merger_for", merging.merger_for, both.merger_for),
                 ("Translation", coming_down.Translation, both.Translation),
+                ("hear", neutral_both.OLD[0], neutral_both.hear),
+                ("hear_documents", neutral_both.OLD[1], neutral_both.hear_documents),
+                ("tell", neutral_both.OLD[2], neutral_both.tell),
+                ("tell_whole", neutral_both.OLD[3], neutral_both.tell_whole),
             ):
                 if getattr(module, name, None) is old:
                     monkeypatch.setattr(module, name, new)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from routecodex.routing.dialects.answer.machine import Answer, Round
@@ -14,13 +15,22 @@ from routecodex.routing.values import Dialect, Endpoint
 from tests.routing.dialects.merging import openai_rounds as openai
 from tests.routing.dialects.merging import rounds
 from tests.routing.dialects.merging.rounds import Spoken
+from tests.system import grammar
 
-CHAT, MESSAGES = Dialect.CHAT, Dialect.MESSAGES
+CHAT, MESSAGES, GEMINI = Dialect.CHAT, Dialect.MESSAGES, Dialect.GEMINI
+FINISH: dict[Dialect, dict[str, str]] = {
+    CHAT: {"tool": "tool_calls", "stop": "stop", "length": "length"},
+    MESSAGES: {"tool": "tool_use", "stop": "end_turn", "length": "max_tokens"},
+    GEMINI: {"tool": "STOP", "stop": "STOP", "length": "MAX_TOKENS"},
+}
+"""The words for why an answer ended."""
 WRITTEN: dict[tuple[Dialect, bool], Callable[[Spoken, int], bytes]] = {
     (CHAT, True): openai.chat_stream,
     (CHAT, False): openai.chat_json,
     (MESSAGES, True): rounds.messages_stream,
     (MESSAGES, False): rounds.messages_json,
+    (GEMINI, True): rounds.gemini_stream,
+    (GEMINI, False): rounds.gemini_json,
 }
 """How a provider says a round, by dialect and whether it streams."""
 
@@ -31,25 +41,57 @@ class Way:
 
     dialect: Dialect
     stream: bool = True
+    array: bool = False
+    """Gemini's stream that is one JSON array."""
+    envelope: bool = False
+    """Gemini's answers as Code Assist has them."""
 
     def __str__(self) -> str:
-        return f"{self.dialect.name.lower()}{'' if self.stream else '-json'}"
+        kind = "-array" if self.array else "-envelope" if self.envelope else ""
+        return f"{self.dialect.name.lower()}{kind}{'' if self.stream else '-json'}"
+
+    @property
+    def endpoint(self) -> Endpoint:
+        stream = self.stream if self.dialect is GEMINI else None
+        return Endpoint(self.dialect, stream=stream, json_array=self.array, envelope=self.envelope)
+
+    def written(self, round_: Spoken, number: int) -> bytes:
+        write: Callable[..., bytes] = WRITTEN[self.dialect, self.stream]
+        if self.array:
+            write = partial(write, array=True)
+        return partial(write, envelope=True)(round_, number) if self.envelope else write(round_, number)
 
 
-WAYS = [Way(dialect, stream) for dialect, stream in WRITTEN]
+ARRAY, ENVELOPE = Way(GEMINI, array=True), Way(GEMINI, envelope=True)
+WAYS = [*(Way(dialect, stream) for dialect, stream in WRITTEN), ARRAY]
+
+
+def as_events(client: Way, raw: bytes) -> bytes:
+    return sse(*(json.dumps(one).encode() for one in rounds.array_documents(raw))) if client.array else raw
+
+
+def read(client: Way, raw: bytes) -> grammar.Told:
+    """What a client makes of it."""
+    return grammar.read(client.dialect, as_events(client, raw), client.stream)
+
+
+def error_at_end(client: Way, raw: bytes) -> tuple[str, str]:
+    return grammar.error_at_end(client.dialect, as_events(client, raw), client.stream)
 
 
 def answer_for(client: Way, *, quiet: bool = False, **more: Any) -> Answer:
-    asked = Asked(Endpoint(client.dialect), client.stream, "0123abcd", "asked-model", 1, "acme", include_usage=True, **more)
+    asked = Asked(client.endpoint, client.stream, "0123abcd", "asked-model", 1, "acme", include_usage=True, **more)
     return Answer(asked, own=rounds.OWN, quiet=quiet)
 
 
-def drive(answer: Answer, given: Sequence[tuple[Dialect, bytes]], cut: Any = rounds.whole) -> tuple[bytes, list[Said]]:
+def drive(
+    answer: Answer, given: Sequence[tuple[Dialect, bytes]], cut: Any = rounds.whole, *, exact: bool = False
+) -> tuple[bytes, list[Said]]:
     """All rounds and the end."""
     out: list[bytes] = []
     said: list[Said] = []
     for spoken, raw in given:
-        answer.begin_round(Round(spoken, f"maker of {spoken}"))
+        answer.begin_round(Round(spoken, f"maker of {spoken}"), exact=exact)
         out += [answer.feed(b""), *(answer.feed(piece) for piece in cut(raw))]
         said.append(answer.end_round())
     return b"".join((*out, *answer.finish())), said
@@ -76,3 +118,22 @@ def entry(index: int | None, arguments: str, name: str = "", id: str = "") -> di
     head: dict[str, Any] = {} if index is None else {"index": index}
     named = {"id": id, "type": "function"} if id else {}
     return {**head, **named, "function": {**({"name": name} if name else {}), "arguments": arguments}}
+
+
+COUNTS = {"promptTokenCount": 5, "candidatesTokenCount": 3, "totalTokenCount": 8}
+
+
+def candidate(*parts: dict[str, Any], reason: str = "", **more: Any) -> dict[str, Any]:
+    """A chunk of Gemini's."""
+    one = {"content": {"parts": list(parts), "role": "model"}, "index": 0, **({"finishReason": reason} if reason else {})}
+    return {"candidates": [one], "modelVersion": "m", "responseId": "r-9", **more}
+
+
+def called(name: str, args: dict[str, Any], **beside: Any) -> dict[str, Any]:
+    return {"functionCall": {"name": name, "args": args}, **beside}
+
+
+def in_part(path: str, text: str, *, goes_on: bool = True) -> dict[str, Any]:
+    """A part of a call's arguments."""
+    piece = {"jsonPath": path, "stringValue": text, **({"willContinue": True} if goes_on else {})}
+    return {"functionCall": {"partialArgs": [piece], "willContinue": True}}

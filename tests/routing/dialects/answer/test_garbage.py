@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from routecodex.routing.dialects.sse import Events
-from tests.routing.dialects.answer.talks import CHAT, MESSAGES, WAYS, WRITTEN, Way, answer_for, drive
+from tests.routing.dialects.answer.talks import CHAT, GEMINI, MESSAGES, WAYS, WRITTEN, Way, answer_for, as_events, drive
 from tests.routing.dialects.merging.rounds import spoken
 
 ROUND = spoken(("thinking", "hm"), ("text", "Grüße"), ("own", "{}"), ("text", "so"), ("tool", '{"a": 1}'))
@@ -38,7 +38,7 @@ def spoiled(document: Any, chance: random.Random) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("client, one", list(product(WAYS, [CHAT, MESSAGES])), ids=str)
+@pytest.mark.parametrize("client, one", list(product(WAYS, [CHAT, MESSAGES, GEMINI])), ids=str)
 def test_a_spoiled_stream(client: Way, one: Any, seed: int) -> None:
     chance = random.Random(f"{client}{one}{seed}")
     events = [event for event in Events().feed(WRITTEN[one, True](ROUND, 1)) if event.data]
@@ -51,7 +51,7 @@ def test_a_spoiled_stream(client: Way, one: Any, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("client, one", list(product(WAYS, [CHAT, MESSAGES])), ids=str)
+@pytest.mark.parametrize("client, one", list(product(WAYS, [CHAT, MESSAGES, GEMINI])), ids=str)
 def test_a_spoiled_document(client: Way, one: Any, seed: int) -> None:
     chance = random.Random(f"{client}{one}{seed}")
     document = json.loads(WRITTEN[one, False](ROUND, 1))
@@ -65,6 +65,6 @@ def _check_readable(client: Way, out: bytes) -> None:
         assert isinstance(json.loads(out), dict)
         return
     reader = Events()
-    events = [event for event in [*reader.feed(out), *reader.close()] if event.data]
+    events = [event for event in [*reader.feed(as_events(client, out)), *reader.close()] if event.data]
     assert all(event.data == b"[DONE]" or isinstance(json.loads(event.data), dict) for event in events)
     assert events

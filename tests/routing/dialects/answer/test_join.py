@@ -62,10 +62,10 @@ def text_round(text: str, *, word: str = "end_turn", output: int = 1) -> list[Ch
     ]
 
 
-def run(join: Join, *rounds_: list[Chunk]) -> list[str]:
+def run(join: Join, *rounds_: list[Chunk], exact: bool = False) -> list[str]:
     out: list[str] = []
     for chunks in rounds_:
-        out += shown(join.begin())
+        out += shown(join.begin(exact=exact))
         for one in chunks:
             out += shown(join.hear(one))
         join.end()
@@ -150,7 +150,7 @@ def test_d17_a_reason_follows_what_was_said(word: str, told: str) -> None:
 def test_d17_a_provider_that_is_exact_keeps_its_word() -> None:
     call = Block("call", {}, name="Bash")
     chunks = [chunk(Opened(call), Piece(call, "{}"), Closed(call)), chunk(Ended("end_turn")), chunk(Done())]
-    assert "Ended:end_turn" in run(Join(Dialect.MESSAGES, exact=True), chunks)
+    assert "Ended:end_turn" in run(Join(Dialect.MESSAGES), chunks, exact=True)
 
 
 def test_d17_what_was_not_read_corrects_nothing() -> None:

@@ -6,14 +6,15 @@ import pytest
 
 from routecodex.routing.dialects.answer.chat.read import Reader as ChatReader
 from routecodex.routing.dialects.answer.events import Chunk, Done, Failed
+from routecodex.routing.dialects.answer.gemini.read import Reader as GeminiReader
 from routecodex.routing.dialects.answer.messages.read import Reader as MessagesReader
 from routecodex.routing.dialects.answer.stream import WHOLE_BYTES, Source
 from routecodex.routing.errors import BadAnswer
-from tests.routing.dialects.answer.talks import CHAT, MESSAGES, WAYS, WRITTEN, Way
+from tests.routing.dialects.answer.talks import CHAT, GEMINI, MESSAGES, WAYS, WRITTEN, Way
 from tests.routing.dialects.merging import rounds
 from tests.routing.dialects.merging.rounds import spoken
 
-READERS = {CHAT: ChatReader, MESSAGES: MessagesReader}
+READERS = {CHAT: ChatReader, MESSAGES: MessagesReader, GEMINI: GeminiReader}
 ROUND = spoken(("thinking", "hm"), ("text", "Grüße 😀" * 20), ("tool", '{"a": 1}'))
 
 
@@ -25,7 +26,7 @@ def chunks_of(way: Way, raw: bytes, cut: str = "whole", *, quiet: bool = False) 
 @pytest.mark.parametrize("cut", rounds.WAYS)
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_chunks_are_the_rounds_bytes_however_they_were_cut(way: Way, cut: str) -> None:
-    raw = WRITTEN[way.dialect, way.stream](ROUND, 1)
+    raw = way.written(ROUND, 1)
     for extra in (b"", b"\xef\xbb\xbf"):
         chunks = chunks_of(way, extra + raw, cut)
         assert b"".join(chunk.raw for chunk in chunks) == extra + raw

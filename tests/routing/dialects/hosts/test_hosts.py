@@ -129,7 +129,7 @@ def _pass(sample: Sample) -> None:
 def _merge(sample: Sample) -> None:
     expected, streamed = sample.expected, sample.form == "stream"
     merger = merger_for(sample.endpoint, stream=streamed, include_usage=True)
-    merger.begin_round()
+    merger.begin_round(exact=True)
     out = merger.feed(sample.raw)
     said = merger.end_round()
     if expected.error is not None:

@@ -79,13 +79,13 @@ def test_whole_answers_leave_at_the_end_alone(path: str, write: Any) -> None:
     assert json.dumps("1\n\n2\n\n3") in json.dumps(whole)
 
 
-def test_without_a_round_that_counts_the_bytes_are_the_providers() -> None:
+def test_without_a_round_that_counts_the_answer_is_an_error() -> None:
     endpoint = endpoint_of("POST", "/v1/messages")
     assert endpoint is not None
     merger = merger_for(endpoint, stream=False)
     out, said = rounds.drive(merger, [b"not JSON"])
-    assert out == b"not JSON"
-    assert said[0].error is not None
+    assert json.loads(out)["type"] == "error"
+    assert not said[0].complete
     assert merger.id == ""
 
 

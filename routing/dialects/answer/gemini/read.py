@@ -1,0 +1,279 @@
+"""Gemini's generateContent: what a document of its answers says.
+
+1. Each part says itself, with its native form where that is more than plain text, so that a chunk can be written anew without it.
+2. A text or thought goes on in the next plain part of its kind. A signature belongs to its own part alone.
+3. A reason may stand in a chunk of its own, come again, or come with every chunk: none of them is known to be the last.
+4. Counts stand in every chunk. They are kept, and looked at when somebody asks.
+5. Clients of other dialects are told in words what Google's own tools did, and the signature of a text behind all of it:
+   providers sign its last piece, which is in the middle of it for them.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ....jsonbytes import dumps
+from ....values import Dialect, JsonObject, ProviderError
+from ...failures import failure_inside, has_error
+from ...fields import list_of, object_of, text_of
+from ...finish import is_cut
+from ...translation.hearing.gemini import shown_in, signature_of, tokens_of
+from ...translation.hearing.gemini_arguments import Arguments
+from ...translation.neutral import MediaShown, Seal, TextPiece, Tokens
+from ..events import (
+    Aside,
+    Began,
+    Block,
+    Closed,
+    Counted,
+    Done,
+    Ended,
+    Event,
+    Extra,
+    Failed,
+    Field,
+    Kind,
+    Opened,
+    Piece,
+)
+from .parts import CALLS, blocked, call_in, inner_of, main_candidate, parts_of
+
+SHOWN_BESIDE = ("groundingMetadata", "citationMetadata", "urlContextMetadata")
+"""Fields of a candidate that are content."""
+_PLAIN = frozenset(("text", "thought"))
+_PIECEMEAL = frozenset(("partialArgs", "willContinue"))
+_BROKEN = ProviderError(502, "The provider's stream ended with an error", "UPSTREAM_ERROR")
+
+
+class Reader:
+    dialect: ClassVar[Dialect] = Dialect.GEMINI
+    ARRAYS: ClassVar[bool] = True
+    LOUD: ClassVar[tuple[bytes, ...]] = (b'"finishReason"', b'"blockReason"', b'"error"')
+    """No calls: the reason is the same with them."""
+
+    def __init__(self, maker: str = "", id: str = "") -> None:
+        self._maker, self._id = maker, id
+        self._began = False
+        self._usage: JsonObject | None = None
+        """All counts so far, the newest of each."""
+        self._last: Block | None = None
+        """The text or thought that goes on."""
+        self._call: Block | None = None
+        """A call whose arguments come in parts."""
+        self._arguments = Arguments()
+
+    def read(self, document: JsonObject, name: str = "") -> list[Event]:
+        last = self._last
+        if last is not None and (text := self._plain_text(document, thought=last.kind == "thought")):
+            return [Piece(last, text)]
+        inner = inner_of(document)
+        if has_error(document) or has_error(inner):
+            return [Failed(failure_inside(inner) or failure_inside(document) or _BROKEN)]
+        return self._read(inner) or [Field("", document)]
+
+    def _plain_text(self, document: JsonObject, *, thought: bool) -> str:
+        """Nearly all of a stream: one candidate, and nothing in it but more of the open text or thought."""
+        inner = document.get("response", document)
+        if type(inner) is not dict or "error" in document or "error" in inner or "promptFeedback" in inner:
+            return ""
+        candidates = inner.get("candidates")
+        if type(candidates) is not list or len(candidates) != 1 or type(candidate := candidates[0]) is not dict:
+            return ""
+        content = candidate.get("content")
+        if type(content) is not dict or len(candidate) > 2 or (len(candidate) == 2 and candidate.get("index") != 0):
+            return ""
+        parts = content.get("parts")
+        if (
+            type(parts) is not list
+            or len(parts) != 1
+            or type(part := parts[0]) is not dict
+            or type(text := part.get("text")) is not str
+        ):
+            return ""
+        if len(part) != (2 if thought else 1) or (thought and part.get("thought") is not True):
+            return ""
+        if type(usage := inner.get("usageMetadata")) is dict:
+            if self._usage is None:
+                return ""
+            self._usage.update(usage)
+        return text
+
+    def _read(self, inner: JsonObject) -> list[Event]:
+        out: list[Event] = []
+        first = self._usage is None
+        if isinstance(usage := inner.get("usageMetadata"), dict):
+            self._usage = self._usage or {}
+            self._usage.update(usage)
+        candidate = main_candidate(inner)
+        for other in list_of(inner.get("candidates")):
+            if isinstance(other, dict) and other is not candidate:
+                out.append(Aside(other))
+        for part in parts_of(candidate):
+            self._read_part(part, out)
+        for name in SHOWN_BESIDE:
+            if candidate.get(name):
+                out.append(Field(name, candidate[name], says=True))
+        word = text_of(candidate.get("finishReason")) or blocked(inner)
+        if word:
+            self._end(out, half=is_cut(word))
+        if self._usage is not None and (word or (first and usage) or (usage and not out)):
+            out.append(self._counted(self._usage))
+        if word:
+            out.append(Ended(word, final=False))
+        if not self._began and (out or inner.get("responseId")):
+            self._began = True
+            tokens = tokens_of(self._usage) if self._usage else None
+            out.insert(0, Began(text_of(inner.get("responseId")) or self._id, text_of(inner.get("modelVersion")), tokens))
+        return out
+
+    def _counted(self, usage: JsonObject) -> Counted:
+        return Counted(Tokens(), usage, read=tokens_of)
+
+    def read_word(self, data: bytes) -> list[Event]:
+        return [Done()] if data.strip() == b"[DONE]" else [Field("", None)]
+
+    def read_whole(self, document: JsonObject) -> list[Event]:
+        inner = inner_of(document)
+        if has_error(document) or has_error(inner) or not ("candidates" in inner or blocked(inner)):
+            failed = failure_inside(inner) or failure_inside(document)
+            return [Failed(failed or ProviderError(502, "The provider's answer cannot be read.", "BAD_ANSWER", network=True))]
+        out = self._read(inner)
+        self._end(out, half=False)
+        return [*out, Done()]
+
+    # --- parts ----------------------------------------------------------------------------------------------------------
+
+    def _read_part(self, part: JsonObject, out: list[Event]) -> None:
+        text, word = part.get("text"), signature_of(part)
+        if isinstance(text, str):
+            self._read_text(part, text, word, out)
+        elif not part.keys().isdisjoint(CALLS):
+            if call_in(part) or self._call is not None:
+                self._read_call(part, call_in(part), word, out)
+        elif part:
+            self._read_other(part, word, out)
+
+    def _read_text(self, part: JsonObject, text: str, word: str, out: list[Event]) -> None:
+        kind: Kind = "thought" if part.get("thought") is True else "text"
+        plain = not part.keys() - _PLAIN
+        if plain and not text:
+            return
+        last = self._last
+        if last is None or (last.kind != kind and (text or not word)):
+            last = self._open(Block(kind), out)
+        out.append(Piece(last, text, None if plain else part))
+        if word:
+            self._sign(last, kind, word, out)
+
+    def _sign(self, block: Block, kind: Kind, word: str, out: list[Event]) -> None:
+        """The signature ends a thought; a text goes on."""
+        if block.kind == "thought":
+            block.seal = self._seal(word, "" if kind == "thought" else "part")
+            self._last = None
+
+    def _seal(self, word: str, place: str) -> Seal:
+        return Seal(Dialect.GEMINI, self._maker, {**({"for": place} if place else {}), "thoughtSignature": word})
+
+    def _open(self, block: Block, out: list[Event]) -> Block:
+        self._end(out, half=False)
+        self._last = block if block.kind in ("text", "thought") else None
+        out.append(Opened(block))
+        return block
+
+    def _read_other(self, part: JsonObject, word: str, out: list[Event]) -> None:
+        """A picture, or what Google's own tools did; a thought's pictures are only drafts."""
+        block = Block("trace", part)
+        block.hides = part.get("thought") is True
+        if not block.hides and isinstance(shown := shown_in(part), MediaShown):
+            block.kind, block.media = "media", shown.media
+        self._open(block, out)
+
+    # --- calls ----------------------------------------------------------------------------------------------------------
+
+    def _read_call(self, part: JsonObject, call: JsonObject, word: str, out: list[Event]) -> None:
+        """A whole call, or a part of one: the parts behind its name have none, and the last one does not say that it goes on."""
+        name = text_of(call.get("name"))
+        block = self._call
+        if name or block is None:
+            block = self._open(Block("call", part, id=text_of(call.get("id")), name=name), out)
+            self._call, self._arguments = block, Arguments()
+        self._arguments.add(object_of(call.get("args")), list_of(call.get("partialArgs")))
+        if word:
+            block.seal = self._seal(word, "call")
+        if call.get("willContinue") is True:
+            out.append(Extra(block, part))
+        else:
+            self._end_call(out, part)
+
+    def _end_call(self, out: list[Event], part: JsonObject | None = None, *, half: bool = False) -> None:
+        """`half`: the answer broke off in it."""
+        block, self._call = self._call, None
+        if block is None:
+            return
+        arguments = self._arguments.value
+        text = dumps(arguments).decode()
+        native = object_of(block.native)
+        if part is not native:  # they came in parts; a history takes whole ones
+            call = {name: value for name, value in call_in(native).items() if name not in _PIECEMEAL}
+            signed = {"thoughtSignature": block.seal.payload["thoughtSignature"]} if block.seal is not None else {}
+            beside = {name: value for name, value in native.items() if name not in CALLS}
+            block.native = {**beside, "functionCall": {**call, "args": arguments}, **signed}
+        out.append(Piece(block, text[:-1] if half else text, part))
+        if not half:
+            out.append(Closed(block))
+
+    def _end(self, out: list[Event], *, half: bool) -> None:
+        """Something else begins, or nothing more comes."""
+        self._end_call(out, half=half)
+
+
+class Abroad(Reader):
+    """The same for clients of other dialects."""
+
+    def __init__(self, maker: str = "", id: str = "") -> None:
+        super().__init__(maker, id)
+        self._signed: Seal | None = None
+        """Of the text before, until it is over."""
+
+    def _read_text(self, part: JsonObject, text: str, word: str, out: list[Event]) -> None:
+        kind: Kind = "thought" if part.get("thought") is True else "text"
+        if kind == "text" and word and not text and (self._last is None or self._last.kind == "text"):
+            self._wait(word, out)
+        else:
+            super()._read_text(part, text, word, out)
+
+    def _sign(self, block: Block, kind: Kind, word: str, out: list[Event]) -> None:
+        if block.kind == "thought":
+            super()._sign(block, kind, word, out)
+        else:
+            self._wait(word, out)
+
+    def _read_other(self, part: JsonObject, word: str, out: list[Event]) -> None:
+        shown = None if part.get("thought") is True else shown_in(part)
+        if isinstance(shown, TextPiece):
+            last = self._last
+            if last is None or last.kind != "text":
+                last = self._open(Block("text"), out)
+            out.append(Piece(last, shown.text))
+        elif shown is not None:
+            super()._read_other(part, "", out)
+        if word and self._last is not None and self._last.kind == "thought":
+            self._sign(self._last, "text", word, out)
+        elif word:
+            self._wait(word, out)
+
+    def _wait(self, word: str, out: list[Event]) -> None:
+        self._tell_seal(out)
+        self._signed = self._seal(word, "part")
+
+    def _end(self, out: list[Event], *, half: bool) -> None:
+        super()._end(out, half=half)
+        self._tell_seal(out)
+
+    def _tell_seal(self, out: list[Event]) -> None:
+        """A thought of nothing else."""
+        seal, self._signed = self._signed, None
+        if seal is not None:
+            block = Block("thought")
+            block.seal = seal
+            out += (Opened(block), Closed(block))
