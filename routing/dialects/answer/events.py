@@ -13,10 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from ...values import Dialect, JsonObject, ProviderError
 from ..translation.neutral import Media, Seal, Tokens
+
+if TYPE_CHECKING:
+    from .said import GrowingText
 
 Kind: TypeAlias = Literal["text", "thought", "call", "media", "trace"]
 """`trace`: how the answer came about (tools that the provider ran, their results), and what nobody knows."""
@@ -61,6 +64,8 @@ class Block:
         "place",
         "refusal",
         "seal",
+        "text",
+        "theirs",
     )
 
     def __init__(
@@ -89,8 +94,13 @@ class Block:
         self.media: Media | None = None
         self.ends_itself = ends_itself
         """Its dialect says when it is over; if not, it is over where another begins, or with the answer."""
+        self.theirs = False
+        """A call of a tool that is none of ours, whatever its name: it stands in a namespace, or is the dialect's own."""
         self.hides = kind == "thought"
         """Cannot stand inside a text that goes on: of a later round it is kept for the history alone."""
+        # the content's
+        self.text: GrowingText | None = None
+        """What it has said so far. None: nobody keeps it."""
         # the join's
         self.hidden = False
         """The client does not see it."""
@@ -176,7 +186,9 @@ class Closing(Event):
 
 
 class Field(Event):
-    """A field of the answer outside its blocks. `says`: it is content; `thought`: of the kind that later rounds do not show."""
+    """A field of the answer outside its blocks. `says`: it is content; `thought`: of the kind that later rounds do not show.
+
+    Without `native` it is what the reader noted: `refused` (a part of a text is a refusal), `not stored`."""
 
     __slots__ = ("name", "native", "says", "thought")
 
@@ -249,7 +261,7 @@ class Failed(Event):
 class Chunk:
     """One unit of the wire. Made by a `Source`, or (without `raw` and `native`) by the join."""
 
-    __slots__ = ("dialect", "events", "form", "name", "native", "raw", "shown")
+    __slots__ = ("dialect", "events", "form", "name", "native", "raw", "rest", "shown")
 
     def __init__(
         self,
@@ -262,6 +274,8 @@ class Chunk:
     ) -> None:
         self.raw = raw
         """As it came; empty where it no longer says what the events say, or never did."""
+        self.rest: tuple[bytes, ...] = ()
+        """What of it stands behind `raw`: what tells a long text again is cut, so that the text's bytes are kept once."""
         self.native = native
         """Its JSON; None where it is none (a comment, a bare word, something of ours)."""
         self.events = events

@@ -151,7 +151,7 @@ class Join:
                 event.block = plain.into
             return (chunk,)
         self.plain = None
-        if self._quiet:
+        if self._quiet and not self.composes:
             self.content.add([one for one in events if type(one) is not Piece or one.block.kind == "call"])
         else:
             self.content.add(events)
@@ -176,8 +176,9 @@ class Join:
         if self.content.complete:
             self.rounds.append(_Round(self.content, [], self.foreign))
 
-    def release(self) -> list[Chunk]:
-        """Another round may follow: what waits leaves, without what ends it."""
+    def release(self, *, begins: bool = False) -> list[Chunk]:
+        """Another round may follow: what waits leaves, without what ends it. `begins`: how the answer begins leaves even where
+        nothing stands behind it."""
         self._opening = self._shown(self._opening)
         held, self._held, self._waiting_bytes = self._held, [], 0
         out: list[Chunk] = []
@@ -191,7 +192,7 @@ class Join:
                 out.append(_changed(chunk, kept))
             elif not self.later and (began := [event for event in kept if type(event) is Began]):
                 self._opening.append(_changed(chunk, began))
-        if out:
+        if out or begins:
             out, self._opening = self._left([*self._opening, *out]), []
         if self.rounds:
             self.rounds[-1].end = _ends_of(held)
@@ -248,6 +249,8 @@ class Join:
         return says, rests
 
     def _hold(self, chunk: Chunk, *, opens: bool = False) -> Sequence[Chunk]:
+        if chunk.rest and self.altered:
+            chunk = chunk.changed(chunk.events)  # it is told anew: its long text need not be kept in bytes as well
         (self._opening if opens else self._held).append(chunk)
         self._waiting_bytes += len(chunk.raw)
         if self._waiting_bytes <= HELD_BYTES or not self._live:
@@ -260,7 +263,7 @@ class Join:
     def _leave(self, chunk: Chunk) -> Sequence[Chunk]:
         """Content: what waited goes before it, as it came; but a text that goes on was never closed."""
         last = chunk.events[-1]
-        block = last.block if type(last) is Piece else None  # before it is moved
+        block, own = last.block if type(last) is Piece else None, _first_block(chunk)  # before they are moved
         if not (self._held or self._opening):
             out = self._shown((chunk,))
             if not out:
@@ -270,15 +273,17 @@ class Join:
             shown = self._shown((chunk,))
             if not shown:
                 return ()
-            goes_on = next((event.block for event in shown[0].events if type(event) in (Opened, Piece, Extra)), None)  # type: ignore[attr-defined]
-            out = [*self._opening, *self._resumed(goes_on), *shown]
+            goes_on = _first_block(shown[0])
+            # a text's own next part is no sign that its end was none
+            out = [*self._opening, *self._resumed(goes_on if goes_on is not own else None), *shown]
             self._opening, self._held, self._waiting_bytes = [], [], 0
         self._left(out)
         if block is None or block.hidden:
             return out
         if block.kind != "text" or (self._spoke and not self._glue):
             self.plain = block
-            self.keep = _keep_nothing if self._quiet and block.kind != "call" else self.content.text_of(block).add
+            unread = self._quiet and not self.composes and block.kind != "call"
+            self.keep = _keep_nothing if unread else self.content.text_of(block).add
         return out
 
     @property
@@ -301,6 +306,8 @@ class Join:
             for event in chunk.events:
                 if type(event) is Closed:
                     self._open.pop(event.block, None)
+                    if event.block is self._text and self._live:
+                        self._text = None  # its own end has left: no later text may go on in it
         return chunks
 
     def _resumed(self, text: Block | None) -> list[Chunk]:
@@ -370,7 +377,7 @@ class Join:
 
     def _open_block(self, block: Block, events: list[Event]) -> bool:
         """Where the client sees it, if it does. False where something else had to be closed for it, or it is not shown."""
-        if block.kind == "call" and block.name in self.own:
+        if self.is_own(block):
             block.hidden = self._goes_on = True
         elif self.later and block.hides:
             block.hidden = True
@@ -385,6 +392,9 @@ class Join:
             self._goes_on = self.later
             return not closed
         return False
+
+    def is_own(self, block: Block) -> bool:
+        return block.kind == "call" and block.name in self.own and not block.theirs
 
     def _moved(self, event: Piece | Extra | Closed | Closing) -> Piece | Extra | Closed | Closing:
         """The event in the block where the client sees it. That changes nothing of what its bytes say, but for the place."""
@@ -474,6 +484,10 @@ class Join:
 
 def _keep_nothing(text: str) -> None:
     pass
+
+
+def _first_block(chunk: Chunk) -> Block | None:
+    return next((event.block for event in chunk.events if isinstance(event, Opened | Piece | Extra)), None)
 
 
 def _ends(event: Event) -> bool:

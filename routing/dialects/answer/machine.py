@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from itertools import chain
+from typing import ClassVar, Protocol, runtime_checkable
 
 from ...errors import BadAnswer
 from ...values import Dialect, FinishReason, JsonObject, ProviderError, Usage
@@ -34,6 +35,9 @@ from .join import Join
 from .messages import history as messages_history
 from .messages import read as messages_read
 from .messages import write as messages_write
+from .responses import history as responses_history
+from .responses import read as responses_read
+from .responses import write as responses_write
 from .said import Content, Said
 from .serial import Serial
 from .stream import Reader, Source
@@ -66,6 +70,19 @@ class Writer(Protocol):
         """A document is written here, of a stream nothing is left."""
 
 
+@runtime_checkable
+class Repeating(Writer, Protocol):
+    """Of a dialect whose end tells once more all that was said, and whose clients are kept waiting by events alone."""
+
+    def open(self, *, id: str, model: str, created: int) -> bytes:
+        """The answer begins, though no provider has said anything: what comes goes on in it."""
+
+    def keep_alive(self) -> bytes: ...
+
+    def pieces(self, chunk: Chunk) -> Iterable[bytes]:
+        """What `write` gives, made as it is taken."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Modules:
     """What each dialect's package offers."""
@@ -94,6 +111,7 @@ _DIALECTS: Mapping[Dialect, _Modules] = {
         by_order=True,
         apart=True,
     ),
+    Dialect.RESPONSES: _Modules(responses_read.Reader, responses_write.Writer, responses_write.Whole, responses_history.history),
 }
 SPOKEN = frozenset(_DIALECTS)
 
@@ -133,6 +151,16 @@ class Answer:
         self._due = b""
         """The blank line that the last event which left is lacking."""
         self._over = self._failed = False
+        self._opened = ""
+        """Who we said it is, where we began it."""
+
+    def open(self, *, id: str, model: str, created: int) -> bytes:
+        """Begin a stream that nothing is known of yet; nothing where keep-alives need no beginning."""
+        if not (isinstance(self._writer, Repeating) and self._asked.stream):
+            return b""
+        self._opened = id
+        self._join.altered = self._join.started = self._writer.altered = True
+        return self._writer.open(id=id, model=model, created=created)
 
     # --- rounds ---------------------------------------------------------------------------------------------------------
 
@@ -187,15 +215,15 @@ class Answer:
         if content.done and not content.complete:
             content.error = content.error or _CUT_OFF
         id = content.began.id if content.began is not None else ""
-        for block, call in content.calls:
-            if not (block.named or block.id) and (call.name in join.own or self._named_by_order):
+        for block, _ in content.calls:
+            if not (block.named or block.id) and (join.is_own(block) or self._named_by_order):
                 self._writer.name(block, id)  # its result is told under this id
         join.end()
         calls = content.calls
         return Said(
             text=content.text,
             calls=tuple(call for _, call in calls),
-            own=tuple(call for block, call in calls if block.name in join.own),
+            own=tuple(call for block, call in calls if join.is_own(block)),
             finish=self._finish_reason(content),
             usage=content.usage,
             id=id,
@@ -221,8 +249,11 @@ class Answer:
         self._over, self._before_end = True, copy(self._writer)
         if not (join.over and join.content.complete) and (join.visible or not join.rounds):
             return self._broken_off()
-        out = [*self._take(), *self._written(join.finish())]
-        return [piece for piece in out if piece] if self._asked.stream else self._writer.finish()
+        chunks = join.finish()
+        if not self._asked.stream:
+            self._written(chunks)
+            return self._writer.finish()
+        return chain(self._take(), (piece for piece in self._end(chunks) if piece))
 
     def _broken_off(self) -> Iterable[bytes]:
         told = self._join.broken() if self._asked.stream else None
@@ -249,7 +280,15 @@ class Answer:
             return b""
         if not self._asked.stream:
             return b" "
-        return self.feed(b"") + self._due_line() + answers.KEEP_ALIVE[self._client]
+        writer, join = self._writer, self._join
+        if not isinstance(writer, Repeating):
+            return self.feed(b"") + self._due_line() + answers.KEEP_ALIVE[self._client]
+        if not (join.over and join.content.complete):
+            out = self.feed(b"")
+        else:
+            out = b"".join([*self._take(), *self._written(join.release(begins=True))])
+        join.altered = join.altered or join.started  # an event of ours moves the numbers
+        return out + self._due_line() + writer.keep_alive()
 
     def _error(self, error: ProviderError) -> bytes:
         if not self._asked.stream:
@@ -266,6 +305,8 @@ class Answer:
     @property
     def id(self) -> str:
         """Who the answer says it is, once a round has counted."""
+        if self._opened:
+            return self._opened
         first = self._join.rounds[0].content.began if self._join.rounds else None
         return first.id if first is not None else ""
 
@@ -311,10 +352,12 @@ class Answer:
             writer, serial = self._writer, self._serial
             for shown in join.hear(chunk):
                 writer.altered = join.altered
-                if serial is not None:
+                if serial is not None and not self._is_own(shown):
                     out += map(writer.made, serial.order(shown.events))
                     continue
                 out.append(data := writer.write(shown))
+                if shown.rest and data is shown.raw:
+                    out += shown.rest
                 if data is chunk.raw and join.plain is not None and writer.steady:
                     same = self._same = join.plain
                     keep = self._keep = join.keep
@@ -334,12 +377,32 @@ class Answer:
         out: list[bytes] = []
         writer.altered = self._join.altered
         for chunk in chunks:
-            if serial is not None:
+            if serial is not None and not self._is_own(chunk):
                 out += map(writer.made, serial.order(chunk.events))
             elif data := writer.write(chunk):
                 out.append(self._due_line() + data)
+                if chunk.rest and data is chunk.raw:
+                    out += chunk.rest
                 self._due = b"\n\n" if chunk.form == "ragged" and data is chunk.raw else b""
         return out
+
+    def _end(self, chunks: list[Chunk]) -> Iterable[bytes]:
+        """What the end of the answer tells again is written as it is taken."""
+        writer, serial = self._writer, self._serial
+        writer.altered = self._join.altered
+        if not isinstance(writer, Repeating):
+            yield from self._written(chunks)
+            return
+        for chunk in chunks:
+            if serial is not None and not self._is_own(chunk):
+                chunk = chunk.changed(serial.order(chunk.events))
+                chunk.native = None
+            for piece in writer.pieces(chunk):
+                yield self._due_line() + piece
+
+    def _is_own(self, chunk: Chunk) -> bool:
+        """A unit of the client's dialect: of an earlier round, where all leaves at the end."""
+        return chunk.native is not None and chunk.dialect is self._client
 
     def _due_line(self) -> bytes:
         due, self._due = self._due, b""

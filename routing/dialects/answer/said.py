@@ -86,6 +86,11 @@ class GrowingText:
         self._worth = _WORTH_ADDING + len(text) // 16
         self._new.clear()
 
+    def same(self, text: str) -> None:
+        """Where this is what it says, it is kept once: `text` is held by others as well."""
+        if len(text) >= _WORTH_ADDING and str(self) == text:
+            self._text = text
+
     def __str__(self) -> str:
         if self._new:
             self._add_new()
@@ -152,7 +157,7 @@ class Content:
     def text_of(self, block: Block) -> GrowingText:
         text = self.blocks.get(block)
         if text is None:
-            text = self.blocks[block] = GrowingText()
+            text = self.blocks[block] = block.text = GrowingText()
         return text
 
     @property
@@ -162,7 +167,7 @@ class Content:
 
     @property
     def refused(self) -> bool:
-        return any(block.refusal for block in self.blocks)
+        return any(block.refusal for block in self.blocks) or any(field.name == "refused" for field in self.fields)
 
     @property
     def calls(self) -> list[tuple[Block, ToolCall]]:

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import ClassVar, Literal, Protocol
 
 from ...errors import BadAnswer
@@ -18,11 +19,12 @@ from ..fields import read_json, read_object
 from ..sse import ArrayItems, Events
 from ..sse import Event as Unit
 from .events import Chunk, Ended, Event, Failed, Rank
+from .repeated import LONG, Repeated
 
 WHOLE_BYTES = 64 << 20
 """A whole document longer than this is no answer."""
 _BLANK = (b"\n\n", b"\n\r\n")
-_SAYS, _ENDS = Rank.SAYS, Rank.ENDS
+_SAYS, _RESTS, _ENDS = Rank.SAYS, Rank.RESTS, Rank.ENDS
 
 
 class Reader(Protocol):
@@ -54,6 +56,8 @@ class Source:
         self._units: Events | ArrayItems | None = None
         self._whole = bytearray()
         """A whole document, or what came before it is known whether it is one."""
+        self._repeated = Repeated()
+        """Long texts that are told more than once."""
         self._over = False
         self.quiet = quiet
         self._most = WHOLE_BYTES if bounded else None
@@ -64,8 +68,9 @@ class Source:
         self._between = True
         """No half of an event is held."""
 
-    def feed(self, data: bytes) -> list[Chunk]:
-        """BadAnswer where it is none."""
+    def feed(self, data: bytes) -> Iterable[Chunk]:
+        """BadAnswer where it is none. Each unit is read when it is taken: what its reader says of it, and of its blocks, is what
+        is known by then, however the bytes were cut."""
         if self._units is None:
             self._whole += data
             if len(self._whole) > WHOLE_BYTES:
@@ -96,9 +101,10 @@ class Source:
     def close(self) -> list[Chunk]:
         """The round has no more to say. A last event without its blank line counts if it is whole."""
         if self._units is not None:
-            chunks = self._chunks([unit for unit in self._units.close() if _is_whole(unit)])
+            chunks = list(self._chunks([unit for unit in self._units.close() if _is_whole(unit)]))
             for chunk in chunks:
                 chunk.form = "ragged" if chunk.form == "event" else chunk.form
+            self._repeated = Repeated()
             return chunks
         self.form, raw = "document", document_without_empty_error(bytes(self._whole))
         self._whole.clear()
@@ -117,28 +123,33 @@ class Source:
             return None
         return ArrayItems() if start.startswith(b"[") and self._reader.ARRAYS else Events()
 
-    def _chunks(self, units: list[Unit]) -> list[Chunk]:
+    def _chunks(self, units: list[Unit]) -> Iterator[Chunk]:
         read, dialect = self._reader.read, self.dialect
-        chunks: list[Chunk] = []
-        for unit in units:
-            name, data, raw = unit
+        units.reverse()
+        while units:
+            name, data, raw = unit = units.pop()  # a long one is gone once it is understood
             if not data:
-                chunks.append(Chunk(raw, None, (), dialect))
+                yield Chunk(raw, None, (), dialect)
                 continue
             if ERROR_KEY in data:
                 name, data, raw = without_empty_error(unit)
             document = read_object(data)
             if self._over:
-                chunks.append(Chunk(raw, document, (), dialect, name, "behind"))
+                yield Chunk(raw, document, (), dialect, name, "behind")
                 continue
+            if (is_long := len(raw) >= LONG) and document is not None:
+                self._repeated.share(document)
             events = read(document, name) if document is not None else self._reader.read_word(data)
+            chunk = Chunk(raw, document, events, dialect, name)
             if events:
                 rank = events[-1].rank
                 self._loud = rank is not _SAYS
                 if rank is _ENDS:
                     self._over = type(events[-1]) is not Ended
-            chunks.append(Chunk(raw, document, events, dialect, name))
-        return chunks
+                if is_long and rank >= _RESTS:
+                    chunk.raw, *rest = self._repeated.cut(raw)
+                    chunk.rest = tuple(rest)
+            yield chunk
 
 
 def _too_long() -> BadAnswer:

@@ -15,12 +15,12 @@ from ...jsonbytes import dump_pieces, dumps
 from ...turn.said import Said
 from ...values import Dialect, JsonObject
 from .. import answers
+from ..answer.repeated import LONG
+from ..answer.responses.items import ended, merged_items, said_of
 from ..answers.responses import write_opening
 from ..fields import count_of, list_of, read_object, text_of
 from ..sse import Event, write_event, write_event_pieces
 from .common import BLANK_LINE, Collected, Form
-from .repeated import LONG
-from .responses_items import ended, merged_items, said_of
 from .responses_reading import Reading
 from .responses_round import Round, Step
 from .untouched import Untouched

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...values import JsonObject
+from ..answer.responses.items import TEXT, continued_item, continued_part, emptied
 from ..fields import list_of, text_of
 from .common import GrowingText
-from .responses_items import TEXT, continued_item, continued_part, emptied
 
 _KEYS = {TEXT: "text", "refusal": "refusal"}
 """The kinds of parts that grow, and in which field."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...values import JsonObject, ProviderError
+from ..answer.responses.items import CALLS, HIDDEN, TEXT, emptied, is_own, moved_annotation
 from ..failures import failure_inside, has_error
 from ..fields import count_of, list_of, object_of, text_of
 from .common import GrowingText
-from .responses_items import CALLS, HIDDEN, TEXT, emptied, is_own, moved_annotation
 from .responses_message import OpenMessage, Piece
 from .responses_round import Place, Round, number_in
 from .untouched import Kind

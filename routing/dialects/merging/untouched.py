@@ -17,12 +17,12 @@ from ...errors import BadAnswer
 from ...turn.said import Said
 from ...values import Dialect, ProviderError
 from .. import answers
+from ..answer.repeated import LONG, Repeated
 from ..failures import ERROR_KEY, without_empty_error
 from ..fields import read_object
 from ..finish import CUT_OFF
 from ..sse import Event, Events
 from .common import BOM, Form, id_of, too_long
-from .repeated import LONG, Repeated
 
 HELD_BYTES = 1 << 20
 """So much may wait; a stream that opens or ends with more than this is written event by event."""

@@ -17,10 +17,11 @@ from tests.routing.dialects.merging import rounds
 from tests.routing.dialects.merging.rounds import Spoken
 from tests.system import grammar
 
-CHAT, MESSAGES, GEMINI = Dialect.CHAT, Dialect.MESSAGES, Dialect.GEMINI
+CHAT, MESSAGES, RESPONSES, GEMINI = Dialect.CHAT, Dialect.MESSAGES, Dialect.RESPONSES, Dialect.GEMINI
 FINISH: dict[Dialect, dict[str, str]] = {
     CHAT: {"tool": "tool_calls", "stop": "stop", "length": "length"},
     MESSAGES: {"tool": "tool_use", "stop": "end_turn", "length": "max_tokens"},
+    RESPONSES: {"tool": "completed", "stop": "completed", "length": "max_output_tokens"},
     GEMINI: {"tool": "STOP", "stop": "STOP", "length": "MAX_TOKENS"},
 }
 """The words for why an answer ended."""
@@ -31,6 +32,8 @@ WRITTEN: dict[tuple[Dialect, bool], Callable[[Spoken, int], bytes]] = {
     (MESSAGES, False): rounds.messages_json,
     (GEMINI, True): rounds.gemini_stream,
     (GEMINI, False): rounds.gemini_json,
+    (RESPONSES, True): openai.responses_stream,
+    (RESPONSES, False): openai.responses_json,
 }
 """How a provider says a round, by dialect and whether it streams."""
 

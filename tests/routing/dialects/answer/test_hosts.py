@@ -12,15 +12,25 @@ from tests.routing.dialects.answer import both
 from tests.routing.dialects.hosts import test_hosts as hosts
 from tests.routing.dialects.hosts.sample import Sample
 
-PATHS = ("merge", "to openai-chat", "to anthropic-messages", "to gemini-chat")
-_CHAT, _MESSAGES, _GEMINI = PATHS[1:]
+PATHS = ("merge", "to openai-chat", "to anthropic-messages", "to openai-responses", "to gemini-chat")
+_CHAT, _MESSAGES, _RESPONSES, _GEMINI = PATHS[1:]
 KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
-    "openai-chat: OpenAI: web search annotations: json": ("R16: citations are lost", (_MESSAGES,)),
-    "openai-chat: xAI: citations with the last chunk: stream": ("R16: citations are lost", (_MESSAGES,)),
-    "openai-chat: Perplexity: a message beside an empty delta: json": ("R16: citations are lost", (_MESSAGES,)),
-    "gemini-chat: Google: grounding with the last piece: stream": ("R16: citations are lost", (_CHAT, _MESSAGES)),
+    "openai-chat: OpenAI: web search annotations: json": ("R16: citations are lost", (_MESSAGES, _RESPONSES)),
+    "openai-chat: xAI: citations with the last chunk: stream": ("R16: citations are lost", (_MESSAGES, _RESPONSES)),
+    "openai-chat: Perplexity: a message beside an empty delta: json": ("R16: citations are lost", (_MESSAGES, _RESPONSES)),
+    "gemini-chat: Google: grounding with the last piece: stream": ("R16: citations are lost", (_CHAT, _MESSAGES, _RESPONSES)),
     "openai-chat: OpenRouter: as much written to the cache as read from it: stream": ("R15: counted twice", (_MESSAGES,)),
-    "openai-chat: Google: thoughts marked beside the text: stream": ("they stay text", ("merge", _MESSAGES, _GEMINI)),
+    "openai-chat: Google: thoughts marked beside the text: stream": (
+        "they stay text",
+        ("merge", _MESSAGES, _RESPONSES, _GEMINI),
+    ),
+    "openai-responses: OpenAI: annotations between the deltas: stream": ("R16: citations are lost", (_CHAT, _MESSAGES)),
+    "openai-responses: OpenAI: annotations: json": ("R16: citations are lost", (_CHAT, _MESSAGES)),
+    "openai-responses: a gateway: a call without a name: json": ("R15: a call that nobody can run", PATHS),
+    "openai-responses: vLLM: another content index for every delta of reasoning: stream": (
+        "torn by blank lines",
+        (_CHAT, _MESSAGES, _GEMINI),
+    ),
 }
 """What does not hold yet: a sample → why, and on which paths. A row that holds is a failure: it goes."""
 WRITTEN_ANEW = {
@@ -41,7 +51,7 @@ WRITTEN_ANEW = {
 }
 """Decision 17, in the same dialect: the reason as it is told, where the host's does not fit what was said, or is no word of its
 dialect; and the end behind it, where that is missing. All else leaves as it came."""
-SAMPLES = (*hosts.chat.SAMPLES, *hosts.messages.SAMPLES, *hosts.gemini.SAMPLES)
+SAMPLES = (*hosts.chat.SAMPLES, *hosts.messages.SAMPLES, *hosts.responses.SAMPLES, *hosts.gemini.SAMPLES)
 ROWS = [
     pytest.param(sample, path, id=f"{sample.name}: {path}")
     for sample in SAMPLES

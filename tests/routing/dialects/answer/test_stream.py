@@ -8,13 +8,14 @@ from routecodex.routing.dialects.answer.chat.read import Reader as ChatReader
 from routecodex.routing.dialects.answer.events import Chunk, Done, Failed
 from routecodex.routing.dialects.answer.gemini.read import Reader as GeminiReader
 from routecodex.routing.dialects.answer.messages.read import Reader as MessagesReader
+from routecodex.routing.dialects.answer.responses.read import Reader as ResponsesReader
 from routecodex.routing.dialects.answer.stream import WHOLE_BYTES, Source
 from routecodex.routing.errors import BadAnswer
-from tests.routing.dialects.answer.talks import CHAT, GEMINI, MESSAGES, WAYS, WRITTEN, Way
+from tests.routing.dialects.answer.talks import CHAT, GEMINI, MESSAGES, RESPONSES, WAYS, WRITTEN, Way
 from tests.routing.dialects.merging import rounds
 from tests.routing.dialects.merging.rounds import spoken
 
-READERS = {CHAT: ChatReader, MESSAGES: MessagesReader, GEMINI: GeminiReader}
+READERS = {CHAT: ChatReader, MESSAGES: MessagesReader, RESPONSES: ResponsesReader, GEMINI: GeminiReader}
 ROUND = spoken(("thinking", "hm"), ("text", "Grüße 😀" * 20), ("tool", '{"a": 1}'))
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...errors import RouteCodexError
-from ...turn.said import Said
-from ...values import Dialect, JsonObject, Message, ProviderError, ToolCall
-from ..answer.counts import summed_counts
-from ..calls.replacing import view_of
-from ..fields import is_blank, list_of, object_of, text_of
-from ..finish import Endings, read_response_finish
-from .common import BLANK_LINE, usage_in
+from ....errors import RouteCodexError
+from ....turn.said import Said
+from ....values import Dialect, JsonObject, Message, ProviderError, ToolCall, Usage
+from ... import answers
+from ...calls.replacing import view_of
+from ...fields import is_blank, list_of, object_of, text_of
+from ...finish import Endings, read_response_finish
+from ..counts import summed_counts
+from ..join import BLANK_LINE
 
 HIDDEN = frozenset(
     (
@@ -68,7 +69,7 @@ def said_of(
         calls=tuple(call for call, _ in calls),
         own=tuple(call for call, ours in calls if ours),
         finish=finish,
-        usage=usage_in(Dialect.RESPONSES, object_of(response.get("usage"))),
+        usage=answers.usage_of(Dialect.RESPONSES, object_of(response.get("usage"))) or Usage(),
         id=id,
         native=as_history(items, stored=response.get("store") is not False),
         complete=complete,

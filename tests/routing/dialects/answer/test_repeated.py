@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routecodex.routing.dialects.merging.repeated import LONG, Repeated
+from routecodex.routing.dialects.answer.repeated import LONG, Repeated
 
 TEXT = 'said "so" \\ and so – ' * LONG
 
