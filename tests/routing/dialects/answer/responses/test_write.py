@@ -1,0 +1,39 @@
+"""Events as a Responses client's bytes: numbers go on, each item begins and ends once."""
+
+from __future__ import annotations
+
+import json
+
+from routecodex.routing.dialects.answer.events import Began, Block, Closed, Counted, Done, Ended, Event, Opened, Piece
+from routecodex.routing.dialects.answer.responses.write import Writer
+from routecodex.routing.dialects.sse import Events
+from routecodex.routing.dialects.translation.neutral import Asked, Tokens
+from tests.routing.dialects.answer.talks import RESPONSES, Way
+
+
+def told(*events: Event) -> list[dict[str, object]]:
+    writer = Writer(Asked(Way(RESPONSES).endpoint, True, "0123", "asked", 1, "acme"))
+    raw = b"".join(writer.made(event) for event in events) + b"".join(writer.finish())
+    return [json.loads(event.data) for event in Events().feed(raw)]
+
+
+def test_a_text_of_anothers() -> None:
+    block = Block("text", {})
+    block.foreign = True
+    said = told(
+        Began("x", "m"),
+        Opened(block),
+        Piece(block, "Hel"),
+        Piece(block, "lo"),
+        Closed(block),
+        Counted(Tokens()),
+        Ended("stop"),
+        Done(),
+    )
+    kinds = [str(one["type"]).removeprefix("response.") for one in said]
+    assert kinds[0] == "created"
+    assert kinds[-1] == "completed"
+    assert kinds.count("output_item.added") == kinds.count("output_item.done") == 1
+    assert [one["delta"] for one in said if one["type"] == "response.output_text.delta"] == ["Hel", "lo"]
+    assert [one["text"] for one in said if one["type"] == "response.output_text.done"] == ["Hello"]
+    assert [one["sequence_number"] for one in said] == list(range(len(said)))
