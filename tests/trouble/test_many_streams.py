@@ -210,7 +210,8 @@ def test_a_slow_reader_slows_its_provider(site: Site, tag: str, retry: bool) -> 
             sending = asyncio.create_task(
                 client.send("POST", path, body=body, headers=[CREDENTIALS[Dialect.MESSAGES]], within=60)
             )
-            await asyncio.sleep(0.3)
+            while not (site.provider.calls and site.provider.calls[-1].bytes_sent):  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
             client.pipe.transport.pause_reading()
             await asyncio.sleep(1)
             paused = site.proxy.rss_bytes - before
