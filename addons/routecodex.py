@@ -206,7 +206,9 @@ class RouteCodex(quick_hooks.Own):
             sealed = self.sealed.get(flow) or sealing.seal(flow.request)
             self.sealed[flow] = sealed
             self.relay.set_wire(flow, sealed.wire)
-        if not flow.is_replay and not (ours and intercept.is_read(flow.request, arrival)):
+        if ours and not flow.is_replay and intercept.is_read(flow.request, arrival):
+            self.relay.read_whole(flow)
+        elif not flow.is_replay:
             flow.request.stream = True
 
     def again(self, flow: http.HTTPFlow) -> None:
@@ -359,6 +361,8 @@ class RouteCodex(quick_hooks.Own):
             later.listener.broke(message)
         elif (carried := self.relay.carried(flow)) is not None:
             carried.gone()
+        if flow in self.sealed:
+            self.relay.backs.seal(flow, flow.response)
 
 
 addons: list[Any] = [RouteCodex()]

@@ -52,8 +52,15 @@ class Sealed:
             waiting = left.get(name.decode("latin-1").lower())
             if waiting and value == waiting[0][0]:
                 value = waiting.pop(0)[1]
+            elif is_mask(name, value):
+                continue
             restored.append((name, value))
         return with_headers(message, restored)
+
+
+def is_mask(name: bytes, value: bytes) -> bool:
+    """Whether it hides a credential. One that is not ours was remembered by somebody who was shown it, as `stickycookie` does."""
+    return value == _MASK and fields.is_secret_header(name.decode("latin-1"))
 
 
 def seal(request: http.Request) -> Sealed:

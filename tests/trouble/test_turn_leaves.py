@@ -24,6 +24,7 @@ from tests.rig.client import Answer, Http1, Http2, Leave, Route
 from tests.rig.provider import FakeProvider, Received
 from tests.rig.proxy import Mitmdump
 from tests.rig.wire import Reply
+from tests.sheet import seen
 from tests.system.speaker import Speaker, said_by_user
 from tests.system.tool import CONFIG, HOSTS
 from tests.system.watched import held, settles, watched
@@ -188,6 +189,7 @@ def test_r8_clients_leave_at_any_moment(house: Mitmdump, provider: FakeProvider)
     print(f"{len(told)} had a reminder, {counts.count(1)} heard of it before they left; at the end: {seen}")
     answer = Speaker(provider, house).ask("still here?")
     assert answer.status == 200
+    seen("R8", f"{len(left)} of {CLIENTS} left within turns: 0 rounds begun afterwards, 0 tasks or reminders left")
 
 
 @pytest.mark.parametrize("text", ["hello", "<**!six.m**> hello", '<**!six.m**> <**stopMessage:"go on",2**> hello'])
