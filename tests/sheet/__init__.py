@@ -16,6 +16,15 @@ RECORD = "ROUTECODEX_SHEET"
 def seen(row: str, figure: str, *, holds: bool = True) -> None:
     """What a test has counted, for a row of the sheet. `holds`: for what is timed, where a busy machine must fail no test."""
     print(f"{row}: {figure}{'' if holds else ' (does not hold)'}")
+    _record({"row": row, "figure": figure, "holds": holds})
+
+
+def note_examples(count: int) -> None:
+    """What a search has tried, whichever row it belongs to."""
+    _record({"examples": count})
+
+
+def _record(told: dict[str, object]) -> None:
     if path := os.environ.get(RECORD):
         with Path(path).open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"row": row, "figure": figure, "holds": holds}) + "\n")
+            file.write(json.dumps(told) + "\n")

@@ -10,12 +10,14 @@ from tests.sheet.rows import ROWS
 
 HEAD = """# What holds in trouble, in figures
 
-Written by `python -m tests.sheet`, which runs each row below in the long profile; `python -m tests.sheet R8 S14` runs rows by name. Where a
-count is less than what is asked, both are told. Rows marked *timed* say how busy the machine was: a busy one spoils them, a quiet one
-does not make them better than they are. What is counted runs with fewer rounds in every run of the suite.
+Written by `python -m tests.sheet`, which runs each row below in the long profile; `python -m tests.sheet R8 S14` runs some.
+Where a count is less than what is asked, both are told. Rows marked *timed* say how busy the machine was: a busy one spoils them.
+What is counted runs with fewer rounds in every run of the suite.
 """
 _SECTION = re.compile(r"^## (mitmproxy .+)$", re.MULTILINE)
-_LINE = re.compile(r"^\| (?P<name>[A-Z]\d*) \| (?P<seen>.*) \| (?P<holds>[^|]+) \| (?P<took>[^|]+) \| (?P<when>[^|]+) \|$", re.MULTILINE)
+_LINE = re.compile(
+    r"^\| (?P<name>[A-Z]\d*) \| (?P<seen>.*) \| (?P<holds>[^|]*) \| (?P<took>[^|]*) \| (?P<when>[^|]*) \|$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)

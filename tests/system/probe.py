@@ -2,8 +2,8 @@
 
 1. `GET http://probe.rig/` answers with JSON: asyncio tasks, rounds, streams, calls in the retry budget, turns that plugins
    know of, reminders that are reserved, turns that are still in memory. `/collect` collects garbage first, `/leave` never again;
-   `/poke` lets every stream write what it has, `/kill` ends every flow as a person would in mitmweb. `/lag` tells instead how late
-   the loop was since it was asked last: each time in ms by the clock, and what the process computed meanwhile.
+   `/poke` lets every stream write what it has, `/kill` ends every flow as a person would in mitmweb. `/lag` tells instead how
+   late the loop was since it was asked last: each time in ms by the clock, and what the process computed meanwhile.
 2. RIG_PATIENCE is JSON: `early_head_s` and `keep_alive_s` of every turn, `whole_s` for the silence before whole JSON.
 """
 

@@ -206,7 +206,8 @@ def test_r10_a_storm_of_429() -> None:
     assert all(isinstance(outcome, Target) for now, outcome in outcomes if now > storm + pause)
     shares = Counter(target for target, now in server.sent if now > storm + pause + 1)
     assert max(shares.values()) - min(shares.values()) <= 1
-    seen("R10", f"{len(during) / requests:.3f} attempts a call, {len(times)} of a key in {storm:.0f} s, back after {first_good - storm:.1f} s")
+    each, back = len(during) / requests, first_good - storm
+    seen("R10", f"{each:.3f} attempts a call, {len(times)} of a key in {storm:.0f} s, back after {back:.1f} s")
 
 
 @given(st.lists(st.tuples(st.floats(0, 30), st.sampled_from([None, 429, 500, 401]), st.none() | st.floats(6, 300)), max_size=30))
