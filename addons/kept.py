@@ -24,7 +24,7 @@ class Kept:
                 del self._tail[:-TAIL_BYTES]
 
     def take(self) -> bytes:
-        """All of it, where it was short; else the two with a comment of an event stream between them. Nothing is kept after that."""
+        """All of it where it was short, else the two with a comment between them; nothing is kept after that."""
         head, tail = self._head, bytes(self._tail[-TAIL_BYTES:])
         missing = self._size - len(head) - len(tail)
         kept = bytes(head) + (gap(missing) if missing else b"") + tail

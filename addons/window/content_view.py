@@ -57,30 +57,25 @@ def priority(data: bytes, flow: Flow | None) -> float:
     return PRIORITY if ours else -1
 
 
-if hasattr(contentviews, "Contentview"):
+_Base: Any = getattr(contentviews, "Contentview", None) or contentviews.View
 
-    class Conversation(contentviews.Contentview):
-        name = NAME
-        syntax_highlight = "none"
 
-        def prettify(self, data: bytes, metadata: Any) -> str:
-            return "\n".join(lines(data, metadata.flow, metadata.http_message))
+class Conversation(_Base):  # type: ignore[misc]
+    name = NAME
+    syntax_highlight = "none"
 
-        def render_priority(self, data: bytes, metadata: Any) -> float:
-            return priority(data, metadata.flow)
+    def __call__(
+        self, data: bytes, *, flow: Flow | None = None, http_message: object = None, **others: object
+    ) -> tuple[str, Iterator[list[tuple[str, str]]]]:
+        """As 11 asks."""
+        return NAME, ([("text", line)] for line in lines(data, flow, http_message))
 
-else:
+    def prettify(self, data: bytes, metadata: Any) -> str:
+        """As 12 asks."""
+        return "\n".join(lines(data, metadata.flow, metadata.http_message))
 
-    class Conversation(contentviews.View):  # type: ignore[no-redef]
-        name = NAME
-
-        def __call__(
-            self, data: bytes, *, flow: Flow | None = None, http_message: object = None, **others: Any
-        ) -> tuple[str, Iterator[list[tuple[str, str]]]]:
-            return NAME, ([("text", line)] for line in lines(data, flow, http_message))
-
-        def render_priority(self, data: bytes, *, flow: Flow | None = None, **others: Any) -> float:
-            return priority(data, flow)
+    def render_priority(self, data: bytes, metadata: Any = None, *, flow: Flow | None = None, **others: object) -> float:
+        return priority(data, metadata.flow if metadata is not None else flow)
 
 
 def register() -> None:

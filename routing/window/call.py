@@ -130,8 +130,9 @@ def _whole(message: Message, items: list[JsonObject]) -> Iterator[str]:
                 yield f"{INDENT}[{_MEDIA_NAMES[kind]}, {size(_weight(_raw(part, message, items)))}]"
             case Other():
                 raw = _raw(part, message, items)
-                kind = raw.get("type") if isinstance(raw, dict) else None
-                yield f"{INDENT}[{first_words(kind, 40) if isinstance(kind, str) else 'something else'}, {size(_weight(raw))}]"
+                named = raw.get("type") if isinstance(raw, dict) else None
+                what = first_words(named, 40) if isinstance(named, str) else "something else"
+                yield f"{INDENT}[{what}, {size(_weight(raw))}]"
 
 
 def _summary(message: Message) -> str:
