@@ -1,8 +1,8 @@
 """Bytes → chunks: one round's answer, in whichever form it came.
 
 1. The chunks' raw bytes, joined, are the round's, byte for byte, and do not depend on where it was cut. Only an event that
-   the end of the stream cut in two is left out: it says nothing to anybody.
-2. Nothing is read behind the last unit, or behind an error.
+   the end of the stream cut in two is left out: it says nothing to anybody. What is no UTF-8 is made it.
+2. Nothing is read behind the last unit, or behind an error, and nothing that says something passes there.
 3. Quiet, where nobody takes part: a read that ends with a whole event and holds nothing of the reader's `LOUD` `passes`, unread.
    So what was said in it is not known, which is not the same as nothing.
 """
@@ -93,10 +93,10 @@ class Source:
         """Whether these bytes, which follow those that were fed, may leave unread."""
         if self._loud or not (self._between and data.endswith(_BLANK)):
             return False
-        for mark in self._loud_marks:  # noqa: SIM110 - the quickest way, and the only thing that a quiet stream costs
+        for mark in self._loud_marks:  # the quickest way, and nearly all that a quiet stream costs
             if mark in data:
                 return False
-        return True
+        return data.isascii() or _as_utf8(data) is data
 
     def close(self) -> list[Chunk]:
         """The round has no more to say. A last event without its blank line counts if it is whole."""
@@ -106,7 +106,7 @@ class Source:
                 chunk.form = "ragged" if chunk.form == "event" else chunk.form
             self._repeated = Repeated()
             return chunks
-        self.form, raw = "document", document_without_empty_error(bytes(self._whole))
+        self.form, raw = "document", document_without_empty_error(_as_utf8(bytes(self._whole)))
         self._whole.clear()
         document = read_object(raw)
         if document is None:
@@ -129,14 +129,17 @@ class Source:
         while units:
             name, data, raw = unit = units.pop()  # a long one is gone once it is understood
             if not data:
-                yield Chunk(raw, None, (), dialect)
+                yield Chunk(_as_utf8(raw), None, (), dialect)
                 continue
             if ERROR_KEY in data:
                 name, data, raw = without_empty_error(unit)
             document = read_object(data)
             if self._over:
-                yield Chunk(raw, document, (), dialect, name, "behind")
+                if document is None:
+                    yield Chunk(_as_utf8(raw), None, (), dialect, name, "behind")
                 continue
+            if document is None and (mended := _as_utf8(raw)) is not raw:
+                document, data, raw = read_object(_as_utf8(data)), _as_utf8(data), mended
             if (is_long := len(raw) >= LONG) and document is not None:
                 self._repeated.share(document)
             events = read(document, name) if document is not None else self._reader.read_word(data)
@@ -154,6 +157,17 @@ class Source:
 
 def _too_long() -> BadAnswer:
     return BadAnswer(f"The provider's answer is longer than {WHOLE_BYTES >> 20} MiB")
+
+
+def _as_utf8(raw: bytes) -> bytes:
+    """The same bytes, but where they are not UTF-8: clients that are strict about it break off there."""
+    if raw.isascii():
+        return raw
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("utf-8", "replace").encode()
+    return raw
 
 
 def _is_whole(unit: Unit) -> bool:
