@@ -46,7 +46,7 @@ _BROKEN = ProviderError(502, "The provider's stream ended with an error", "UPSTR
 class Reader:
     dialect: ClassVar[Dialect] = Dialect.MESSAGES
     ARRAYS: ClassVar[bool] = False
-    LOUD: ClassVar[tuple[bytes, ...]] = (b'"message_', b'_block_st', b'"error"')
+    LOUD: ClassVar[tuple[bytes, ...]] = (b'"message_', b"_block_st", b'"error"')
     CALLS: ClassVar[tuple[bytes, ...]] = ()
 
     def __init__(self, maker: str = "", id: str = "") -> None:
