@@ -56,7 +56,7 @@ from routecodex.routing.desk import Departure, Reading
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.errors import ConfigError, RouteCodexError
 from routecodex.routing.replies import Reply
-from routecodex.routing.sessions import disk
+from routecodex.routing.storage import disk
 
 logger = logging.getLogger("routecodex")
 

@@ -248,8 +248,7 @@ class Settings:
             return
         for store in (self._desk.store, self._desk.hidden, self._clockwork.store, self._overlay):
             if store is not None:
-                warnings, store.warnings = store.warnings, []
-                for warning in warnings:
+                for warning in store.warnings.taken():
                     logger.warning("%s", warning)
 
 
