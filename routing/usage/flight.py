@@ -147,6 +147,8 @@ def _whose(came: Break, before: Flown, after: Flown) -> Who:
     block = came.block
     if block.kind != "message" or block.role != "user" or came.how == "inserted":
         return "the tool"
+    if block.message == 0 and not came.of_kind:
+        return "the tool"  # it begins anew: compacted
     old, new = _last_message(before), _last_message(after)
     went_back = new is not None and old is not None and new.message <= old.message and block.message == new.message
     return "the person" if went_back and block.about in ("text", "input_text") else "the tool"

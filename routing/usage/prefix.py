@@ -56,6 +56,8 @@ class Break:
     """So many bytes before it are the same."""
     lost: int
     """So many bytes of the earlier call stand behind it."""
+    of_kind: bool = True
+    """Something of its kind stands before it and is the same: a conversation goes on up to here."""
 
 
 def blocks_of(body: bytes, dialect: Dialect) -> list[Block]:
@@ -72,31 +74,23 @@ def blocks_of(body: bytes, dialect: Dialect) -> list[Block]:
 def parting(before: list[Block], after: list[Block]) -> Break | None:
     """Where they part; None where the later one holds all of the earlier."""
     for at, (old, new) in enumerate(zip(before, after, strict=False)):
-        if (old.kind, old.digest) == (new.kind, new.digest):
+        if _same(old, new):
             continue
+        of_kind = at > 0 and before[at - 1].kind == old.kind
         kept, lost = sum(block.size for block in before[:at]), sum(block.size for block in before[at:])
         rest_before, rest_after = before[at + 1 :], after[at + 1 :]
         if rest_before and _same(rest_before[0], new):
-            return Break("removed", old, kept, lost)
+            return Break("removed", old, kept, lost, of_kind)
         if rest_after and _same(old, rest_after[0]):
-            return Break("inserted", new, kept, lost)
-        if old.kind != new.kind:  # a list became shorter or longer at its end
-            came = _ORDER[old.kind] > _ORDER[new.kind] if dialect_order(before) else False
-            return Break("inserted", new, kept, lost) if came else Break("removed", old, kept, lost)
-        return Break("changed", old, kept, lost)
+            return Break("inserted", new, kept, lost, of_kind)
+        if old.kind != new.kind:  # one list ended earlier than the other
+            came = any(_same(old, later) for later in rest_after)
+            return Break("inserted", new, kept, lost, of_kind) if came else Break("removed", old, kept, lost, of_kind)
+        return Break("changed", old, kept, lost, of_kind)
     if len(after) < len(before):
         rest = before[len(after) :]
         return Break("removed", rest[0], sum(block.size for block in after), sum(block.size for block in rest))
     return None
-
-
-_ORDER: dict[Kind, int] = {"setting": 0, "tool": 1, "instructions": 2, "message": 3}
-
-
-def dialect_order(blocks: list[Block]) -> bool:
-    """Whether tools come before instructions in it."""
-    kinds = [block.kind for block in blocks]
-    return "instructions" not in kinds or "tool" not in kinds or kinds.index("tool") < kinds.index("instructions")
 
 
 def _same(one: Block, other: Block) -> bool:
