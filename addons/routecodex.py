@@ -45,6 +45,7 @@ from routecodex.addons import (
 )
 from routecodex.addons.control import leash, panel
 from routecodex.addons.disk_threads import in_thread, in_thread_if_possible
+from routecodex.addons.flows import Marker
 from routecodex.addons.guarded import guarded
 from routecodex.addons.intercept import Comes, Later, TurnedAway
 from routecodex.addons.journal import CallLine, Journal
@@ -57,6 +58,7 @@ from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.errors import ConfigError, RouteCodexError
 from routecodex.routing.replies import Reply
 from routecodex.routing.storage import disk
+from routecodex.routing.window import record
 
 logger = logging.getLogger("routecodex")
 
@@ -284,7 +286,7 @@ class RouteCodex(quick_hooks.Own):
         self.relay.set_wire(flow, flows.write_request(flow.request, departure.request, sealed))
         if flow.server_conn.via is not None and intercept.is_this_machine(flow.request.host):
             flow.server_conn = connection.Server(address=(flow.request.host, flow.request.port))
-        flows.mark(flow, plan.told, plan.target, plan.received.id)
+        flows.mark(flow, plan.told, Marker.CALL, record.of_round(plan, "first"))
         CarriedTurn(self.relay, flow, departure.turn, plan, sealed, self.journal, line, departure.company)
         self.journal.detail(f"{plan.received.host} -> {plan.comment}")
 

@@ -20,6 +20,7 @@ from ..routing.turn.said import Said
 from ..routing.turn.state import State
 from ..routing.turn.stepping import Done, begin
 from ..routing.turn.turn import Turn
+from ..routing.window import record
 from . import flows, guarded
 from .alarm import Alarm
 from .disk_threads import in_thread_if_possible
@@ -323,7 +324,9 @@ class CarriedTurn:
             return
         flow = new_flow(self.flow, request)
         call_id = self.plan.received.id
-        flows.mark(flow, f"{self.round_name} of {call_id[:8]} · {self._comment}", self.plan.target, call_id)
+        marker = flows.Marker.RETRY if self.round_name.startswith("retry") else flows.Marker.ROUND
+        told = record.of_round(self.plan, self.round_name, parent=self.flow.id)
+        flows.mark(flow, f"{self._comment} · {self.round_name} of {call_id[:8]}", marker, told)
         self.journal.detail(f"{self.round_name} -> {self.plan.comment}")
         self.decode, self.mask = None, Mask(())
         later = LaterRound(self)
@@ -404,8 +407,10 @@ class CarriedTurn:
             self.closed = True
             if self.company is not None:
                 rounds = "1 round" if self.turn.rounds == 1 else f"{self.turn.rounds} rounds"
-                self.flow.comment = f"{rounds} of {self.plan.received.id[:8]} · {self._comment}"
+                self.flow.comment = f"{self._comment} · {rounds} of {self.plan.received.id[:8]}"
             self.alarm.stop()
+            ended = record.of_end(self.plan, rounds=self.turn.rounds, usage=self.turn.usage(), failed=self.failed)
+            flows.add_to_record(self.flow, ended)
             self.plan.over(ended=self.turn.ended)
             if self.turn.ended and self.plan.keep_end is not None:
                 self._later(in_thread_if_possible(self.plan.keep_end, self.plan.note))

@@ -92,6 +92,11 @@ class Plan:
     """Every attempt that failed, in words."""
     session: str = ""
     """Names the conversation to a provider's cache."""
+    client: str = ""
+    asked: str = ""
+    """The model that the client named."""
+    typed: str = ""
+    """What the person typed last, tags and all: for whoever looks at the flow."""
     endings: Endings = AS_USUAL
     translated: Translated | None = None
     """How the running round's request differs in its dialect from the client's."""
@@ -121,8 +126,14 @@ class Plan:
 
     @property
     def told(self) -> str:
-        """The comment for those who look at the flow. What the client sent stands in it: it goes into no log."""
-        return f"{self.comment} · tags that give no orders: {listed(self.unheard)}" if self.unheard else self.comment
+        """The comment for those who look at the flow: the model first, since a list shows no more than its beginning. What the
+        client sent stands in it: it goes into no log."""
+        target, decision = self.target, self.decision
+        place = f"{target.provider}.{target.key}" if target.key else target.provider
+        again = f" · after {', '.join(self.tried)}" if self.tried else ""
+        unheard = f" · tags that give no orders: {listed(self.unheard)}" if self.unheard else ""
+        head = f"{target.model or self.call.model} · {decision.route} · {place} · {decision.reason}"
+        return f"{head}{again}{self._spoken}{self.aside}{unheard}"
 
     @property
     def _spoken(self) -> str:

@@ -99,8 +99,8 @@ def _weight(flown: Flown) -> int:
 
 
 def _expected(tokens: Tokens) -> int:
-    """What the next call can find in the cache: what was read from it and written to it; where nobody tells what is written, nearly
-    all that was sent, if any of it ever came from a cache."""
+    """What the next call can find in the cache: what was read from it and written to it; where nobody tells what is written,
+    nearly all that was sent, if any of it ever came from a cache."""
     if tokens.written:
         return tokens.cached + tokens.written
     return tokens.input if tokens.cached else 0

@@ -83,7 +83,9 @@ def saved(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) -> S
     flows = read(proxy.flows_path.read_bytes())
     flows = list({flow.id: flow for flow in flows}.values())
     assert any(flow.error for flow in flows)
-    assert {flow.comment.partition(" ")[0] for flow in flows} >= {"retry", "round", "3", "echo", "WebSocket", ""}
+    shown = "\n".join(flow.comment for flow in flows)
+    assert all(words in shown for words in ("· retry of", "· round 2", "· 3 rounds of", "echo · ", "WebSocket"))
+    assert any(not flow.comment for flow in flows)
     return Saved(proxy.flows_path, flows)
 
 

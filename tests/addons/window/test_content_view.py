@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from mitmproxy import contentviews, http
 from mitmproxy.test import taddons, tflow
+
 from routecodex.addons.window import content_view
 
 BODY = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hello there"}]}).encode()
@@ -65,7 +66,9 @@ def test_it_leaves_everything_else_to_mitmproxy(path: str) -> None:
     assert "Conversation" not in _shown(flow, flow.request)[0]
 
 
-@pytest.mark.parametrize("record", [None, 3, [], {"spoken": 7}, {"spoken": "x", "attempts": {"a": 1}, "usage": [], "rounds": "2"}])
+@pytest.mark.parametrize(
+    "record", [None, 3, [], {"spoken": 7}, {"spoken": "x", "attempts": {"a": 1}, "usage": [], "rounds": "2"}]
+)
 def test_a_saved_flow_may_hold_anything(record: object) -> None:
     flow = _flow()
     flow.metadata["routecodex"] = record

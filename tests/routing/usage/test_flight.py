@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+
 from routecodex.routing.dialects.translation.neutral import Tokens
 from routecodex.routing.usage.flight import FlightRecorder, Flown, Loss
 from routecodex.routing.values import Dialect, Target
@@ -26,7 +27,9 @@ def messages_body() -> dict[str, Any]:
     return {
         "model": "claude-opus-5-5",
         "system": [_text("billing"), {**_text("You are a coding agent. " * 50), "cache_control": {"type": "ephemeral"}}],
-        "tools": [{"name": name, "description": f"{name} things", "input_schema": {"type": "object"}} for name in ("Read", "Bash")],
+        "tools": [
+            {"name": name, "description": f"{name} things", "input_schema": {"type": "object"}} for name in ("Read", "Bash")
+        ],
         "thinking": {"type": "adaptive"},
         "messages": [
             {"role": "user", "content": [_text("<reminder>date</reminder>"), _text("fix the bug")]},
@@ -104,39 +107,47 @@ def _item(body: dict[str, Any], at: int, part: int = 0) -> dict[str, Any]:
     return found
 
 
+TOOL, OURS = "the tool", "RouteCodex"
 CAUSES = [
-    Cause("a date in the instructions", lambda b: b["system"][0].update(text="tomorrow"), "the tool", "instructions, part 1 changed"),
-    Cause("other instructions", lambda b: b["system"].pop(), "the tool", "instructions, part 2 is gone"),
-    Cause("more instructions", lambda b: b["system"].insert(0, _text("new")), "the tool", "instructions, part 1 came in"),
-    Cause("tools in another order", lambda b: b["tools"].reverse(), "the tool", "tool"),
-    Cause("a server of tools joined", lambda b: b["tools"].insert(1, {"name": "mcp__x"}), "the tool", "tool mcp__x came in"),
-    Cause("a tool behind the others", lambda b: b["tools"].append({"name": "mcp__y"}), "the tool", "tool mcp__y came in"),
-    Cause("a tool went", lambda b: b["tools"].pop(0), "the tool", "tool Read is gone"),
-    Cause("the last tool went", lambda b: b["tools"].pop(), "the tool", "tool Bash is gone"),
-    Cause("a tool is described anew", lambda b: b["tools"][1].update(description="new"), "the tool", "tool Bash changed"),
-    Cause("a tool's schema", lambda b: b["tools"][0]["input_schema"].update(x=1), "the tool", "tool Read changed"),
-    Cause("thinking switched off", lambda b: b.pop("thinking"), "the tool", "thinking is gone"),
-    Cause("thinking differently", lambda b: b["thinking"].update(type="disabled"), "the tool", "thinking changed"),
-    Cause("a choice of tools", lambda b: b.update(tool_choice={"type": "any"}), "the tool", "tool_choice came in"),
-    Cause("another model by the tool", lambda b: b.update(model="claude-haiku"), "the tool", "model changed"),
-    Cause("a reminder renewed", lambda b: _item(b, 0).update(text="<reminder>x</reminder>"), "the tool", "message 1, part 1"),
-    Cause("a result cleared", lambda b: _item(b, 2).update(content="[cleared]"), "the tool", "message 3 (user tool_result) changed"),
-    Cause("keys in another order", lambda b: _item(b, 1).update(input={"b": 2, "a": 1}), "the tool", "message 2 (assistant tool_use)"),
-    Cause("an answer rewritten", lambda b: _item(b, 3).update(text="all done"), "the tool", "message 4 (assistant text) changed"),
-    Cause("the oldest dropped", lambda b: b["messages"].pop(0), "the tool", "message 1"),
-    Cause("compacted", lambda b: b.update(messages=[{"role": "user", "content": [_text("Summary: …")]}]), "the tool", "message 1"),
+    Cause("a date in the instructions", lambda b: b["system"][0].update(text="tomorrow"), TOOL, "instructions, part 1 changed"),
+    Cause("other instructions", lambda b: b["system"].pop(), TOOL, "instructions, part 2 is gone"),
+    Cause("more instructions", lambda b: b["system"].insert(0, _text("new")), TOOL, "instructions, part 1 came in"),
+    Cause("tools in another order", lambda b: b["tools"].reverse(), TOOL, "tool"),
+    Cause("a server of tools joined", lambda b: b["tools"].insert(1, {"name": "mcp__x"}), TOOL, "tool mcp__x came in"),
+    Cause("a tool behind the others", lambda b: b["tools"].append({"name": "mcp__y"}), TOOL, "tool mcp__y came in"),
+    Cause("a tool went", lambda b: b["tools"].pop(0), TOOL, "tool Read is gone"),
+    Cause("the last tool went", lambda b: b["tools"].pop(), TOOL, "tool Bash is gone"),
+    Cause("a tool is described anew", lambda b: b["tools"][1].update(description="new"), TOOL, "tool Bash changed"),
+    Cause("a tool's schema", lambda b: b["tools"][0]["input_schema"].update(x=1), TOOL, "tool Read changed"),
+    Cause("thinking switched off", lambda b: b.pop("thinking"), TOOL, "thinking is gone"),
+    Cause("thinking differently", lambda b: b["thinking"].update(type="disabled"), TOOL, "thinking changed"),
+    Cause("a choice of tools", lambda b: b.update(tool_choice={"type": "any"}), TOOL, "tool_choice came in"),
+    Cause("another model by the tool", lambda b: b.update(model="claude-haiku"), TOOL, "model changed"),
+    Cause("a reminder renewed", lambda b: _item(b, 0).update(text="<reminder>x</reminder>"), TOOL, "message 1, part 1"),
+    Cause("a result cleared", lambda b: _item(b, 2).update(content="[cleared]"), TOOL, "message 3 (user tool_result) changed"),
+    Cause(
+        "keys in another order",
+        lambda b: _item(b, 1).update(input={"b": 2, "a": 1}),
+        TOOL,
+        "message 2 (assistant tool_use)",
+    ),
+    Cause("an answer rewritten", lambda b: _item(b, 3).update(text="all done"), TOOL, "message 4 (assistant text) changed"),
+    Cause("the oldest dropped", lambda b: b["messages"].pop(0), TOOL, "message 1"),
+    Cause("compacted", lambda b: b.update(messages=[{"role": "user", "content": [_text("Summary: …")]}]), TOOL, "message 1"),
     Cause("gone back", lambda b: _item(b, 4).update(text="no, the docs"), "the person", "message 5 (user text) changed"),
-    Cause("another key", _nothing, "RouteCodex", "to key k2 instead of k1", later={"target": replace(GLM, key="k2")}),
+    Cause("another key", _nothing, OURS, "to key k2 instead of k1", later={"target": replace(GLM, key="k2")}),
     Cause("a failed key", _nothing, "a failure", "to key k2", later={"target": replace(GLM, key="k2"), "failed": True}),
-    Cause("a forced provider", _nothing, "a tag", "to ds instead of glm", later={"target": Target("ds", "k", "m"), "route": "force"}),
+    Cause(
+        "a forced provider", _nothing, "a tag", "to ds instead of glm", later={"target": Target("ds", "k", "m"), "route": "force"}
+    ),
     Cause("a forced model", _nothing, "a tag", "to model x", later={"target": replace(GLM, model="x"), "route": "sticky"}),
     Cause("five minutes", _goes_on, "time", "6 minutes", later={"at": 1000.0 + 360}),
     Cause("forgotten", _goes_on, "the provider", "forgotten all the same", later={"at": 1010.0}),
-    Cause("Chat: instructions", lambda b: b["messages"][0].update(content="be long"), "the tool", "message 1 (system", Dialect.CHAT),
-    Cause("Responses: instructions", lambda b: b.update(instructions="x"), "the tool", "instructions changed", Dialect.RESPONSES),
-    Cause("Responses: a result", lambda b: b["input"][2].update(output="no"), "the tool", "message 3", Dialect.RESPONSES),
-    Cause("Gemini: tools", lambda b: b["tools"][0].update(x=1), "the tool", "tool 1 changed", Dialect.GEMINI),
-    Cause("Gemini: instructions", lambda b: b["systemInstruction"]["parts"][0].update(text="x"), "the tool", "instr", Dialect.GEMINI),
+    Cause("Chat: instructions", lambda b: b["messages"][0].update(content="be long"), TOOL, "message 1 (system", Dialect.CHAT),
+    Cause("Responses: instructions", lambda b: b.update(instructions="x"), TOOL, "instructions changed", Dialect.RESPONSES),
+    Cause("Responses: a result", lambda b: b["input"][2].update(output="no"), TOOL, "message 3", Dialect.RESPONSES),
+    Cause("Gemini: tools", lambda b: b["tools"][0].update(x=1), TOOL, "tool 1 changed", Dialect.GEMINI),
+    Cause("Gemini: instructions", lambda b: b["systemInstruction"]["parts"][0].update(text="x"), TOOL, "instr", Dialect.GEMINI),
 ]
 
 
