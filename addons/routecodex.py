@@ -42,6 +42,7 @@ from routecodex.addons import (
     rounds,
     sealing,
     settings,
+    window,
 )
 from routecodex.addons.control import leash, panel
 from routecodex.addons.disk_threads import in_thread, in_thread_if_possible
@@ -152,6 +153,7 @@ class RouteCodex(quick_hooks.Own):
         collector.settle()
         self.leash = leash.hold(self.settings) or self.leash
         self.panel.open()
+        window.open_()
 
     def done(self) -> None:
         self.panel.close()

@@ -31,6 +31,7 @@ from .open_answer import OpenAnswer, in_bites
 from .relay import Relay
 from .rounds import Round, new_flow
 from .sealing import Sealed
+from .window import legs
 
 
 class CarriedTurn:
@@ -212,6 +213,7 @@ class CarriedTurn:
                 case turns.Abandon():
                     self._abandon()
                 case turns.Again(after_s):
+                    self._show_failure()
                     self._later(self._run_round(after_s))
                 case turns.Decide(said):
                     if said.own:
@@ -248,6 +250,14 @@ class CarriedTurn:
         else:
             self.answer.abandoned = True
             self.relay.stop_waiting(self.flow)
+
+    def _show_failure(self) -> None:
+        """Another round takes the place of the first in the client's own flow: what came of it is kept beside."""
+        failed = self.plan.last
+        if failed is None or not isinstance(self.current, FirstRound) or not legs.are_seen():
+            return
+        response = flows.whole_response(turns.Refusal(failed.head, failed.body)) if failed.head is not None else None
+        legs.failed(self.flow, response, describe(failed.error), self.flow.comment)
 
     # When a round is complete
 

@@ -87,6 +87,8 @@ class Plan:
     began: float = 0.0
     first: Failed | None = None
     first_target: Target | None = None
+    last: Failed | None = None
+    """The attempt that failed last."""
     tried: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     """Every attempt that failed, in words."""
@@ -132,7 +134,8 @@ class Plan:
         place = f"{target.provider}.{target.key}" if target.key else target.provider
         again = f" · after {', '.join(self.tried)}" if self.tried else ""
         unheard = f" · tags that give no orders: {listed(self.unheard)}" if self.unheard else ""
-        head = f"{target.model or self.call.model} · {decision.route} · {place} · {decision.reason}"
+        reason = decision.reason.removesuffix(f": {decision.route}")
+        head = f"{target.model or self.call.model} · {decision.route} · {place} · {reason}"
         return f"{head}{again}{self._spoken}{self.aside}{unheard}"
 
     @property
@@ -234,7 +237,7 @@ class Plan:
         return read_failure(status, back, body, now=self.clocks.wall())
 
     def failed(self, failed: Failed, now: float) -> float | None:
-        target, error = self.target, failed.error
+        target, error, self.last = self.target, failed.error, failed
         if self.first is None:
             self.first, self.first_target = replace(failed, translated=self.translated is not None), target
         if self.counting:

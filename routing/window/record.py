@@ -28,7 +28,7 @@ def of_round(plan: Plan, name: str, *, parent: str = "", local: bool = False) ->
         "round": name,
         "parent": parent,
         "target": _cut(str(target), 200),
-        "why": _cut(f"{plan.decision.route}: {plan.decision.reason}", _WORDS),
+        "why": _cut(f"{plan.decision.route} · {plan.decision.reason.removesuffix(f': {plan.decision.route}')}", _WORDS),
         "asked": _cut(plan.asked, 100),
         "model": _cut(target.model or plan.call.model, 100),
         "dialects": [str(received.endpoint.dialect), str(spoken)],

@@ -196,7 +196,7 @@ def test_calls_go_on_beside_them(web: Web, opened: Mitmdump, provider: FakeProvi
     assert tool.ask('<**stopMessage:"go on",1**> hello', stream=True).status == 200
     assert [received.host for received in provider.calls] == ["api.anthropic.com"] * 2
     before = web.flows
-    assert before[-1]["comment"].startswith("round 2")
+    assert " · round 2" in before[-1]["comment"]
 
 
 def test_a_flow_saved_while_its_call_is_open_is_not_taken_for_it(
