@@ -54,6 +54,7 @@ from routecodex.addons.layers import lift_connection_limit
 from routecodex.addons.sealing import Sealed
 from routecodex.addons.turns import CarriedTurn
 from routecodex.addons.untrusted import Untrusted
+from routecodex.addons.window.commands import Commands
 from routecodex.routing.desk import Departure, Reading
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.errors import ConfigError, RouteCodexError
@@ -97,6 +98,8 @@ class RouteCodex(quick_hooks.Own):
         self.leash: leash.Leash | None = None
         self.untrusted = Untrusted()
         self.panel = panel.Panel(self.settings)
+        self.addons = [Commands(self.settings.served)]
+        """mitmproxy finds their commands."""
         self.sealed = self.relay.sealed
         """The credentials taken off our flows; no flow that is shown or saved holds any."""
 
@@ -153,9 +156,10 @@ class RouteCodex(quick_hooks.Own):
         collector.settle()
         self.leash = leash.hold(self.settings) or self.leash
         self.panel.open()
-        window.open_()
+        window.open_(self.panel.answer, lambda: list(reversed(self.journal.calls)))
 
     def done(self) -> None:
+        window.close()
         self.panel.close()
         self.settings.close()
         self.take_shortcuts(False)
@@ -252,6 +256,7 @@ class RouteCodex(quick_hooks.Own):
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
             reading = desk.read(received)
             line.session, line.client, line.asked = reading.key.id, reading.caller.client, reading.call.model
+            line.title, line.call, line.flow = reading.title, received.id, flow.id
             orders = await desk.obey(reading, carrier)
             outcome = await desk.decide(reading, orders, carrier)
         except RouteCodexError as error:
@@ -280,7 +285,7 @@ class RouteCodex(quick_hooks.Own):
         if reply.before is not None:
             await in_thread_if_possible(reply.before, self.journal.note)
         flows.write_reply(flow, reply)
-        self.journal.note(line.say(reply.comment, str(reply.status), time.monotonic()))
+        self.journal.answered(line, reply.comment, str(reply.status), time.monotonic())
 
     def send(self, flow: http.HTTPFlow, departure: Departure, sealed: Sealed, line: CallLine) -> None:
         """To a provider. Round 1 is the client's own flow, rewritten in place; the turn hears what becomes of it."""

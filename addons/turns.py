@@ -435,8 +435,8 @@ class CarriedTurn:
         if usage is not None and self.plan.settled:
             self.plan.used(usage)
         tokens = (usage.input, usage.output) if usage is not None else None
-        said = self.line.say(self.plan.comment, self._status, time.monotonic(), tokens=tokens, rounds=self.turn.rounds)
-        self.journal.note(said)
+        now, rounds = time.monotonic(), self.turn.rounds
+        self.journal.answered(self.line, self.plan.comment, self._status, now, tokens=tokens, rounds=rounds)
 
     @property
     def _status(self) -> str:

@@ -11,6 +11,7 @@ from .clients.unheard import Unheard
 from .sessions.store import SessionKey
 from .tags.grammar import Tag
 from .tags.once import Place, mark_of
+from .tags.scan import strip
 from .upstream import Received
 from .values import Call, Caller
 
@@ -45,6 +46,11 @@ class Reading:
     @property
     def tagged(self) -> bool:
         return self.place is not None
+
+    @property
+    def title(self) -> str:
+        """How what was typed begins, in one line and without tags."""
+        return " ".join(strip(self.newest.words[:400]).split())[:60] if self.newest is not None else ""
 
     @functools.cached_property
     def mark(self) -> str:

@@ -1,17 +1,21 @@
-"""What mitmproxy's windows show of our flows: the conversation in them, and each leg of a call by itself."""
+"""What mitmproxy's windows show of our flows: the conversation in them, each leg of a call by itself, a page, and commands."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import Any
+
 from mitmproxy import ctx
 
-from . import content_view, legs
+from ...routing.values import JsonObject
+from . import content_view, legs, site
 
 _COLUMNS = "web_columns"
 _COMMENT = "comment"
 
 
-def open_() -> None:
-    """Once mitmproxy runs: by then it has all its options and addons."""
+def open_(ask: Callable[[bytes], Awaitable[JsonObject]], calls: Callable[[], list[JsonObject]]) -> None:
+    """Once mitmproxy runs: by then it has all its options and addons. `ask`: the control API."""
     content_view.register()
     legs.refuse_replays()
     options = ctx.options
@@ -19,3 +23,10 @@ def open_() -> None:
         columns = list(getattr(options, _COLUMNS))
         if _COMMENT not in columns:
             options.update(**{_COLUMNS: [*columns, _COMMENT]})
+    master: Any = ctx.master
+    if (app := getattr(master, "app", None)) is not None:
+        site.serve(site.Site(ask, calls), app)
+
+
+def close() -> None:
+    site.close()

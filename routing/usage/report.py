@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from .ledger import Ledger
+
+FILE_NAME = "usage.sqlite"
+"""In a person's folder: one for all servers."""
 
 By: TypeAlias = Literal["daily", "weekly", "monthly", "session", "key", "model", "provider", "client"]
 VERBS: tuple[By, ...] = get_args(By)
@@ -27,6 +31,17 @@ _SUMS = """
     coalesce(sum(written), 0) as written, coalesce(sum(cached), 0) as cached, coalesce(sum(reasoning), 0) as reasoning,
     sum(dollars) as dollars, sum(dollars is null) as unpriced, max(time) as last
 """
+
+
+def of_file(path: Path, by: By, *, since_ms: int = 0, until_ms: int = 1 << 62) -> dict[str, Any]:
+    """The same; nothing is made where nothing was written yet."""
+    if not path.exists():
+        return {"sessions" if by == "session" else by: [], "totals": _sums([])}
+    ledger = Ledger(path, retention_days=1)
+    try:
+        return report(ledger, by, since_ms=since_ms, until_ms=until_ms)
+    finally:
+        ledger.close()
 
 
 def report(ledger: Ledger, by: By, *, since_ms: int = 0, until_ms: int = 1 << 62, session: str = "") -> dict[str, Any]:

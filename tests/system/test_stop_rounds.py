@@ -476,7 +476,8 @@ def test_rounds_are_flows_of_their_own(tmp_path: Path, provider: FakeProvider) -
     assert ["stopMessage 1/2" in comment for comment in comments] == [True, True, False]
     assert "stopMessage 2/2" in comments[2]
     assert "after six." in comments[1]
-    assert parent.comment.startswith("m · ") and " · six." in parent.comment
+    assert parent.comment.startswith("m · ")
+    assert " · six." in parent.comment
     assert parent.comment.endswith(f" · 3 rounds of {call[:8]}")
     record = parent.metadata["routecodex"]
     assert record["rounds"] == 3

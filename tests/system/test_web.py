@@ -124,7 +124,7 @@ def test_what_is_shown(desk: Desk, stream: bool) -> None:
         assert flow["request"]["host"] == "six.example"
     assert [flow["marked"] for flow in (first, failed, retry)] == ["➡", "❌", "🔁"]
     assert " · retry of " in retry["comment"]
-    assert failed["error"]["msg"] .startswith("status 500")
+    assert failed["error"]["msg"].startswith("status 500")
     assert failed["response"]["status_code"] == 500
     assert b"down" in desk.web.get(f"/flows/{failed['id']}/response/content.data")
     view = "Conversation"

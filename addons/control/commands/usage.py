@@ -27,21 +27,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def act(given: argparse.Namespace) -> int:
-    from ....routing.usage.ledger import Ledger
-    from ....routing.usage.report import report
+    from ....routing.usage.report import of_file
 
     since, until = _start(given.since, "--since"), _start(given.until, "--until")
     path = places.usage()
     by = given.by_option or given.by
     try:
-        if not path.exists():
-            told: dict[str, Any] = {"sessions" if by == "session" else by: [], "totals": {}}
-        else:
-            ledger = Ledger(path, retention_days=1)
-            try:
-                told = report(ledger, by, since_ms=since or 0, until_ms=until + _DAY_MS if until is not None else 1 << 62)
-            finally:
-                ledger.close()
+        told = of_file(path, by, since_ms=since or 0, until_ms=until + _DAY_MS if until is not None else 1 << 62)
     except (OSError, sqlite3.Error) as error:
         raise Failed(f"{path} cannot be read: {error}", "is its disk there, and is it yours?", code=1) from None
     groups = told["sessions" if by == "session" else by]
