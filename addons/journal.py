@@ -39,9 +39,16 @@ class CallLine:
     """On the steady clock."""
     title: str = ""
     """How what the person typed begins, without tags."""
+    typed: str = ""
+    """All of it."""
     call: str = ""
     flow: str = ""
     """The ids of the call and of its client's flow."""
+
+    @property
+    def about(self) -> dict[str, str]:
+        names = ("call", "session", "client", "asked", "typed")
+        return {name: getattr(self, name) for name in names}
 
     def say(self, comment: str, status: str, now: float, *, tokens: tuple[int, int] | None = None, rounds: int = 1) -> str:
         spent = f"{tokens[0]}+{tokens[1]} tokens" if tokens is not None else ""

@@ -55,11 +55,12 @@ from routecodex.addons.sealing import Sealed
 from routecodex.addons.turns import CarriedTurn
 from routecodex.addons.untrusted import Untrusted
 from routecodex.addons.window.commands import Commands
-from routecodex.routing.desk import Departure, Reading
+from routecodex.routing.desk.desk import Departure, Reading
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.errors import ConfigError, RouteCodexError
-from routecodex.routing.replies import Reply
 from routecodex.routing.storage import disk
+from routecodex.routing.turn.replies import Reply
+from routecodex.routing.values import Endpoint
 from routecodex.routing.window import record
 
 logger = logging.getLogger("routecodex")
@@ -256,13 +257,13 @@ class RouteCodex(quick_hooks.Own):
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
             reading = desk.read(received)
             line.session, line.client, line.asked = reading.key.id, reading.caller.client, reading.call.model
-            line.title, line.call, line.flow = reading.title, received.id, flow.id
+            line.title, line.call, line.flow, line.typed = reading.title, received.id, flow.id, desk.hide.text(reading.words[:1000])
             orders = await desk.obey(reading, carrier)
             outcome = await desk.decide(reading, orders, carrier)
         except RouteCodexError as error:
             outcome = desk.refuse(endpoint, error, reading.caller.client if reading is not None else "")
         if isinstance(outcome, Reply):
-            await self.reply(flow, outcome, line)
+            await self.reply(flow, outcome, endpoint, line)
             return
         try:
             self.send(flow, outcome, sealed, line)
@@ -278,13 +279,14 @@ class RouteCodex(quick_hooks.Own):
         flow.response = http.Response.make(426, b"", {"upgrade": "HTTP/1.1", "connection": "Upgrade"})
         flow.comment = "WebSocket refused: the tool falls back to HTTP"
 
-    async def reply(self, flow: http.HTTPFlow, reply: Reply, line: CallLine) -> None:
+    async def reply(self, flow: http.HTTPFlow, reply: Reply, endpoint: Endpoint, line: CallLine) -> None:
         """An answer of our own."""
         if reply.delay_s:
             await asyncio.sleep(reply.delay_s)
         if reply.before is not None:
             await in_thread_if_possible(reply.before, self.journal.note)
         flows.write_reply(flow, reply)
+        flows.add_to_record(flow, record.of_reply(reply.comment, line.about, endpoint.dialect))
         self.journal.answered(line, reply.comment, str(reply.status), time.monotonic())
 
     def send(self, flow: http.HTTPFlow, departure: Departure, sealed: Sealed, line: CallLine) -> None:

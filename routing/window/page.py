@@ -19,6 +19,7 @@ _ADDED = (
     (re.compile(r"\[Clock Reminder\]"), "reminder added"),
 )
 _TYPED_LINES = 40
+_HEAD_LINES = 4
 
 
 def request_lines(record: Record, body: bytes, endpoint: Endpoint) -> Iterator[str]:
@@ -43,32 +44,43 @@ def answer_lines(record: Record, body: bytes, dialect: Dialect) -> Iterator[str]
 def _route(record: Record) -> Iterator[str]:
     if not record:
         return
-    yield f"{first_words(_text(record, 'target') or 'nobody was asked', 60)} · {first_words(_text(record, 'why'), 200)}"
     models = _from_to(_text(record, "asked"), _text(record, "model"))
     dialects = _from_to(*_pair(record, "dialects"))
-    if line := " · ".join(filter(None, (models, dialects))):
-        yield first_words(line, 200)
-    names = (("session", 60), ("client", 30), ("call", 8), ("round", 20), ("parent", 8))
-    yield " · ".join(f"{name} {value[:most]}" for name, most in names if (value := _text(record, name)))
-    for failed in _texts(record, "attempts"):
-        yield f"failed before: {first_words(failed, 160)}"
+    names = ("session", "client", "call", "round", "parent")
+    lines = [
+        _joined(_text(record, "target") or "nobody was asked", _text(record, "why")),
+        _joined(models, dialects),
+        _joined(*(f"{name} {value}" for name in names if (value := _text(record, name)))),
+        *(f"failed before: {failed}" for failed in _texts(record, "attempts")),
+    ]
     if left := _text(record, "leftOut"):
-        yield from wrapped(f"left out of what was sent: {left}", indent="", most=4)
+        lines.append(f"left out of what was sent: {left}")
+    for line in filter(None, lines):
+        yield from wrapped(line, indent="", most=_HEAD_LINES)
 
 
 def _fate(record: Record) -> Iterator[str]:
+    lines = []
     if error := _text(record, "error"):
-        yield f"FAILED: {first_words(error, 200)}"
+        lines.append(f"FAILED: {error}")
     if reason := _from_to(*_pair(record, "stop")):
-        yield f"stop reason: {reason}"
+        lines.append(f"stop reason: {reason}")
     usage = record.get("usage")
     if isinstance(usage, Mapping) and usage:
-        yield "tokens: " + " · ".join(f"{value:,} {name}" for name, value in usage.items() if isinstance(value, int))
+        lines.append("tokens: " + " · ".join(f"{value:,} {name}" for name, value in usage.items() if isinstance(value, int)))
     rounds = record.get("rounds")
     if isinstance(rounds, int) and rounds > 1:
-        yield f"{rounds} rounds stand behind this answer; each is a flow of its own (search for ~meta {_text(record, 'call')})"
-    if left := _text(record, "lost"):
-        yield from wrapped(f"left out of the answer: {left}", indent="", most=4)
+        lines.append(
+            f"{rounds} rounds stand behind this answer, each a flow of its own: ~meta {_text(record, 'call')}"
+        )
+    if lost := _text(record, "lost"):
+        lines.append(f"left out of the answer: {lost}")
+    for line in lines:
+        yield from wrapped(line, indent="", most=_HEAD_LINES)
+
+
+def _joined(*words: str) -> str:
+    return " · ".join(filter(None, words))
 
 
 def _changes(typed: str, sent: str) -> list[str]:

@@ -5,10 +5,10 @@ Plain JSON and small: mitmproxy saves it with the flow, and searches it (`~meta`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..turn.plan import Plan
-from ..values import Call, JsonObject, Usage
+from ..values import Call, Dialect, JsonObject, Usage
 from .text import first_words
 
 _TYPED = 900
@@ -47,6 +47,13 @@ def of_end(plan: Plan, *, rounds: int, usage: Usage | None, failed: str = "") ->
     if usage is not None:
         record["usage"] = {"in": usage.input, "out": usage.output}
     return {key: value for key, value in record.items() if value not in ("", [], 0)}
+
+
+def of_reply(comment: str, about: Mapping[str, str], dialect: Dialect) -> JsonObject:
+    """An answer of our own. `about`: call, session, client, asked, typed."""
+    record: JsonObject = {name: _cut(text, _TYPED if name == "typed" else 100) for name, text in about.items()}
+    record |= {"target": "RouteCodex", "why": _cut(comment, _WORDS), "spoken": str(dialect)}
+    return {key: value for key, value in record.items() if value}
 
 
 def _newest_text(call: Call) -> str:
