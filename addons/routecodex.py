@@ -257,7 +257,8 @@ class RouteCodex(quick_hooks.Own):
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
             reading = desk.read(received)
             line.session, line.client, line.asked = reading.key.id, reading.caller.client, reading.call.model
-            line.title, line.call, line.flow, line.typed = reading.title, received.id, flow.id, desk.hide.text(reading.words[:1000])
+            line.call, line.flow = received.id, flow.id
+            line.title, line.typed = reading.title, desk.hide.text(reading.words[:1000])
             orders = await desk.obey(reading, carrier)
             outcome = await desk.decide(reading, orders, carrier)
         except RouteCodexError as error:
