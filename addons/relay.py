@@ -66,9 +66,6 @@ Commands = layer.CommandGenerator[None]
 Wire = Callable[[http.Request], http.Request]
 """Makes the copy of a request that goes to the wire, secrets included."""
 
-SHOWN_BYTES = 128 * 1024
-"""How much of a streamed answer mitmweb shows; the client gets all of it."""
-
 
 @dataclass
 class Poke(events.Event):
@@ -251,8 +248,7 @@ class TurnStream(HttpStream):
             assert self.flow.response is not None
             yield SendHttp(ResponseHeaders(self.stream_id, self.flow.response, False), self.context.client)
         if not answer.waits and (chunk := answer.take()):
-            if len(answer.shown) < SHOWN_BYTES:
-                answer.shown += chunk[: SHOWN_BYTES - len(answer.shown)]
+            answer.kept.add(chunk)
             yield from in_pieces(SendHttp(ResponseData(self.stream_id, chunk), self.context.client), PIECE_BYTES)
         if answer.aborted or (answer.ending is not None and self.flow.error is not None):
             yield from self.cut_off()
@@ -267,7 +263,7 @@ class TurnStream(HttpStream):
             self.flow.response = answer.response
         self.flow.response = self.flow.response or http.Response.make(502)
         if self.head_sent:
-            self.flow.response.data.content = bytes(answer.shown)
+            self.flow.response.data.content = answer.kept.take()
         self.server_state = self.state_relaying
         yield from self.send_response(already_streamed=self.head_sent)
 
@@ -432,6 +428,17 @@ class Relay:
         """How this flow's request came in; None where no client sent it."""
         stream = self.streams.get(flow.id)
         return stream.arrival if stream is not None else None
+
+    def is_loaded(self, flow: http.HTTPFlow) -> bool:
+        """Whether a file brought it. mitmproxy runs all hooks for those too, and they may have the ids of flows that run; what
+        somebody has just killed is not live either."""
+        stream = self.streams.get(flow.id)
+        return not flow.live and (stream is None or stream.flow is not flow)
+
+    def later_round(self, flow: http.HTTPFlow) -> Round | None:
+        """The later round that this flow is."""
+        later = self.rounds.get(flow.id)
+        return later if later is not None and later.flow is flow else None
 
     def set_wire(self, flow: http.HTTPFlow, wire: Wire) -> None:
         """What joins this flow's request on its way out, to where it points now."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from routecodex.routing.config import read
-from routecodex.routing.desk import Desk, Learned, Plan, Reading, Reply, Rest
+from routecodex.routing.desk.desk import Desk, Learned, Plan, Reading, Reply, Rest
 from routecodex.routing.dialects import answers
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.errors import RouteCodexError
@@ -17,7 +17,7 @@ from routecodex.routing.sessions.store import FileStore, SessionKey
 from routecodex.routing.tags.obey import Orders
 from routecodex.routing.turn.actions import Failed, Head
 from routecodex.routing.turn.plan import Clocks
-from routecodex.routing.upstream import Received
+from routecodex.routing.turn.upstream import Received
 from routecodex.routing.values import Answer, Dialect, ProviderError, Usage
 from tests.system.tool import text_of
 
@@ -136,13 +136,13 @@ class House:
         )
 
     def handle(self, received: Received) -> Handled:
-        """As the addon does it."""
+        """As `decide` does it, step by step: nothing is sent yet."""
         reading = orders = None
         outcome: Reply | Plan | Rest
         try:
             reading = self.desk.read(received)
-            orders = self.desk.obey_at_once(reading) or self.desk.obey(reading)
-            outcome = self.desk.decide(reading, orders)
+            orders = self.desk.obeying.at_once(reading) or self.desk.obeying.obey(reading)
+            outcome = self.desk.prepare(reading, orders) or self.desk.route(reading, orders)
             if isinstance(outcome, Plan) and outcome.decision.clear_sticky:
                 self.desk.forget_sticky(reading, orders.state.sticky)
         except RouteCodexError as error:

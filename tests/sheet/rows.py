@@ -168,7 +168,7 @@ ROWS = (
         "S6",
         "200 hostile ids, 100 hostile paths: 0 files outside",
         f"{_TROUBLE}/test_paths.py",
-        f"{_ROUTING}/stop_message/test_texts.py",
+        f"{_ROUTING}/tags/test_texts.py",
     ),
     _row(
         "S7",

@@ -1,4 +1,4 @@
-"""Clients that take all the time in the world, within their heads or their bodies: others are served as if they were not there."""
+"""Clients that take all the time in the world, in their heads or in their bodies: others are served as if they were not there."""
 
 from __future__ import annotations
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from ...turn.said import Said
 from ...values import Dialect, Endpoint
 from ..answer.machine import Answer
 from ..finish import AS_USUAL, Endings
+from ..said import Said
 from ..translation.neutral import Asked
-from . import gemini, responses
+from . import responses
 from .common import BLANK_LINE, Form
 
 __all__ = ["BLANK_LINE", "Form", "Merger", "Opener", "merger_for", "opener_for"]
@@ -74,7 +74,6 @@ class _Module(Protocol):
 
 _MODULES: Mapping[Dialect, _Module] = {
     Dialect.RESPONSES: responses,
-    Dialect.GEMINI: gemini,
 }
 
 

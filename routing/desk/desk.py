@@ -1,0 +1,578 @@
+"""Decides what happens to one call: answered here, refused, or sent on, and where.
+
+A call comes in three steps: `read` (what it is, who sent it) → `obey` (its tags, the session's state) → `decide` (a `Reply` of
+our own, or a `Departure` to a provider). Only the last two may wait, each for what its `Carrier` waits for. `decide` itself goes
+through `prepare` (what the model is to see) → `company` (the plugins that take part) → `route` (a target) → `depart`.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from ..clients.client import Client
+from ..clients.identify import ALL, client_of, identify
+from ..clients.kinds import is_planning
+from ..clients.typed import Typed, typed_messages
+from ..clock.time_tag import without_tag
+from ..config import Config
+from ..control.overlay import Overlay, described
+from ..dialects import calls
+from ..dialects.calls.following import own_id, pass_over_ours
+from ..dialects.echo import EchoFailure, delay_of, echo_answer
+from ..dialects.estimate import count_answer, estimate_tokens
+from ..dialects.finish import Endings
+from ..dialects.merging import Merger
+from ..errors import KeysWithheld, Resting, RouteCodexError
+from ..redact import Redactor
+from ..router.attempts import Attempts
+from ..router.balance import Rotation
+from ..router.choose import Decision, Wish, choose
+from ..router.classify import classify
+from ..router.features import read_features
+from ..router.registry import ECHO, ORIGIN, Provider
+from ..sessions.derive import derive_session
+from ..sessions.newest import newest_of
+from ..sessions.state import SessionState, Sticky
+from ..sessions.store import FileStore, SessionKey
+from ..tags.cleaning import clean
+from ..tags.obey import Orders, may_obey
+from ..tags.scan import strip
+from ..tags.told import Went
+from ..tags.unheard import unheard_tags
+from ..tags.vocabulary import Vocabulary
+from ..turn import upstream
+from ..turn.actions import Limits
+from ..turn.cast import takers
+from ..turn.company import Company, InThread, merger_of
+from ..turn.echoing import converse
+from ..turn.hidden import put_back
+from ..turn.hidden_store import HiddenStore
+from ..turn.lifecycle import Lifecycle
+from ..turn.plan import Clocks, Plan
+from ..turn.plugins import Plugin, TurnInfo
+from ..turn.replies import JSON, Replies, Reply
+from ..turn.request import Hints
+from ..turn.turn import Turn
+from ..turn.upstream import Received, Request
+from ..values import Answer, Call, Caller, Dialect, Endpoint, Target
+from .learned import Learned, Recent
+from .obeying import Obeying, Reminders
+from .reading import Reading
+from .status_now import Standing
+
+DISABLE_STICKY = "x-routecodex-disable-sticky"
+ROUTE_HINT = "x-routecodex-route"
+_EARLY_HEAD_S = min(client.waits_s for client in ALL) / 2
+_WHOLE_ANSWER_S = 600.0
+"""A whole JSON answer is silent until it is complete; clients themselves wait this long."""
+REST_WAITED_S = 15.0
+"""A rest of all keys that is over so soon is waited for, before anything of an answer has left."""
+REST_TOLD_S = 60.0
+"""A client that comes again by itself is told to, for a rest of this length at most."""
+_REST_LOOK_S = 0.1
+_COUNTING_HOSTS = frozenset({"api.anthropic.com", "generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com"})
+
+
+T = TypeVar("T")
+
+
+class Carrier(Protocol):
+    """What is done for a call while it is decided on."""
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """Runs what waits for a disk."""
+
+    def sleep(self, seconds: float) -> Awaitable[object]: ...
+
+    def when_gone(self, hear: Callable[[], None]) -> None:
+        """`hear` is called when the client leaves before its answer has begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A call that goes to a provider: its first request, and the turn that hears what becomes of it."""
+
+    request: Request
+    plan: Plan
+    turn: Turn
+    company: Company | None
+    """The plugins that take part; None where none does."""
+
+    async def call_off(self, error: Exception) -> None:
+        """It could not be sent."""
+        if self.company is not None:
+            await self.company.leave(aborted=False, error=type(error).__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Every key that could serve the call rests for a moment: decide again in so many seconds."""
+
+    seconds: float
+    since: float
+    """When the call was first told so."""
+
+
+@dataclass(slots=True)
+class Desk:
+    config: Config
+    store: FileStore
+    learned: Learned
+    clocks: Clocks
+    user_folder: Path
+    note: Callable[[str], None] = lambda line: None
+    hidden: HiddenStore | None = None
+    """What was said behind the clients' backs; None where nothing can be."""
+    plugins: tuple[Plugin, ...] = ()
+    reminders: Reminders | None = None
+    """The clock's tasks; None where it is switched off."""
+    withheld: str = ""
+    """Why no configured key is used, where that is so: what is asked with one could be read and repeated by others."""
+    overlay: Overlay = field(default_factory=Overlay)
+    """What holds for all sessions, under what each of them says itself."""
+    finish_log: Callable[[str], None] | None = None
+    """Hears which finish reasons were corrected; None where nobody asked for that."""
+    hide: Redactor = field(init=False)
+    endings: Endings = field(init=False)
+    """How ends of answers are written."""
+    _clients: dict[str, Client] = field(init=False, default_factory=dict)
+    """With what the configuration adds to them."""
+    replies: Replies = field(init=False)
+    obeying: Obeying = field(init=False)
+    close_look_bytes: int = field(init=False)
+    """No token is shorter than a byte: a call with fewer bytes fits everywhere and is no long context."""
+
+    def __post_init__(self) -> None:
+        providers = self.config.registry.providers.values()
+        secrets = [key.value for provider in providers for key in provider.keys]
+        secrets += [value for provider in providers for value in provider.headers.values()]
+        self.hide = Redactor(secrets)
+        self.replies = Replies(self.hide, self.clocks.wall)
+        chosen, log = self.config.finish_reasons, self.finish_log
+        told = None if log is None else lambda line: log(self.hide.text(line))
+        self.endings = Endings(chosen.tool_use_message_stop, chosen.content_filter, told)
+        registry = self.config.registry
+        self.obeying = Obeying(
+            self.config,
+            self.store,
+            self.learned,
+            self.clocks,
+            self.user_folder,
+            Vocabulary(registry),
+            lambda: self.reminders,
+            lambda: self.overlay.state,
+        )
+        self.learned.health.use(registry)
+        contexts = [model.max_context * registry.warn_ratio for provider in providers for model in provider.models.values()]
+        self.close_look_bytes = int(min([registry.classifier.long_context_tokens, *contexts]))
+
+    # What is it, and who sent it
+
+    def read(self, received: Received) -> Reading:
+        call = calls.read_call(received.body, received.endpoint)
+        caller = identify(call, received.headers, received.path, received.host)
+        client = self._client(caller)
+        typed = tuple(typed_messages(call, client))
+        derived = None
+        if caller.session is None and caller.conversation is None and self.config.derive != "off":
+            derived = derive_session(call, caller, received.credential, typed)
+            caller = replace(caller, session=derived, derived=derived is not None)
+        obeys = may_obey(call, caller)
+        key = self._key(received, call, caller)
+        newest = self._newest(key, typed) if obeys else typed[-1] if typed else None
+        reading = Reading(
+            received,
+            call,
+            caller,
+            client,
+            typed,
+            newest,
+            key,
+            obeys,
+            opens=obeys and caller.derived and _opens(call, typed),
+            unheard=unheard_tags(call, client) if obeys else (),
+        )
+        if obeys and newest is not None:
+            reading = self.obeying.with_tags(reading, newest)
+        pass_over_ours(call, self.learned.begun.get)
+        return reading
+
+    def _client(self, caller: Caller) -> Client:
+        client = client_of(caller)
+        if not self.config.typed_in:
+            return client
+        return self._clients.setdefault(client.name, replace(client, typed_in=(*client.typed_in, *self.config.typed_in)))
+
+    def _newest(self, key: SessionKey, typed: tuple[Typed, ...]) -> Typed | None:
+        seen = self.learned.seen.get(key)
+        newest, now = newest_of(typed, seen)
+        if now is not None and now != seen:
+            self.learned.seen.put(key, now)
+        return newest
+
+    def _key(self, received: Received, call: Call, caller: Caller) -> SessionKey:
+        if caller.session is not None and not caller.derived:
+            return SessionKey("session", caller.session)
+        if caller.conversation is not None:
+            return SessionKey("conversation", caller.conversation)
+        earlier = self.learned.chains.get(call.previous_id) if call.previous_id else None
+        if earlier is not None:
+            return earlier[0]
+        if caller.session is not None:
+            return SessionKey("session", caller.session)
+        return SessionKey("chain", received.id)
+
+    # Its tags
+
+    async def obey(self, reading: Reading, carrier: Carrier) -> Orders:
+        """Waits for the disk where the message gives orders or a conversation begins; otherwise only looks."""
+        orders = self.obeying.at_once(reading)
+        return orders if orders is not None else await carrier.in_thread(partial(self.obeying.obey, reading))
+
+    def forget_sticky(self, reading: Reading, sticky: Sticky | None) -> None:
+        """Waits for the disk. The sticky target is used up; one that was set meanwhile stays."""
+        self.store.update(reading.key, lambda state: state.with_(sticky=None) if state.sticky == sticky else state)
+        self.learned.lapsed.put(reading.key, sticky)
+
+    # What happens to it
+
+    async def decide(self, reading: Reading, orders: Orders, carrier: Carrier) -> Reply | Departure:
+        """Plugins that take part see the call first. They hear that the turn is over also where it never begins."""
+        reply = self.prepare(reading, orders)
+        if reply is not None:
+            return reply
+        company = self.company(reading, orders, carrier.in_thread)
+        try:
+            sent, hints = reading.call, Hints()
+            if company is not None:
+                carrier.when_gone(company.life.abort)
+                sent, hints = await company.begin(), company.life.hints
+            outcome = self.route(reading, orders, hints, sent=sent)
+            while isinstance(outcome, Rest):  # nothing has left for the client yet
+                await carrier.sleep(outcome.seconds)
+                outcome = self.route(reading, orders, hints, sent=sent, waits_since=outcome.since)
+            if isinstance(outcome, Plan):
+                if outcome.decision.clear_sticky:
+                    await carrier.in_thread(partial(self.forget_sticky, reading, orders.state.sticky))
+                return self._depart(outcome, company)
+            if company is not None:
+                call = company.offer(sent, able=True)
+                said = await converse(company, call, lambda call: self.echo(replace(reading, call=call)), self.endings)
+                outcome = replace(said, comment=outcome.comment, before=outcome.before)
+                await company.leave(aborted=False)
+            return outcome
+        except Exception as error:
+            if company is not None:
+                await company.leave(aborted=False, error=type(error).__name__)
+            raise
+
+    def prepare(self, reading: Reading, orders: Orders) -> Reply | None:
+        """The call as the model is to see it: without tags, with what stayed hidden from the client. Or our own answer."""
+        call = reading.call
+        clean(call, reading.typed, reading.client)
+        if reading.alone:
+            return self._local_answer(reading, orders)
+        entries = self.hidden.load(reading.key) if self.hidden is not None else ()
+        if entries:
+            put_back(call, entries, client=client_of(reading.caller))
+        return None
+
+    def company(self, reading: Reading, orders: Orders, in_thread: InThread) -> Company | None:
+        """The plugins that take part in this call's turn, if any does."""
+        if not self.plugins or self.hidden is None or reading.received.endpoint.action != "generate":
+            return None
+        turn = TurnInfo(
+            reading.received.id,
+            reading.call,
+            reading.caller,
+            reading.key,
+            orders.state,
+            self.clocks.wall,
+            self.clocks.monotonic,
+            prompt=reading.mark,
+        )
+        found = takers(self.plugins, turn, self.note)
+        if not found:
+            return None
+        return Company(Lifecycle(turn, found, warn=self.note), reading.call, self.hidden, reading.key, in_thread, self.note)
+
+    def route(
+        self,
+        reading: Reading,
+        orders: Orders,
+        hints: Hints | None = None,
+        *,
+        sent: Call | None = None,
+        waits_since: float | None = None,
+    ) -> Reply | Plan | Rest:
+        """`sent`: the call as plugins edited it. It is what goes up; where it goes is decided by the client's own, but for the
+        model that is asked for. `waits_since`: when it was first told to wait."""
+        try:
+            outcome = self._route(reading, orders, hints, sent or reading.call, waits_since)
+        except RouteCodexError as error:
+            self._went(reading, Went(self.clocks.wall(), failed=error.message))
+            raise
+        if isinstance(outcome, Rest):
+            return outcome
+        if isinstance(outcome, Plan):
+            outcome.aside = _aside(orders)
+            if self.obeying.must_keep_end(reading, orders):
+                outcome.keep_end = lambda: self.obeying.keep_end(reading)
+            return outcome
+        before = (lambda: self.obeying.keep_end(reading)) if self.obeying.must_keep_end(reading, orders) else None
+        return replace(outcome, comment=outcome.comment + _aside(orders), before=before)
+
+    def _route(
+        self, reading: Reading, orders: Orders, hints: Hints | None, sent: Call, waits_since: float | None
+    ) -> Reply | Plan | Rest:
+        estimate = estimate_tokens(reading.call) if self._size_matters(reading) else len(reading.received.body) // 4
+        wish = self._wish(reading, orders, estimate, hints or Hints(), sent.model)
+        if reading.received.endpoint.action == "count":
+            return self._count(reading, wish, estimate)
+        try:
+            decision = self._choose(reading, wish)
+        except Resting as resting:
+            return self._rest(resting, waits_since)
+        if decision.target.provider == ECHO:
+            return self.echo(reading, decision)
+        if self.withheld:
+            if self._has_secrets(decision.target):
+                raise KeysWithheld(self.withheld, details={"provider": decision.target.provider})
+            decision = replace(decision, clear_sticky=False)
+        return self._plan(reading, wish, decision, sent)
+
+    def _rest(self, resting: Resting, since: float | None) -> Rest:
+        """A short rest is waited out, and the client notices nothing. Of a longer one it is told; and asked to come again, where
+        it does that well."""
+        now = self.clocks.monotonic()
+        since = now if since is None else since
+        if now + resting.seconds <= since + REST_WAITED_S:
+            return Rest(min(max(resting.seconds, _REST_LOOK_S), 1.0), since)
+        seconds = math.ceil(resting.seconds)
+        back = time_of_day(self.clocks.wall() + resting.seconds, self.clocks.utc_offset_s())
+        resting.message += f": it rests until {back}, for {seconds} s more"
+        resting.passes_in_s = seconds if seconds <= REST_TOLD_S else None
+        raise resting
+
+    def _has_secrets(self, target: Target) -> bool:
+        provider = self.config.registry.providers[target.provider]
+        return bool(provider.headers) or any(key.value for key in provider.keys)
+
+    def _size_matters(self, reading: Reading) -> bool:
+        """Whether a closer look at the call's size could change anything: even its bytes alone may be too few for that."""
+        return reading.received.endpoint.action == "count" or len(reading.received.body) >= self.close_look_bytes
+
+    def _wish(self, reading: Reading, orders: Orders, estimate: int, hints: Hints, model: str) -> Wish:
+        call, received, registry = reading.call, reading.received, self.config.registry
+        typed_text = strip(reading.newest.words) if reading.newest else None
+        plan = "plan" in registry.routes and is_planning(call, reading.client)
+        features = read_features(call, reading.caller, estimate, typed_text, model=model, plan=plan)
+        hint = hints.route or received.headers.get(ROUTE_HINT) or None
+        asked = received.headers.get(DISABLE_STICKY, "").strip().lower() in ("1", "true", "yes", "on")
+        chained = self._chained(call)
+        return Wish(
+            features=features,
+            classified=classify(features, registry.classifier, route_hint=hint, configured=registry.routes),
+            state=self.overlay.over(orders.state, registry),
+            force=orders.force,
+            client_model=model,
+            disable_sticky=asked or hints.disable_sticky,
+            spares_sticky=self.overlay.spares(orders.state),
+            pinned=chained or self.learned.pins.get((reading.key, reading.mark)),
+            chained=chained,
+            tokens=estimate,
+        )
+
+    def _chained(self, call: Call) -> Target | None:
+        """Where the answer lives that the call follows."""
+        earlier = self.learned.chains.get(call.previous_id) if call.previous_id else None
+        return earlier[1] if earlier else None
+
+    def _choose(self, reading: Reading, wish: Wish, rotation: Rotation | None = None) -> Decision:
+        """The first choice that can be asked; where none can, the first of all: its refusal says why."""
+        registry, health = self.config.registry, self.learned.health
+        rotation = rotation or self.learned.rotation
+        now = self.clocks.monotonic()
+        first = decision = choose(wish, registry, health, rotation, now)
+        while decision.target.provider != ECHO and not upstream.dialect_for(
+            registry.providers[decision.target.provider], reading.received, reading.call
+        ):
+            wish = replace(wish, excluded=wish.excluded | {decision.target})
+            try:
+                decision = choose(wish, registry, health, rotation, now)
+            except RouteCodexError:
+                return first
+        return decision
+
+    def _plan(self, reading: Reading, wish: Wish, decision: Decision, call: Call, *, counting: bool = False) -> Plan:
+        return Plan(
+            received=reading.received,
+            call=call,
+            wish=wish,
+            decision=decision,
+            registry=self.config.registry,
+            memory=self.learned,
+            clocks=self.clocks,
+            attempts=self._attempts(),
+            estimate=lambda: estimate_tokens(call),
+            chained=self._chained(reading.call),
+            session=reading.key.id if reading.key.prefix != "chain" else "",
+            hide=self.hide,
+            on_answer=lambda target, id, begun: self._remember(reading, target, id, begun),
+            on_over=lambda plan, to_the_end: self._over(reading, plan, to_the_end),
+            counting=counting,
+            note=self.note,
+            unheard=reading.unheard,
+            client=reading.caller.client,
+            asked=reading.call.model,
+            typed=reading.words,
+        )
+
+    def _attempts(self) -> Attempts:
+        most = 1 if self.withheld else self.config.max_attempts  # the next one might need a key
+        return Attempts(most, self.learned.budget, self.config.registry.health.wait_for_same_key_s)
+
+    def _remember(self, reading: Reading, target: Target, id: str | None, begun: str | None = None) -> None:
+        if reading.mark:
+            self.learned.pins.put((reading.key, reading.mark), target)
+        if reading.obeys:
+            self.learned.answered.put(reading.key, target)
+        if id is not None and reading.call.endpoint.dialect is Dialect.RESPONSES:
+            self.learned.chains.put(id, (reading.key, target))
+            if begun is not None:
+                self.learned.chains.put(begun, (reading.key, target))
+                self.learned.begun.put(begun, id)
+
+    def _over(self, reading: Reading, plan: Plan, to_the_end: bool) -> None:
+        if to_the_end:
+            self.obeying.ended(reading)
+        failed = "" if plan.settled or not plan.faults else plan.faults[-1]
+        outcome = "answered" if to_the_end else "answered, not to its end" if plan.settled else "without an answer"
+        self._went(reading, Went(self.clocks.wall(), plan.comment, tuple(plan.faults), outcome, failed))
+
+    def _went(self, reading: Reading, went: Went) -> None:
+        """Of the conversation itself; what side calls come to says nothing about it."""
+        if not reading.obeys:
+            return
+        self.learned.went.put(reading.key, went)
+        if went.failed:
+            self.learned.failures.put(reading.key, went)
+
+    def _depart(self, plan: Plan, company: Company | None) -> Departure:
+        """Our tools join, and whoever writes the answer is chosen: nobody, where its bytes pass as they come."""
+        endpoint, merger = plan.received.endpoint, self._merger(plan, company)
+        try:
+            request = plan.request()
+        except RouteCodexError:
+            plan.over()
+            raise
+        alone = company is None
+        limits = self.limits(plan, alone=alone)
+        turn = Turn(endpoint, plan.call.stream, plan, limits, self.clocks.monotonic(), merger, alone=alone)
+        return Departure(request, plan, turn, company)
+
+    def _merger(self, plan: Plan, company: Company | None) -> Merger | None:
+        plan.endings = self.endings.named(plan.received.id[:8])
+        if company is not None:
+            plan.call = company.offer(plan.call, able=plan.provider.server_tools)
+            company.life.turn.target = plan.target
+            return company.merger(plan.call, self.endings)
+        if plan.endings.matter and plan.received.endpoint.action == "generate":
+            return merger_of(plan.call, plan.endings)
+        return None
+
+    def limits(self, plan: Plan, *, alone: bool = True) -> Limits:
+        """What goes home, with nobody else taking part, keeps the client's own patience."""
+        first_byte = self.config.first_byte_s
+        if plan.at_home_alone or not plan.call.stream:
+            first_byte = max(first_byte, _WHOLE_ANSWER_S)
+        early = None if plan.at_home_alone and alone else _EARLY_HEAD_S
+        return Limits(first_byte, self.config.idle_s, early, content_s=self.config.content_s)
+
+    # Answers of our own
+
+    def _local_answer(self, reading: Reading, orders: Orders) -> Reply:
+        clock = self.reminders.status(reading.caller) if self.reminders is not None else ""
+        standing = Standing(self.config, self.learned, self.clocks, reading, clock, lambda state: self._next_one(reading, state))
+        text = standing.answer(orders)
+        if for_all := described(self.overlay.state):
+            text = "\n".join((text, "For all sessions of this server (routecodex daemon):", *for_all))
+        return self._answer(reading, Answer(text), "answered by RouteCodex")
+
+    def _next_one(self, reading: Reading, state: SessionState) -> Decision:
+        """Where a plain message would go now. Nobody's turn is taken by asking."""
+        wish = replace(self._wish(reading, Orders(state), 0, Hints(), reading.call.model), pinned=None)
+        return self._choose(reading, wish, copy.deepcopy(self.learned.rotation))
+
+    def echo(self, reading: Reading, decision: Decision | None = None) -> Reply:
+        """The built-in provider's answer; without a decision: to a later round of the same turn."""
+        if decision is None:
+            decision = Decision(Target(ECHO, "local", ""), "echo", "a later round")
+        comment = f"echo · {decision.route}: {decision.reason}"
+        call = without_tag(reading.call)
+        echoed = echo_answer(call)
+        self._remember(reading, decision.target, None)
+        is_end = not isinstance(echoed, EchoFailure) and not echoed.calls
+        if is_end:
+            self.obeying.ended(reading)
+        self._went(reading, Went(self.clocks.wall(), comment, outcome="answered" if is_end else "the echo was told otherwise"))
+        if isinstance(echoed, EchoFailure):
+            return self.replies.error(reading.received.endpoint, echoed.status, echoed.message, echoed.code, {}, comment)
+        return replace(self._answer(reading, echoed, comment), delay_s=delay_of(call))
+
+    def _count(self, reading: Reading, wish: Wish, estimate: int) -> Reply | Plan:
+        """The target's own count where it has one, else our estimate."""
+        decision = self._choose(reading, wish, Rotation())
+        provider = self.config.registry.providers[decision.target.provider]
+        asks_it = _counts(provider, reading.received) and not (self.withheld and self._has_secrets(decision.target))
+        if decision.target.provider == ORIGIN or asks_it:
+            return self._plan(reading, wish, decision, reading.call, counting=True)
+        target = replace(decision.target, model=decision.target.model or reading.call.model)
+        tokens = self.learned.calibration.apply(target, estimate)
+        body = count_answer(reading.received.endpoint.dialect, tokens)
+        return Reply(200, (JSON,), body, f"{tokens} tokens, estimated by RouteCodex for {target}")
+
+    def _answer(self, reading: Reading, answer: Answer, comment: str) -> Reply:
+        return self.replies.answer(reading.call, answer, comment, id=self._own_id(reading))
+
+    def _own_id(self, reading: Reading) -> str:
+        if reading.received.endpoint.dialect is not Dialect.RESPONSES:
+            return reading.received.id
+        id = own_id(reading.received.id, reading.call.previous_id)
+        self.learned.chains.put(id, (reading.key, None))
+        return id
+
+    def refuse(self, endpoint: Endpoint | None, error: RouteCodexError, client: str = "") -> Reply:
+        return self.replies.refuse(endpoint, error, client)
+
+
+def _counts(provider: Provider, received: Received) -> bool:
+    url = provider.endpoints.get(received.endpoint.dialect)
+    if url is None:
+        return False
+    return provider.count_tokens if provider.count_tokens is not None else url.host in _COUNTING_HOSTS
+
+
+def time_of_day(epoch_s: float, utc_offset_s: float) -> str:
+    """As a person's clock shows it."""
+    seconds = int(epoch_s + utc_offset_s) % 86_400
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def _aside(orders: Orders) -> str:
+    """What was taken out and did nothing."""
+    return f" · {' '.join(orders.ignored)}" if orders.ignored else ""
+
+
+def _opens(call: Call, typed: tuple[Typed, ...]) -> bool:
+    """Nobody has answered the first message yet."""
+    return len(typed) == 1 and all(message.role != "assistant" for message in call.messages[typed[0].message.index :])
+
+
+__all__ = ["Desk", "Learned", "Plan", "Reading", "Recent", "Reply"]

@@ -1,0 +1,65 @@
+"""What the running server remembers of its calls; bounded, and gone with the process."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from ..sessions.newest import Seen
+from ..sessions.state import Sticky
+from ..sessions.store import SessionKey
+from ..tags.told import Went
+from ..turn.plan import Memory
+from ..values import Target
+
+_REMEMBERED = 10_000
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Recent(Generic[K, V]):
+    """Remembers the newest entries."""
+
+    def __init__(self, most: int = _REMEMBERED) -> None:
+        self._most = most
+        self._entries: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, key: K) -> V | None:
+        return self._entries.get(key)
+
+    def drop(self, key: K) -> None:
+        self._entries.pop(key, None)
+
+    def put(self, key: K, value: V) -> None:
+        self._entries.pop(key, None)
+        self._entries[key] = value
+        if len(self._entries) > self._most:
+            self._entries.popitem(last=False)
+
+
+@dataclass(slots=True)
+class Learned(Memory):
+    """Beside what the server learned of its keys."""
+
+    pins: Recent[tuple[SessionKey, str], Target] = field(default_factory=Recent)
+    """Where the hops of one user message go: the prompt cache lives at that key."""
+    seen: Recent[SessionKey, Seen] = field(default_factory=Recent)
+    """What each session's newest typed message was."""
+    lapsed: Recent[SessionKey, Sticky | None] = field(default_factory=Recent)
+    """Sticky targets that were cleared because they were used up: for `status`, until new tags are obeyed."""
+    ended: Recent[tuple[SessionKey, str], bool] = field(default_factory=Recent)
+    """The places of tagged messages whose turns were answered to the end: known here before it is on disk."""
+    went: Recent[SessionKey, Went] = field(default_factory=Recent)
+    """What became of each session's last call."""
+    failures: Recent[SessionKey, Went] = field(default_factory=Recent)
+    """Each session's last call that got no answer."""
+    ignored: Recent[SessionKey, tuple[str, ...]] = field(default_factory=Recent)
+    """Tags that were nothing of ours, until `status` has named them."""
+    answered: Recent[SessionKey, Target] = field(default_factory=Recent)
+    """Where each conversation's last call went: for people who want to see it."""
+    chains: Recent[str, tuple[SessionKey, Target | None]] = field(default_factory=Recent)
+    """Responses API: whose answer an id is, and where it lives (None: it was ours, no provider knows it)."""
+    begun: Recent[str, str] = field(default_factory=Recent)
+    """Responses API: what the provider calls an answer that began under an id of ours."""

@@ -1,0 +1,194 @@
+"""Obeys the tags of a call and keeps what they change: at once where nothing has to be written, else with the disk waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from ..clients.typed import Typed
+from ..config import Config
+from ..errors import RouteCodexError, StoreError
+from ..router.choose import why_not_stick
+from ..sessions.state import EMPTY, SessionState
+from ..sessions.store import FileStore, SessionKey
+from ..tags.cleaning import is_for_us
+from ..tags.grammar import ClockClear, StopSet
+from ..tags.obey import CLOCK_CLEARED, Means, Orders, leaves_nothing, orders_for
+from ..tags.once import Place, ended, is_new, obeyed_before, placed, remembered, without_old_texts
+from ..tags.scan import strip
+from ..tags.texts import read_text
+from ..tags.typed_tags import tags_of
+from ..tags.vocabulary import Vocabulary
+from ..turn.plan import Clocks
+from ..values import Caller
+from .learned import Learned
+from .reading import Reading
+
+_BEGINS_CHARS = 40
+
+
+class Reminders(Protocol):
+    """What the clock keeps for a session."""
+
+    def clear(self, caller: Caller) -> str:
+        """Remove all of them at once, and say how many. Waits for the disk."""
+
+    def status(self, caller: Caller) -> str:
+        """How many wait, in a sentence."""
+
+
+@dataclass(slots=True)
+class Obeying:
+    config: Config
+    store: FileStore
+    learned: Learned
+    clocks: Clocks
+    user_folder: Path
+    vocabulary: Vocabulary
+    """The names that tags may mean."""
+    reminders: Callable[[], Reminders | None]
+    under: Callable[[], SessionState]
+    """What holds for all sessions of this server."""
+
+    def with_tags(self, reading: Reading, newest: Typed) -> Reading:
+        tags = tags_of(newest, self.vocabulary)
+        if not tags:
+            return reading
+        place, ends = placed(reading.call, reading.typed, newest)
+        if len(ends) > 1:
+            rest = without_old_texts(reading.typed[-1], ends, self.store.load(reading.key))
+            if len(rest.texts) < len(newest.texts):
+                newest = rest
+                tags = tags_of(newest, self.vocabulary)
+                place, _ = placed(reading.call, reading.typed, newest)
+        alone = bool(tags) and is_for_us(reading.call, newest)
+        return replace(reading, newest=newest, tags=tags, place=place if tags else None, alone=alone)
+
+    def at_once(self, reading: Reading) -> Orders | None:
+        """The orders where nothing of them has to be written; else None, and `obey` is to be called."""
+        state, place = self.store.load(reading.key), reading.place
+        if place is None:
+            return None if reading.opens and not state.empty else Orders(state)
+        known = self._with_ends(reading.key, state)
+        acts = self._acts(reading, place, known)
+        if acts and (reading.opens or any(isinstance(tag, ClockClear | StopSet) for tag in reading.tags)):
+            return None  # the one tag removes a file, the other may read one
+        try:
+            orders = self._obeyed(reading, place, known, acts=acts)
+        except RouteCodexError:
+            if any(message.place == place.place and message.standing == "refused" for message in state.obeyed):
+                raise
+            return None
+        if orders.state != known:
+            return None
+        self._heard(reading, orders)
+        return orders
+
+    def obey(self, reading: Reading) -> Orders:
+        """Waits for the disk where the message gives orders or a conversation begins; otherwise only looks."""
+        place = reading.place
+        if place is None:
+            state = self.store.load(reading.key)
+            return Orders(self.store.update(reading.key, lambda old: EMPTY) if reading.opens and not state.empty else state)
+        obeyed: list[Orders] = []
+        refused: list[RouteCodexError] = []
+
+        def change(state: SessionState) -> SessionState:
+            state = self._with_ends(reading.key, state)
+            acts = self._acts(reading, place, state)
+            if reading.opens and acts:
+                state = EMPTY
+            try:
+                obeyed.append(self._with_clock_cleared(reading, self._obeyed(reading, place, state, acts=acts)))
+            except StoreError:
+                raise
+            except RouteCodexError as error:
+                refused.append(error)
+                return remembered(state, place, "refused") if acts else state
+            if acts:
+                self.learned.ended.drop((reading.key, place.place))
+            return _signed(obeyed[-1].state, reading)
+
+        self.store.update(reading.key, change)
+        if refused:
+            raise refused[0]
+        self._heard(reading, obeyed[-1])
+        return obeyed[-1]
+
+    def _heard(self, reading: Reading, orders: Orders) -> None:
+        if orders.lines:
+            self.learned.lapsed.put(reading.key, None)
+        if orders.ignored and not reading.alone:
+            self.learned.ignored.put(reading.key, orders.ignored)
+
+    def _acts(self, reading: Reading, place: Place, state: SessionState) -> bool:
+        newest, before = reading.newest, state.obeyed_before
+        if before is None or newest is None:
+            return is_new(state, place)
+        return not (place.answered or obeyed_before(before, newest.ordinal, newest.words, reading.caller.prompt))
+
+    def _with_ends(self, key: SessionKey, state: SessionState) -> SessionState:
+        """What has been answered to the end is known here before it is on disk."""
+        for message in state.obeyed:
+            if message.standing == "open" and self.learned.ended.get((key, message.place)):
+                state = ended(state, message.place)
+        return state
+
+    def _obeyed(self, reading: Reading, place: Place, state: SessionState, *, acts: bool) -> Orders:
+        """With the state as it is to be kept."""
+        orders = orders_for(reading.tags, state, self._means(reading), acts=acts, alone=reading.alone)
+        if not orders.fresh:
+            return orders
+        if leaves_nothing(orders, reading.tags):
+            return replace(orders, state=orders.state.with_(obeyed=(), obeyed_before=None))
+        unchanged = orders.state == state and not orders.clock_clear
+        if unchanged and any(message.place == place.place and message.standing == "ended" for message in state.obeyed):
+            return orders
+        return replace(orders, state=remembered(orders.state, place, "ended" if reading.alone else "open"))
+
+    def _means(self, reading: Reading) -> Means:
+        registry, model = self.config.registry, reading.call.model
+        return Means(
+            registry,
+            now_ms=round(self.clocks.wall() * 1000),
+            client_model=model,
+            read_text=lambda relative: read_text(relative, self.user_folder),
+            stop_enabled=self.config.stop.enabled,
+            clock_enabled=self.config.clock is not None,
+            under=self.under(),
+            why_not=lambda state, sticky: why_not_stick(
+                sticky, state, registry, self.learned.health, model, self.clocks.monotonic()
+            ),
+        )
+
+    def ended(self, reading: Reading) -> None:
+        """The newest message was answered to the end: sent once more, it acts again."""
+        if reading.place is not None:
+            self.learned.ended.put((reading.key, reading.place.place), True)
+
+    def keep_end(self, reading: Reading) -> None:
+        """The same, on disk. Waits for it; a loss costs no more than that the same message does not act after a restart."""
+        self.store.update(reading.key, lambda state: self._with_ends(reading.key, state))
+
+    def must_keep_end(self, reading: Reading, orders: Orders) -> bool:
+        place = reading.place
+        return place is not None and any(
+            message.place == place.place and message.standing == "open" for message in orders.state.obeyed
+        )
+
+    def _with_clock_cleared(self, reading: Reading, orders: Orders) -> Orders:
+        """StoreError where the tasks cannot be removed: then nothing of the message is obeyed."""
+        if not orders.clock_clear or (reminders := self.reminders()) is None:
+            return orders
+        said = reminders.clear(reading.caller)
+        return replace(orders, lines=tuple(said if line == CLOCK_CLEARED else line for line in orders.lines))
+
+
+def _signed(state: SessionState, reading: Reading) -> SessionState:
+    """Whose state it is, as `routecodex sessions` shows it."""
+    if state.empty or state.begins:
+        return state
+    begins = " ".join(strip(reading.typed[0].words).split()) if reading.typed else ""
+    return state.with_(client=reading.caller.client, begins=begins[:_BEGINS_CHARS])

@@ -1,0 +1,84 @@
+"""Answers of our own, in the client's dialect and form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ..clients.identify import asks_again
+from ..dialects import answers
+from ..errors import RouteCodexError
+from ..redact import Redactor
+from ..values import Answer, Call, Dialect, Endpoint
+
+JSON = ("content-type", "application/json")
+FINAL = ("x-should-retry", "false")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer of our own."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    comment: str
+    delay_s: float = 0.0
+    before: Callable[[], None] | None = None
+    """What must be on disk before it leaves; waits for the disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replies:
+    hide: Redactor
+    wall: Callable[[], float]
+
+    def answer(self, call: Call, answer: Answer, comment: str, *, id: str) -> Reply:
+        endpoint = call.endpoint
+        created = int(self.wall())
+        headers = tuple(answers.headers_for(call.stream, endpoint.json_array).items())
+        if not call.stream:
+            body = answers.write_answer(
+                endpoint.dialect, answer, id=id, model=call.model, created=created, envelope=endpoint.envelope
+            )
+            return Reply(200, headers, body, comment)
+        pieces = answers.write_stream(
+            endpoint.dialect,
+            answer,
+            id=id,
+            model=call.model,
+            created=created,
+            include_usage=_wants_usage(call),
+            json_array=endpoint.json_array,
+            envelope=endpoint.envelope,
+        )
+        return Reply(200, headers, b"".join(pieces), comment)
+
+    def error(
+        self,
+        endpoint: Endpoint,
+        status: int,
+        message: str,
+        code: str,
+        details: Mapping[str, object],
+        comment: str,
+        passes_in_s: int | None = None,
+    ) -> Reply:
+        told = self.hide.text(message)
+        body = answers.write_error(endpoint.dialect, status, told, code, details, json_array=endpoint.json_array)
+        last = FINAL if passes_in_s is None else ("retry-after", str(passes_in_s))
+        return Reply(status, (JSON, last), body, self.hide.text(comment))
+
+    def refuse(self, endpoint: Endpoint | None, error: RouteCodexError, client: str = "") -> Reply:
+        """Our own no. What passes by itself is told as a 429 to those clients that ask again when they are told to."""
+        shape, passes_in_s = endpoint or Endpoint(Dialect.CHAT), error.passes_in_s
+        if passes_in_s is not None and not asks_again(client):
+            passes_in_s = None
+        status = error.status if passes_in_s is None else 429
+        comment = f"refused: {error.message}"
+        return self.error(shape, status, error.message, error.code, error.details, comment, passes_in_s)
+
+
+def _wants_usage(call: Call) -> bool:
+    options = call.body.get("stream_options")
+    return isinstance(options, dict) and options.get("include_usage") is True
