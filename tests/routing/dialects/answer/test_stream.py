@@ -89,6 +89,7 @@ def test_what_is_no_utf8_is_made_it_in_events_documents_and_what_leaves_unread()
     raw = [sse({**text, "x": "?"}).replace(b'"a"', b'"' + part + b'"') for part in (b"a", broken, mended)]
     source = Source(ChatReader(), quiet=True)
     assert b"".join(one.raw for one in source.feed(raw[0])) == raw[0]
+    list(source.feed(raw[0]))
     assert (source.passes(raw[0]), source.passes(raw[1]), source.passes(raw[2])) == (True, False, True)
     [told] = source.feed(raw[1])
     assert (told.raw, [event.text for event in told.events if isinstance(event, Piece)]) == (raw[2], ["\ufffd"])
