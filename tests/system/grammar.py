@@ -33,6 +33,8 @@ class Told:
     input: int = 0
     output: int = 0
     id: str = ""
+    cited: list[tuple[str, str]] = field(default_factory=list)
+    """Addresses of sources, each with the text that rests on it (Messages: with what the source says)."""
     alive: int = 0
     """Keep-alives."""
 
@@ -127,6 +129,10 @@ def _messages(events: list[Event], told: Told) -> Told:
 
 def _grow(block: Document, delta: Document) -> None:
     kind = delta["type"]
+    if kind == "citations_delta":
+        assert block["type"] == "text"
+        block["citations"] = [*block.get("citations", ()), delta["citation"]]
+        return
     expected = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "thinking", "input_json_delta": "tool_use"}
     assert block["type"] == expected[kind], f"{kind} in {block['type']}"
     name = {"input_json_delta": "partial_json"}.get(kind, kind.removesuffix("_delta"))
@@ -141,6 +147,7 @@ def _from_blocks(blocks: list[Document], told: Told) -> Told:
                 assert block["text"], "an empty text block"
                 told.text += block["text"]
                 told.texts += 1
+                told.cited += [(one["url"], one["cited_text"]) for one in block.get("citations") or ()]
             case "thinking":
                 told.thinking.append(block["thinking"])
                 told.signatures.append(block["signature"])
@@ -190,6 +197,7 @@ def _chat(events: list[Event], told: Told) -> Told:
             if entry["index"] == len(calls):
                 calls.append({"id": entry["id"], "name": entry["function"]["name"], "written": ""})
             calls[entry["index"]]["written"] += entry["function"]["arguments"]
+    told.cited = [_cited(one["url_citation"], told.text) for choice in mine for one in choice["delta"].get("annotations", ())]
     told.thinking = ["".join(told.thinking)] if told.thinking else []
     told.calls = [(call["name"], json.loads(call["written"])) for call in calls]
     told.ids = [call["id"] for call in calls]
@@ -208,11 +216,18 @@ def _chat_whole(document: Document) -> Told:
         calls=[(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in calls],
         ids=[call["id"] for call in calls],
         texts=1 if message["content"] else 0,
+        cited=[_cited(one["url_citation"], message["content"]) for one in message.get("annotations") or ()],
         finish=choice["finish_reason"],
         input=usage["prompt_tokens"],
         output=usage["completion_tokens"],
         id=document["id"],
     )
+
+
+def _cited(source: Document, text: str) -> tuple[str, str]:
+    start, end = source["start_index"], source["end_index"]
+    assert 0 <= start < end <= len(text)
+    return source["url"], text[start:end]
 
 
 # ---- Responses ----
@@ -233,6 +248,7 @@ def _responses(events: list[Event], told: Told) -> Told:
     done: list[Document] = []
     texts: dict[tuple[int, int], str] = {}
     arguments: dict[int, str] = {}
+    sources: list[Document] = []
     for kind, document in zip(kinds, documents, strict=True):
         index = document.get("output_index")
         if kind == "output_item.added":
@@ -244,6 +260,10 @@ def _responses(events: list[Event], told: Told) -> Told:
             done.append(document["item"])
         elif index is not None:
             assert document["item_id"] == open_items[index]["id"]
+            if kind == "output_text.annotation.added":
+                assert document["annotation_index"] >= 0
+                sources.append(document["annotation"])
+                continue
             _responses_part(kind, document, texts, arguments)
     assert not open_items
     response = documents[-1]["response"]
@@ -251,6 +271,8 @@ def _responses(events: list[Event], told: Told) -> Told:
     for (index, place), text in texts.items():
         if done[index]["type"] == "message":
             assert done[index]["content"][place]["text"] == text
+    parts = [part for item in done if item["type"] == "message" for part in item["content"]]
+    assert all(source in (part.get("annotations") or ()) for source in sources for part in parts[:1]) or len(parts) > 1
     for index, written in arguments.items():
         assert done[index]["arguments"] == written
     return _from_items(response, told)
@@ -282,6 +304,7 @@ def _from_items(response: Document, told: Told) -> Told:
             case "message":
                 told.text += "".join(part["text"] for part in item["content"])
                 told.texts += 1
+                told.cited += [_cited(one, part["text"]) for part in item["content"] for one in part.get("annotations") or ()]
                 assert item["status"] == "completed"
             case "function_call":
                 told.calls.append((item["name"], json.loads(item["arguments"])))

@@ -17,7 +17,7 @@ from ...fields import list_of, object_of, text_of
 from ...finish import is_cut
 from ...translation.hearing.gemini import shown_in, signature_of, tokens_of
 from ...translation.hearing.gemini_arguments import Arguments
-from ...translation.neutral import MediaShown, Seal, TextPiece, Tokens
+from ...translation.neutral import MediaShown, Seal, Tokens
 from ..events import (
     Aside,
     Began,
@@ -110,7 +110,7 @@ class Reader:
             self._read_part(part, out)
         for name in SHOWN_BESIDE:
             if candidate.get(name):
-                out.append(Field(name, candidate[name], says=True))
+                self._read_beside(name, object_of(candidate[name]), out)
         word = text_of(candidate.get("finishReason")) or blocked(inner)
         if word:
             self._end(out, half=is_cut(word))
@@ -123,6 +123,9 @@ class Reader:
             tokens = tokens_of(self._usage) if self._usage else None
             out.insert(0, Began(text_of(inner.get("responseId")) or self._id, text_of(inner.get("modelVersion")), tokens))
         return out
+
+    def _read_beside(self, name: str, told: JsonObject, out: list[Event]) -> None:
+        out.append(Field(name, told, says=True))
 
     def _counted(self, usage: JsonObject) -> Counted:
         return Counted(Tokens(), usage, read=tokens_of)

@@ -6,8 +6,9 @@ from ....values import JsonObject
 from ...fields import arguments_of as object_in
 from ...fields import is_blank, list_of, text_of
 from ...translation.neutral import Media
+from ...translation.seals import MARK
 from ...translation.telling.messages_blocks import as_object, is_redacted, placeholder, sealed_block, word_of
-from ..events import Block
+from ..events import Block, Cited
 from ..said import Content, arguments_of
 
 _GROWN = {"text": "text", "thought": "thinking"}
@@ -20,7 +21,8 @@ def history(content: Content) -> tuple[JsonObject, ...]:
     return ({"role": "assistant", "content": kept},) if kept else ()
 
 
-def blocks(content: Content) -> list[JsonObject]:
+def blocks(content: Content, *, cited: bool = False) -> list[JsonObject]:
+    """`cited`: a text of another dialect's has its sources."""
     out: list[JsonObject] = []
     seals: list[JsonObject] = []
     """They stand behind a text: a seal at the very end is left out, since `claude -p` prints the last block if that is a text."""
@@ -37,7 +39,8 @@ def blocks(content: Content) -> list[JsonObject]:
         if block.kind == "media" and block.media is not None:
             _add_media(out, block.media)
         elif made := _made(block, text):
-            out += [*seals, *made]
+            told = [one for given in content.cited.get(block, ()) if (one := citation(given)) is not None] if cited else []
+            out += [*seals, *made[:-1], {**made[-1], "citations": told} if told else made[-1]]
             seals = []
     return out
 
@@ -74,6 +77,15 @@ def _made(block: Block, text: str) -> list[JsonObject]:
         return [{"type": "thinking", "thinking": text, "signature": word_of(seal)}]
     told: list[JsonObject] = [{"type": "thinking", "thinking": text, "signature": ""}] if text else []
     return [*told, sealed_block(seal)] if seal is not None else told
+
+
+def citation(cited: Cited) -> JsonObject | None:
+    """A source that has an address, marked as none of Anthropic's own: Anthropic would look for it in vain."""
+    told = cited.citation
+    if not told.url:
+        return None
+    found = {"type": "web_search_result_location", "url": told.url, "title": told.title or None}
+    return {**found, "cited_text": told.quoted, "encrypted_index": MARK}
 
 
 def _add_media(out: list[JsonObject], media: Media) -> None:

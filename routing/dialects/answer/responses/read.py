@@ -352,7 +352,10 @@ class Reader:
         if part is None:
             return [*out, *self._read_other(document)]
         part.annotations.append(document.get("annotation"))
-        return [*out, Extra(part.block, document)]
+        return [*out, *self._annotation(part, document)]
+
+    def _annotation(self, part: Part, document: JsonObject) -> list[Event]:
+        return [Extra(part.block, document)]
 
     def _read_summary(self, document: JsonObject) -> list[Event]:
         return self._think(document, ("summary", document.get("summary_index")))
