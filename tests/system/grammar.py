@@ -35,6 +35,8 @@ class Told:
     id: str = ""
     cited: list[tuple[str, str]] = field(default_factory=list)
     """Addresses of sources, each with the text that rests on it (Messages: with what the source says)."""
+    ran: list[Document] = field(default_factory=list)
+    """What tools of the provider's did."""
     alive: int = 0
     """Keep-alives."""
 
@@ -134,10 +136,13 @@ def _grow(block: Document, delta: Document) -> None:
         block["citations"] = [*block.get("citations", ()), delta["citation"]]
         return
     expected = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "thinking", "input_json_delta": "tool_use"}
-    assert block["type"] == expected[kind], f"{kind} in {block['type']}"
+    assert block["type"] in (expected[kind], *(_SERVED if kind == "input_json_delta" else ())), f"{kind} in {block['type']}"
     name = {"input_json_delta": "partial_json"}.get(kind, kind.removesuffix("_delta"))
     into = "written" if kind == "input_json_delta" else name
     block[into] = block.get(into, "") + delta[name]
+
+
+_SERVED = ("server_tool_use", "mcp_tool_use")
 
 
 def _from_blocks(blocks: list[Document], told: Told) -> Told:
@@ -154,6 +159,12 @@ def _from_blocks(blocks: list[Document], told: Told) -> Told:
             case "tool_use":
                 told.calls.append((block["name"], json.loads(block["written"]) if block.get("written") else block["input"]))
                 told.ids.append(block["id"])
+            case "server_tool_use" | "mcp_tool_use":
+                assert not told.ran or "content" in told.ran[-1]
+                told.ran.append({**block, "input": json.loads(block["written"]) if block.get("written") else block["input"]})
+            case kind if kind.endswith("_tool_result"):
+                assert block["tool_use_id"] == told.ran[-1]["id"]
+                told.ran[-1] |= {"content": block["content"], "failed": block.get("is_error", False)}
             case kind:
                 raise AssertionError(kind)
     return told
@@ -312,6 +323,9 @@ def _from_items(response: Document, told: Told) -> Told:
             case "reasoning":
                 told.thinking.append("".join(part["text"] for part in item["summary"]))
                 told.signatures += [item["encrypted_content"]] if "encrypted_content" in item else []
+            case "web_search_call" | "code_interpreter_call" | "mcp_call":
+                assert item["status"] in ("completed", "failed")
+                told.ran.append(item)
             case kind:
                 raise AssertionError(kind)
     usage = response["usage"]

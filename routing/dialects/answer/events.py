@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from ...values import Dialect, JsonObject, ProviderError
 from ..translation.neutral import Feature, Media, Seal, Tokens
-from .beside import Citation
+from .beside import Citation, Trace
 
 if TYPE_CHECKING:
     from .said import GrowingText
@@ -68,6 +68,7 @@ class Block:
         "seal",
         "text",
         "theirs",
+        "trace",
     )
 
     def __init__(
@@ -94,6 +95,8 @@ class Block:
         """A text that refuses."""
         self.seal: Seal | None = None
         self.media: Media | None = None
+        self.trace: Trace | None = None
+        """What a tool of the provider's did, for clients of other dialects."""
         self.ends_itself = ends_itself
         """Its dialect says when it is over; if not, it is over where another begins, or with the answer."""
         self.theirs = False

@@ -51,6 +51,8 @@ def _cleaned(value: object) -> object:
 
 
 def _is_sealed(item: object) -> bool:
+    if isinstance(item, dict) and any(MARK in text_of(item.get(name)) for name in ("id", "tool_use_id")):
+        return True  # what a tool of another provider's did
     if not isinstance(item, dict) or not (item.get("type") in _SEALED or item.get("thought") is True):
         return False
     return any(text_of(item.get(name)).startswith(MARK) for name in _FIELDS)

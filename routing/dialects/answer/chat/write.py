@@ -21,7 +21,7 @@ from ...fields import list_of, object_of
 from ...sse import write_event
 from ...translation.ids import digest
 from ...translation.neutral import Asked, Feature, LeftOut, Tokens, ToolName
-from ..beside import name_media
+from ..beside import name_media, name_tool
 from ..counts import summed_counts
 from ..events import (
     Aside,
@@ -84,7 +84,7 @@ class _Writer:
         if not block.foreign:
             return
         if block.kind == "trace":
-            self.left_out.add(Feature.SERVER_RESULTS, block.name)
+            name_tool(self.left_out, block.name, block.native)
         elif block.media is not None and "images" not in shown_media(block.media):
             name_media(self.left_out, block.media)
 

@@ -21,6 +21,7 @@ from ...sse import write_event
 from ...translation.ids import digest
 from ...translation.neutral import Asked, Feature, LeftOut, Tokens, ToolName
 from ...translation.telling.gemini_parts import identity_of, media_part, usage_of
+from ..beside import name_tool
 from ..events import (
     Aside,
     Began,
@@ -89,7 +90,7 @@ class _Writer:
 
     def _name_lost(self, event: Event) -> bytes:
         if type(event) is Opened and event.block.foreign and event.block.kind == "trace":
-            self.left_out.add(Feature.SERVER_RESULTS, event.block.name)
+            name_tool(self.left_out, event.block.name, event.block.native)
         elif type(event) is Cited:
             self.left_out.add(Feature.CITATIONS)
         return b""

@@ -32,7 +32,7 @@ from ...translation.telling.messages_blocks import (
     usage_of,
     word_of,
 )
-from ..beside import name_media
+from ..beside import name_media, name_tool
 from ..events import (
     Began,
     Block,
@@ -49,7 +49,7 @@ from ..events import (
     Piece,
 )
 from ..said import Content, arguments_of
-from .history import blocks, citation
+from .history import blocks, citation, served
 from .read import GROWS
 
 _EMPTY: Mapping[str, JsonObject] = {
@@ -86,9 +86,7 @@ class _Writer:
         block.id, block.name, block.named = text_of(head["id"]), text_of(head["name"]), True
 
     def _name_lost(self, block: Block) -> None:
-        if block.foreign and block.kind == "trace":
-            self.left_out.add(Feature.SERVER_RESULTS, block.name)
-        elif block.foreign and block.media is not None:
+        if block.foreign and block.media is not None:
             name_media(self.left_out, block.media)
 
     def _end_of(self, ended: Ended) -> JsonObject:
@@ -320,6 +318,8 @@ class Writer(_Writer):
 
     def _close(self, block: Block) -> bytes:
         out = b""
+        if block.kind == "trace" and block.foreign:
+            return self._trace(block)
         if block.half and block in self._calls:
             del self._calls[block]
             return b""
@@ -336,6 +336,19 @@ class Writer(_Writer):
                 return self._stop(block) + self._sealed(seal)
             out = self._signature(block, seal)
         return out + self._stop(block)
+
+    def _trace(self, block: Block) -> bytes:
+        """A use of a tool, and its result: two blocks."""
+        told = served(block)
+        if not told:
+            name_tool(self.left_out, block.name, block.native)
+        out = self._begin(None) + self._waiting_seals()
+        for start in told:
+            one, given = Block("trace"), object_of(start.get("input"))
+            out += self._start(one, {**start, "input": {}} if "input" in start else start)
+            out += self.made(Piece(one, dumps(given).decode())) if "input" in start else b""
+            out += self._stop(one)
+        return out
 
     def _stop(self, block: Block) -> bytes:
         if block.place < 0:
@@ -397,6 +410,8 @@ class Whole(_Writer):
         self._content.add((event,))
         if type(event) is Opened:
             self._name_lost(event.block)
+        elif type(event) is Closed and event.block.kind == "trace" and event.block.foreign and not served(event.block):
+            name_tool(self.left_out, event.block.name, event.block.native)
         elif type(event) is Cited and citation(event) is None:
             self.left_out.add(Feature.CITATIONS, event.citation.title)
         return b""
@@ -410,7 +425,7 @@ class Whole(_Writer):
         told = {**object_of(frame.get("usage")), **object_of(last.get("usage"))}
         counted = content.counted or (Counted(content.began.tokens) if content.began and content.began.tokens else None)
         end = {**self._end_of(content.ended or Ended("end_turn")), "usage": self._usage(counted, told)}
-        return dump_pieces({**head, **last, "content": blocks(content, cited=True), **end}, dumps)
+        return dump_pieces({**head, **last, "content": blocks(content, beside=True), **end}, dumps)
 
 
 def _event(document: JsonObject) -> bytes:

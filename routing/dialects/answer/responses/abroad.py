@@ -1,11 +1,12 @@
-"""OpenAI Responses, read for clients of other dialects: where a text has it from, and what has no place but here."""
+"""OpenAI Responses, read for clients of other dialects: where a text has it from, what OpenAI's own tools did, and what has no
+place but here."""
 
 from __future__ import annotations
 
 from ....values import JsonObject
-from ...fields import list_of, object_of, text_of
+from ...fields import arguments_of, list_of, object_of, text_of
 from ...translation.neutral import Feature
-from ..beside import Citation
+from ..beside import Citation, Trace
 from ..events import Block, Cited, Event, Lost
 from .read import Part, Reader
 
@@ -25,6 +26,10 @@ class Abroad(Reader):
         if given.get("logprobs"):
             out.append(Lost(Feature.LOGPROBS))
 
+    def _look_back(self, block: Block, item: JsonObject) -> None:
+        if block.kind == "trace":
+            block.id, block.trace = text_of(item.get("id")), trace_of(item)
+
     def _cited(self, part: Part, told: JsonObject) -> Cited:
         """Places are those in its part; a block is all parts."""
         before = 0
@@ -37,3 +42,27 @@ class Abroad(Reader):
         if isinstance(start, int) and isinstance(end, int):
             return Cited(part.block, Citation(url, title, start=before + start, end=before + end))
         return Cited(part.block, Citation(url, title))
+
+
+def trace_of(item: JsonObject) -> Trace | None:
+    failed = item.get("status") in ("failed", "incomplete") or bool(item.get("error"))
+    match item.get("type"):
+        case "web_search_call":
+            action = object_of(item.get("action"))
+            url = text_of(action.get("url"))
+            if url and not action.get("query"):
+                return Trace("fetch", {"url": url}, found=[Citation(url)], failed=failed)
+            sources = [object_of(one) for one in list_of(action.get("sources"))]
+            found = [Citation(text_of(one.get("url")), text_of(one.get("title"))) for one in sources if one.get("url")]
+            queries = [text_of(one) for one in list_of(action.get("queries"))]
+            return Trace("search", {"query": text_of(action.get("query")) or ", ".join(queries)}, found=found, failed=failed)
+        case "code_interpreter_call":
+            logs = [text_of(object_of(one).get("logs")) for one in list_of(item.get("outputs"))]
+            return Trace("code", {"code": text_of(item.get("code"))}, output="".join(logs), failed=failed)
+        case "mcp_call":
+            error, given = object_of(item.get("error")), arguments_of(text_of(item.get("arguments")))
+            failure = "".join(text_of(object_of(part).get("text")) for part in list_of(error.get("content")))
+            told = text_of(item.get("output")) or failure or text_of(error.get("message")) or text_of(item.get("error"))
+            return Trace("mcp", given, text_of(item.get("name")), text_of(item.get("server_label")), output=told, failed=failed)
+        case _:
+            return None

@@ -26,6 +26,7 @@ from ...sse import write_event, write_event_pieces
 from ...translation.hearing.responses_items import WRITTEN
 from ...translation.neutral import Asked, Feature, LeftOut, Seal, ToolName
 from ...translation.reading.responses_tools import BUILT_IN
+from ...translation.seals import MARK
 from ...translation.telling.responses_items import (
     Names,
     built_in,
@@ -36,7 +37,7 @@ from ...translation.telling.responses_items import (
     text_part,
 )
 from ...translation.telling.words import free_text, told_media
-from ..beside import name_media
+from ..beside import name_media, name_tool
 from ..counts import summed_counts
 from ..events import (
     Began,
@@ -56,7 +57,7 @@ from ..events import (
 )
 from ..join import BLANK_LINE
 from ..said import GrowingText, arguments_of
-from .history import item_of, seal_fields
+from .history import item_of, seal_fields, served
 from .items import TEXT, continued_item, moved_annotation, text_in
 from .read import ADDED, ITEM_DONE, KEYS, PART_ADDED, PART_DONE, Part
 
@@ -425,9 +426,7 @@ class _Writer:
                     yield from (self._write_thought if block.kind == "thought" else self._write_call)(block, event.text)
             case Opened(block=block):
                 yield from self._begin()
-                if block.foreign and block.kind == "trace":
-                    self.left_out.add(Feature.SERVER_RESULTS, block.name)
-                elif block.foreign and block.kind == "call":
+                if block.foreign and block.kind == "call":
                     yield from self._between()
                     custom, own = block.as_custom, block.name in self._own
                     self._calls[block] = _Call("custom" if custom else block.name if own else "function")
@@ -476,6 +475,8 @@ class _Writer:
                 yield from self._close_part(item)
             elif item is not None:
                 yield from self._write_done(item, {})
+        elif block.kind == "trace" and block.foreign:
+            yield from self._write_trace(block)
         elif not block.foreign:
             yield from self._write_whole(block) if item is None and block.native is not None else ()
             if block in self._items:
@@ -566,6 +567,17 @@ class _Writer:
         item = self._add(block, picture_item("ig", media))
         told = item.named({**item.native, "status": "in_progress", "result": None})
         yield {"type": ADDED, "output_index": item.index, "item": told}
+        yield self._ended(item, item.native)
+
+    def _write_trace(self, block: Block) -> Iterator[JsonObject]:
+        told = served(block)
+        if told is None:
+            name_tool(self.left_out, block.name, block.native)
+            return
+        yield from self._between()
+        prefix = {"web_search_call": "ws", "code_interpreter_call": "ci"}.get(text_of(told["type"]), "mcp")
+        item = self._add(block, {**told, "id": f"{prefix}_{MARK}"})
+        yield {"type": ADDED, "output_index": item.index, "item": item.named({**item.native, "status": "in_progress"})}
         yield self._ended(item, item.native)
 
     # Calls of others

@@ -195,3 +195,132 @@ def test_anthropic_never_sees_a_source_of_ours() -> None:
     assert MARKED in raw
     call = unsealed(read_call(raw, Endpoint(MESSAGES)))
     assert call.body["messages"] == [{"role": "assistant", "content": [{"type": "text", "text": "Eins."}, theirs]}]
+
+
+# --- what tools of the provider's did -------------------------------------------------------------------------------------
+
+SEARCHED = {"id": "ws_1", "type": "web_search_call", "status": "completed"}
+SEARCHED |= {"action": {"type": "search", "query": "x", "sources": [{"type": "url", "url": "https://a.example"}]}}
+OPENED = {**SEARCHED, "id": "ws_2", "action": {"type": "open_page", "url": "https://a.example/p"}}
+RAN = {"id": "ci_1", "type": "code_interpreter_call", "status": "completed", "container_id": "c", "code": "print(1)"}
+RAN |= {"outputs": [{"type": "logs", "logs": "1\n"}]}
+ASKED = {"id": "mcp_1", "type": "mcp_call", "status": "failed", "server_label": "s", "name": "look", "arguments": '{"a": 1}'}
+ASKED |= {
+    "output": None,
+    "error": {"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": "no"}]},
+    "approval_request_id": None,
+}
+LISTED = {"id": "mcpl_1", "type": "mcp_list_tools", "server_label": "s", "tools": []}
+SAID = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed"}
+SAID |= {"content": [{"type": "output_text", "text": "Eins.", "annotations": []}]}
+ITEMS = [LISTED, SEARCHED, OPENED, RAN, ASKED, SAID]
+
+
+def responses(stream: bool) -> bytes:
+    usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+    whole = {"id": "resp_1", "object": "response", "model": "m", "status": "completed", "output": ITEMS, "usage": usage}
+    if not stream:
+        return json.dumps(whole).encode()
+    items = [
+        {"type": f"response.output_item.{kind}", "output_index": index, "item": item}
+        for index, item in enumerate(ITEMS)
+        for kind in ("added", "done")
+    ]
+    return sse(
+        {"type": "response.created", "response": {**whole, "status": "in_progress", "output": []}},
+        *items,
+        {"type": "response.completed", "response": whole},
+        name=True,
+    )
+
+
+def use(index: int, kind: str, id: str, name: str, **given: Any) -> list[dict[str, Any]]:
+    block = {"type": kind, "id": id, "name": name, "input": {}, **({"server_name": "s"} if kind == "mcp_tool_use" else {})}
+    written = {"type": "input_json_delta", "partial_json": json.dumps(given)}
+    return [
+        {"type": "content_block_start", "index": index, "content_block": block},
+        {"type": "content_block_delta", "index": index, "delta": written},
+        {"type": "content_block_stop", "index": index},
+    ]
+
+
+def result(index: int, kind: str, id: str, content: Any, **more: Any) -> list[dict[str, Any]]:
+    block = {"type": kind, "tool_use_id": id, "content": content, **more}
+    return [
+        {"type": "content_block_start", "index": index, "content_block": block},
+        {"type": "content_block_stop", "index": index},
+    ]
+
+
+LINK = {"type": "web_search_result", "url": "https://a.example", "title": "A", "encrypted_content": "Eo8C", "page_age": None}
+SERVED = sse(
+    {"type": "message_start", "message": {"id": "msg_1", "model": "m", "role": "assistant", "usage": {"input_tokens": 1}}},
+    *use(0, "server_tool_use", "srvtoolu_1", "web_search", query="x"),
+    *use(1, "mcp_tool_use", "mcptoolu_1", "look", a=1),
+    *result(2, "web_search_tool_result", "srvtoolu_1", [LINK]),
+    *result(3, "mcp_tool_result", "mcptoolu_1", [{"type": "text", "text": "no"}], is_error=True),
+    *use(4, "server_tool_use", "srvtoolu_2", "code_execution", code="print(1)"),
+    *result(
+        5,
+        "code_execution_tool_result",
+        "srvtoolu_2",
+        {"type": "code_execution_result", "stdout": "1\n", "stderr": "", "return_code": 0, "content": []},
+    ),
+    *use(6, "server_tool_use", "srvtoolu_3", "tool_search_tool_bm25", query="y"),
+    {"type": "content_block_start", "index": 7, "content_block": {"type": "text", "text": ""}},
+    {"type": "content_block_delta", "index": 7, "delta": {"type": "text_delta", "text": "Eins."}},
+    {"type": "content_block_stop", "index": 7},
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}},
+    {"type": "message_stop"},
+    name=True,
+)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("client", [Way(MESSAGES), Way(MESSAGES, stream=False)], ids=str)
+def test_openais_own_tools_for_a_client_of_anthropics(client: Way, stream: bool) -> None:
+    answer = answer_for(client)
+    told = read(client, drive(answer, [(RESPONSES, responses(stream))])[0])
+    assert [(one["type"], one["name"], one["input"]) for one in told.ran] == [
+        ("server_tool_use", "web_search", {"query": "x"}),
+        ("server_tool_use", "web_fetch", {"url": "https://a.example/p"}),
+        ("server_tool_use", "code_execution", {"code": "print(1)"}),
+        ("mcp_tool_use", "look", {"a": 1}),
+    ]
+    search, page, code, asked = (one["content"] for one in told.ran)
+    assert [one["url"] for one in search] == ["https://a.example"]
+    assert (page["url"], code["stdout"], told.ran[3]["failed"]) == ("https://a.example/p", "1\n", True)
+    assert asked == [{"type": "text", "text": "no"}]
+    assert (told.text, told.calls, told.finish) == ("Eins.", [], "end_turn")
+    assert answer.left_out == "results of tools that the provider ran (mcp_list_tools)"
+
+
+@pytest.mark.parametrize("client", [Way(RESPONSES), Way(RESPONSES, stream=False)], ids=str)
+def test_anthropics_own_tools_for_a_client_of_openais(client: Way) -> None:
+    answer = answer_for(client)
+    told = read(client, drive(answer, [(MESSAGES, SERVED)])[0])
+    search, asked, code = told.ran
+    assert search["action"] == {"type": "search", "query": "x", "sources": [{"type": "url", "url": "https://a.example"}]}
+    assert (asked["status"], asked["name"], asked["server_label"], asked["arguments"]) == ("failed", "look", "s", '{"a":1}')
+    assert (asked["error"]["content"], code["code"]) == ([{"type": "text", "text": "no"}], "print(1)")
+    assert code["outputs"][0]["logs"] == "1\n"
+    assert (told.text, told.finish) == ("Eins.", "completed")
+    assert answer.left_out == "results of tools that the provider ran (tool_search_tool_bm25)"
+
+
+@pytest.mark.parametrize("client", [Way(dialect, stream) for dialect in (CHAT, GEMINI) for stream in (True, False)], ids=str)
+def test_dialects_without_such_tools_name_them(client: Way) -> None:
+    answer = answer_for(client)
+    assert read(client, drive(answer, [(MESSAGES, SERVED)])[0]).text == "Eins."
+    assert answer.left_out == "results of tools that the provider ran (web_search, look, code_execution, tool_search_tool_bm25)"
+
+
+@pytest.mark.parametrize("client", [Way(MESSAGES, stream=False), Way(RESPONSES, stream=False)], ids=str)
+def test_nobody_is_sent_what_was_made_of_anothers_tools(client: Way) -> None:
+    foreign = (RESPONSES, responses(False)) if client.dialect is MESSAGES else (MESSAGES, SERVED)
+    answer = json.loads(drive(answer_for(client), [foreign])[0])
+    items = answer["output"] if "output" in answer else [{"role": "assistant", "content": answer["content"]}]
+    name = "input" if "output" in answer else "messages"
+    call = unsealed(read_call(json.dumps({"model": "m", name: items}).encode(), Endpoint(client.dialect)))
+    kept = [item for one in call.body[name] for item in ([one] if name == "input" else one["content"])]  # type: ignore[attr-defined]
+    assert [item["type"] for item in kept] == (["message"] if name == "input" else ["text"])
