@@ -191,7 +191,7 @@ class RouteCodex(quick_hooks.Own):
             self.relay.set_wire(flow, later.wire)
             return
         arrival, hosts = self.relay.arrival(flow), self.settings.hosts
-        if (why := intercept.refusal(arrival, flow.client_conn, hosts)) is not None:
+        if (why := intercept.refusal(flow.request, arrival, flow.client_conn, hosts)) is not None:
             flows.turn_away(flow, why)
             self.journal.note(f"refused {flow.client_conn.peername}: {why}")
             return

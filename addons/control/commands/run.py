@@ -16,13 +16,12 @@ import threading
 from collections.abc import Callable
 from types import FrameType
 
+from ....routing.clients.client import Client
 from .. import hello, surroundings
 from ..background import options, question, ready, url
 from ..line import Line, reach
 from ..places import places
 from ..say import Failed, note
-from ..tools import Tool, tool_of
-from ..tools import arguments as tool_arguments
 
 _PASSED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
 _TYPED = ("SIGINT", "SIGQUIT", "SIGWINCH")
@@ -35,43 +34,45 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def act(given: argparse.Namespace) -> int:
+    from ....routing.clients.programs import client_of_program
+
     words: list[str] = given.tool[1:] if given.tool[:1] == ["--"] else given.tool
     if not words:
         raise Failed("which tool?", "for instance: routecodex run claude", code=2)
     program = shutil.which(words[0])
     if program is None:
         raise Failed(f"{words[0]} is not installed, or not on the PATH", "install it, or give its whole path", code=127)
-    tool = tool_of(words[0])
+    client = client_of_program(words[0])
     proxy, known = surroundings.upstream(places(), os.environ)
     if given.base_url:
-        return _by_base_url(given, tool, program, words, proxy if known is None else "")
+        return _by_base_url(given, client, program, words, proxy if known is None else "")
     if known is not None:
         note(f"the proxy at {proxy} is RouteCodex already: {words[0]} goes through that one")
-        return _with(tool, program, words, proxy, known)
+        return _with(client, program, words, proxy, known)
     line, said, known = ready("lease", given, proxy)
     if said["web"]:
         note(f"look at each call: {said['web']}")
     lease = Lease(line, question("lease", given, places(), proxy))
     try:
-        return _with(tool, program, words, url(said), known)
+        return _with(client, program, words, url(said), known)
     finally:
         lease.close()
 
 
-def _by_base_url(given: argparse.Namespace, tool: Tool, program: str, words: list[str], proxy: str) -> int:
+def _by_base_url(given: argparse.Namespace, client: Client, program: str, words: list[str], proxy: str) -> int:
     """The tool asks us in the place of its provider. What it does only with its provider's own address, it does not do."""
-    if not tool.bases:
+    if not client.bases:
         raise Failed(f"{words[0]} takes no address from its environment", f"routecodex run {words[0]}", code=2)
-    bases = [address for address, _ in tool.bases.values()]
+    bases = [address for address, _ in client.bases.values()]
     line, said, _ = ready("lease", given, proxy, bases)
     found = surroundings.Way()
-    for name, (address, path) in tool.bases.items():
+    for name, (address, path) in client.bases.items():
         found.set[name] = f"http://127.0.0.1:{said['bases'][address]}{path}"
-    if words[0] == "claude":
-        found.said.append("behind another address Claude Code has no Remote Control; `routecodex run claude` keeps it")
+    if client.loses:
+        found.said.append(f"behind another address {client.title} {client.loses}; `routecodex run {words[0]}` keeps it")
     lease = Lease(line, question("lease", given, places(), proxy, bases))
     try:
-        return _start(found, tool, program, words)
+        return _start(found, client, program, words)
     finally:
         lease.close()
 
@@ -103,14 +104,16 @@ class Lease:
         self._line.close()
 
 
-def _with(tool: Tool, program: str, words: list[str], proxy: str, known: hello.Hello) -> int:
-    return _start(surroundings.way(tool, proxy, known, places(), os.environ), tool, program, words)
+def _with(client: Client, program: str, words: list[str], proxy: str, known: hello.Hello) -> int:
+    return _start(surroundings.way(client, proxy, known, places(), os.environ), client, program, words)
 
 
-def _start(found: surroundings.Way, tool: Tool, program: str, words: list[str]) -> int:
+def _start(found: surroundings.Way, client: Client, program: str, words: list[str]) -> int:
+    from ....routing.clients.programs import arguments as begun
+
     for line in found.said:
         note(line)
-    command = [words[0], *tool_arguments(tool, words[1:])]
+    command = [words[0], *begun(client, words[1:])]
     child: subprocess.Popen[bytes] | None = None
 
     def hand_on(number: int, _: FrameType | None) -> None:
