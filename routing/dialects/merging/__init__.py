@@ -16,7 +16,7 @@ from ...values import Dialect, Endpoint
 from ..answer.machine import Answer
 from ..finish import AS_USUAL, Endings
 from ..translation.neutral import Asked
-from . import gemini, responses
+from . import responses
 from .common import BLANK_LINE, Form
 
 __all__ = ["BLANK_LINE", "Form", "Merger", "Opener", "merger_for", "opener_for"]
@@ -74,7 +74,6 @@ class _Module(Protocol):
 
 _MODULES: Mapping[Dialect, _Module] = {
     Dialect.RESPONSES: responses,
-    Dialect.GEMINI: gemini,
 }
 
 

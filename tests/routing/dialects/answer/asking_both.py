@@ -17,7 +17,6 @@ from tests.routing.dialects.answer import both, neutral_both
 ASKED = frozenset(
     (
         "tests/routing/dialects/merging/test_common.py",
-        "tests/routing/dialects/merging/test_gemini.py",
         "tests/routing/dialects/translation/hearing/test_gemini.py",
         "tests/routing/dialects/translation/telling/test_gemini.py",
         "tests/routing/dialects/merging/test_responses.py",
@@ -32,9 +31,6 @@ ASKED = frozenset(
 )
 
 DIFFERENCES: dict[str, str] = {
-    r"merging/test_gemini.py::test_a_text_behind_a_chunk_that_a_wait_let_go\[new": (
-        "a piece that a reason stands beside leaves with the next piece, as it came; a wait does not push it out"
-    ),
     r"translation/hearing/test_gemini.py::test_a_stream_that_breaks_off_has_no_end\[new": (
         "a call without an id is told with its end, so that one that never ends is not told at all"
     ),

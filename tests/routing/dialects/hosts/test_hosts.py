@@ -49,7 +49,6 @@ KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "openai-chat: vLLM: [DONE] without a reason behind half a call: stream": ("nobody reads what passes", ("pass",)),
     "openai-responses: vLLM: another content index for every delta of reasoning: stream": ("torn by blank lines", (_M, _C, _G)),
     "anthropic-messages: a gateway: a stream that stops behind its reason: stream": ("R17: taken for broken", ("pass", "merge")),
-    "gemini-chat: Google: arguments in parts: stream": ("a merger does not put them together", ("merge",)),
 }
 """What does not hold yet: a sample → why, and on which paths. A row that holds is a failure: it goes."""
 

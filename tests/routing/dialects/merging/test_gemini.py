@@ -484,16 +484,16 @@ def test_d18_an_error_behind_the_last_chunk_spoils_the_round() -> None:
     assert merger.id == "resp-2"
 
 
-def test_a_text_behind_a_chunk_that_a_wait_let_go() -> None:
+def test_a_wait_pushes_out_no_piece_that_a_reason_stands_beside() -> None:
+    """It leaves with the next piece, as it came."""
     merger = _merger()
     merger.begin_round()
     raw = _with_reason_everywhere(_raw(spoken(("text", "abcdefghijkl")), 1))
     first, second = raw.split(b"\r\n\r\n")[:2]
     out = [merger.feed(first + b"\r\n\r\n"), merger.keep_alive(), merger.feed(second + b"\r\n\r\n"), merger.keep_alive()]
     assert merger.end_round().text == "abcdefghijkl"
-    documents = _documents(b"".join((*out, b"".join(merger.finish()))))
-    streams.check_gemini(documents)
-    assert _text(rounds.gemini_accumulated(documents)) == "abcdefghijkl"
+    assert out == [b"", b"\n", first + b"\r\n\r\n", b"\n"]
+    assert b"".join(merger.finish()) == second + b"\r\n\r\n"
 
 
 def test_noise_behind_the_end_is_bounded() -> None:
