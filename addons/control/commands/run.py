@@ -10,6 +10,7 @@ import argparse
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -121,25 +122,46 @@ def _start(found: surroundings.Way, client: Client, program: str, words: list[st
             child.send_signal(number)
 
     _pass_signals(hand_on)
+    waking = _wakes()
     try:
         child = subprocess.Popen(command, executable=program, env=surroundings.environment(found))
     except OSError as error:
         raise Failed(f"{program} cannot be started: {error.strerror}", code=126) from None
-    code = child.wait()
+    code = _end_of(child, waking)
     return code if code >= 0 else 128 - code
+
+
+def _wakes() -> socket.socket | None:
+    """Readable when a signal has come, or the tool has ended.
+
+    The system hands a signal to any thread, but only the first one acts on it, and a wait for a process would not wake up.
+    """
+    if not hasattr(signal, "SIGCHLD"):
+        return None
+    waking, told = socket.socketpair()
+    told.setblocking(False)
+    signal.set_wakeup_fd(told.detach(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, _leave)
+    return waking
+
+
+def _end_of(child: subprocess.Popen[bytes], waking: socket.socket | None) -> int:
+    while waking is not None and child.poll() is None:
+        waking.recv(4096)
+    return child.wait()
 
 
 def _pass_signals(hand_on: Callable[[int, FrameType | None], None]) -> None:
     """Signals are the tool's. What a terminal sends reaches it by itself where it stands in the same one."""
-
-    def leave(_: int, __: FrameType | None) -> None:
-        pass  # never SIG_IGN: the tool would inherit that
-
-    typed = leave if _in_the_foreground() else hand_on
+    typed = _leave if _in_the_foreground() else hand_on
     for names, handler in ((_PASSED, hand_on), (_TYPED, typed)):
         for name in names:
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), handler)
+
+
+def _leave(_: int, __: FrameType | None) -> None:
+    pass  # never SIG_IGN: the tool would inherit that
 
 
 def _in_the_foreground() -> bool:
