@@ -14,7 +14,7 @@ from functools import partial
 from typing import TypeVar
 
 from ..routing.errors import Locked, StoreError
-from ..routing.sessions import disk
+from ..routing.storage import disk
 
 T = TypeVar("T")
 

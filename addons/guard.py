@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from mitmproxy import ctx, http
 
 from . import intercept
-from .loaded import is_loaded, later_round
 from .quick_hooks import Own
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ class Guard(Own):
         """Credentials come off here too: a refused flow is shown and saved like any other."""
         self.left.requestheaders(flow)
         relay = self.left.relay
-        if is_loaded(relay, flow) or later_round(relay, flow) is not None:
+        if relay.is_loaded(flow) or relay.later_round(flow) is not None:
             return
         if intercept.is_ours(flow, self.left.settings.hosts):
             flow.response = http.Response.make(503, MESSAGE, {"content-type": "text/plain", "x-should-retry": "false"})

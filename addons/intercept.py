@@ -1,4 +1,4 @@
-"""Which connections are ours: whose TLS is opened, who may use the proxy, what is answered before any reading.
+"""What is ours: whose TLS is opened, who may use the proxy, what a request is before anything of its body is read.
 
 Every host that is not on the list is tunnelled unopened.
 """
@@ -10,7 +10,9 @@ import ipaddress
 import socket
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mitmproxy import connection, http, tls
@@ -19,6 +21,10 @@ from mitmproxy.proxy.mode_specs import ReverseMode
 from ..routing.clients.programs import base_url_line
 from ..routing.dialects.endpoints import endpoint_of
 from .control import hello
+
+if TYPE_CHECKING:
+    from .relay import Relay
+    from .rounds import Round
 
 _LONGEST_NAME = 100
 
@@ -54,6 +60,56 @@ def is_ours(flow: http.HTTPFlow, hosts: Hosts) -> bool:
     return flow.request.method != "CONNECT" and (
         flow.request.host in hosts or flow.request.pretty_host in hosts or is_reverse(flow.client_conn)
     )
+
+
+class Comes(Enum):
+    """What a request is."""
+
+    FROM_FILE = auto()
+    """No client sent it: it is nobody's call."""
+    HELLO = auto()
+    """A program of ours asks who listens here."""
+    AGAIN = auto()
+    """A person repeats a flow of ours."""
+    CALL = auto()
+    """A model is asked: it is decided on."""
+    PASSING = auto()
+    """To one of our hosts, but no model is asked, or a web page asks: it goes where it was going, both ways as it comes."""
+    FOREIGN = auto()
+    """The same, to a host that is none of ours."""
+    FOREIGN_AGAIN = auto()
+    """A person repeats a flow that is none of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A later round of a turn of ours."""
+
+    round: Round
+
+
+@dataclass(frozen=True, slots=True)
+class TurnedAway:
+    """Nobody who may not ask is answered."""
+
+    why: str
+
+
+def what_comes(flow: http.HTTPFlow, relay: Relay, hosts: Hosts) -> Comes | Later | TurnedAway:
+    if relay.is_loaded(flow):
+        return Comes.FROM_FILE
+    if (later := relay.later_round(flow)) is not None:
+        return Later(later)
+    arrival = relay.arrival(flow)
+    if (why := refusal(flow.request, arrival, flow.client_conn, hosts)) is not None:
+        return TurnedAway(why)
+    if asks_who(flow.request):
+        return Comes.HELLO
+    if not is_ours(flow, hosts):
+        return Comes.FOREIGN_AGAIN if flow.is_replay else Comes.FOREIGN
+    if flow.is_replay:
+        return Comes.AGAIN
+    return Comes.CALL if is_read(flow.request, arrival) else Comes.PASSING
 
 
 def asks_who(request: http.Request) -> bool:

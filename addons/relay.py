@@ -428,6 +428,17 @@ class Relay:
         stream = self.streams.get(flow.id)
         return stream.arrival if stream is not None else None
 
+    def is_loaded(self, flow: http.HTTPFlow) -> bool:
+        """Whether a file brought it. mitmproxy runs all hooks for those too, and they may have the ids of flows that run; what
+        somebody has just killed is not live either."""
+        stream = self.streams.get(flow.id)
+        return not flow.live and (stream is None or stream.flow is not flow)
+
+    def later_round(self, flow: http.HTTPFlow) -> Round | None:
+        """The later round that this flow is."""
+        later = self.rounds.get(flow.id)
+        return later if later is not None and later.flow is flow else None
+
     def set_wire(self, flow: http.HTTPFlow, wire: Wire) -> None:
         """What joins this flow's request on its way out, to where it points now."""
         self.streams[flow.id].wire = wire

@@ -13,10 +13,11 @@ if sys.version_info < (3, 11):  # noqa: UP036 - where it matters, nobody has ask
 
 import time
 import uuid
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar, assert_never
 
 ROOT = Path(__file__).resolve().parent.parent
 house = sys.modules.setdefault("routecodex", ModuleType("routecodex"))
@@ -45,28 +46,42 @@ from routecodex.addons import (
 from routecodex.addons.control import leash, panel
 from routecodex.addons.disk_threads import in_thread, in_thread_if_possible
 from routecodex.addons.guarded import guarded
+from routecodex.addons.intercept import Comes, Later, TurnedAway
 from routecodex.addons.journal import CallLine, Journal
 from routecodex.addons.layers import lift_connection_limit
-from routecodex.addons.loaded import is_loaded, later_round
 from routecodex.addons.sealing import Sealed
 from routecodex.addons.turns import CarriedTurn
 from routecodex.addons.untrusted import Untrusted
-from routecodex.routing.desk import Desk, Plan, Reading, Rest
+from routecodex.routing.desk import Departure, Reading
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.errors import ConfigError, RouteCodexError
 from routecodex.routing.replies import Reply
-from routecodex.routing.sessions import disk
-from routecodex.routing.tags.obey import Orders
-from routecodex.routing.turn.company import Company, merger_of
-from routecodex.routing.turn.echoing import converse
-from routecodex.routing.turn.request import Hints
-from routecodex.routing.turn.turn import Turn
-from routecodex.routing.values import Call
+from routecodex.routing.storage import disk
 
 logger = logging.getLogger("routecodex")
 
 NEEDED_OPTIONS = {"connection_strategy": "lazy", "upstream_cert": False}
 """No connection to the host that a client names before it is decided where its call goes."""
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """One call's `Carrier`: what it waits for while the desk decides."""
+
+    relay: relay.Relay
+    flow: http.HTTPFlow
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        return await in_thread(work)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    def when_gone(self, hear: Callable[[], None]) -> None:
+        self.relay.when_gone(self.flow, hear)
 
 
 class RouteCodex(quick_hooks.Own):
@@ -180,34 +195,32 @@ class RouteCodex(quick_hooks.Own):
 
     @guarded
     def requestheaders(self, flow: http.HTTPFlow) -> None:
-        """Take the credentials off the flow before anything can show or save it; they join again on the wire.
+        """Take the credentials off the flow before anything can show or save it; they join again on the wire."""
+        match intercept.what_comes(flow, self.relay, self.settings.hosts):
+            case Later(later):
+                self.relay.set_wire(flow, later.wire)
+            case TurnedAway(why):
+                flows.turn_away(flow, why)
+                self.journal.note(f"refused {flow.client_conn.peername}: {why}")
+            case Comes.HELLO:
+                flow.response = self.settings.hello()
+            case Comes.AGAIN:
+                self.again(flow)
+            case Comes.CALL:
+                self.seal(flow)
+            case Comes.PASSING:
+                self.seal(flow)
+                flow.request.stream = True
+            case Comes.FOREIGN:
+                flow.request.stream = True
+            case Comes.FROM_FILE | Comes.FOREIGN_AGAIN:
+                pass
+            case never:
+                assert_never(never)
 
-        A flow that comes from a file is nobody's call; the hooks that follow know only what this one took in. What no model is
-        asked, and what a web page asks, goes where it was going: both ways as it comes.
-        """
-        if is_loaded(self.relay, flow):
-            return
-        if (later := later_round(self.relay, flow)) is not None:
-            self.relay.set_wire(flow, later.wire)
-            return
-        arrival, hosts = self.relay.arrival(flow), self.settings.hosts
-        if (why := intercept.refusal(flow.request, arrival, flow.client_conn, hosts)) is not None:
-            flows.turn_away(flow, why)
-            self.journal.note(f"refused {flow.client_conn.peername}: {why}")
-            return
-        if intercept.asks_who(flow.request):
-            flow.response = self.settings.hello()
-            return
-        ours = intercept.is_ours(flow, hosts)
-        if ours and flow.is_replay:
-            self.again(flow)
-            return
-        if ours:
-            sealed = self.sealed.get(flow) or sealing.seal(flow.request)
-            self.sealed[flow] = sealed
-            self.relay.set_wire(flow, sealed.wire)
-        if not flow.is_replay and not (ours and intercept.is_read(flow.request, arrival)):
-            flow.request.stream = True
+    def seal(self, flow: http.HTTPFlow) -> None:
+        self.sealed[flow] = sealed = self.sealed.get(flow) or sealing.seal(flow.request)
+        self.relay.set_wire(flow, sealed.wire)
 
     def again(self, flow: http.HTTPFlow) -> None:
         """A person repeats a flow: to the same place, with the same credential, and nothing is decided anew."""
@@ -228,24 +241,25 @@ class RouteCodex(quick_hooks.Own):
         endpoint = endpoint_of(flow.request.method, flow.request.path)
         if endpoint is None:
             return
-        desk = self.settings.desk
+        desk, carrier = self.settings.desk, Waiting(self.relay, flow)
         reading: Reading | None = None
         line = CallLine(began=time.monotonic())
         try:
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
             reading = desk.read(received)
             line.session, line.client, line.asked = reading.key.id, reading.caller.client, reading.call.model
-            # Only what changes something makes a call wait for the disk, in a thread.
-            orders = desk.obey_at_once(reading)
-            if orders is None:
-                orders = await in_thread(desk.obey, reading)
-            reply = desk.prepare(reading, orders)
-            if reply is None:
-                await self.route(flow, desk, reading, orders, sealed, line)
-                return
+            orders = await desk.obey(reading, carrier)
+            outcome = await desk.decide(reading, orders, carrier)
         except RouteCodexError as error:
-            reply = desk.refuse(endpoint, error, reading.caller.client if reading is not None else "")
-        await self.reply(flow, reply, line)
+            outcome = desk.refuse(endpoint, error, reading.caller.client if reading is not None else "")
+        if isinstance(outcome, Reply):
+            await self.reply(flow, outcome, line)
+            return
+        try:
+            self.send(flow, outcome, sealed, line)
+        except Exception as error:
+            await outcome.call_off(error)
+            raise
 
     def answer_upgrade(self, flow: http.HTTPFlow, sealed: Sealed) -> None:
         """A WebSocket that is served asks in flows of its own."""
@@ -255,46 +269,8 @@ class RouteCodex(quick_hooks.Own):
         flow.response = http.Response.make(426, b"", {"upgrade": "HTTP/1.1", "connection": "Upgrade"})
         flow.comment = "WebSocket refused: the tool falls back to HTTP"
 
-    async def route(
-        self, flow: http.HTTPFlow, desk: Desk, reading: Reading, orders: Orders, sealed: Sealed, line: CallLine
-    ) -> None:
-        """To a target, or to `echo`. Plugins that take part see the call first, and hear that the turn is over."""
-        company = desk.company(reading, orders, in_thread)
-        sent = reading.call
-        hints: Hints | None = None
-        try:
-            if company is not None:
-                self.relay.when_gone(flow, company.life.abort)
-                sent, hints = await company.begin(), company.life.hints
-            outcome = await self.decide(desk, reading, orders, hints, sent)
-            if isinstance(outcome, Plan):
-                if outcome.decision.clear_sticky:
-                    await in_thread(desk.forget_sticky, reading, orders.state.sticky)
-                self.send(flow, desk, outcome, sealed, company, line)
-                return
-            if company is not None:
-                call = company.offer(sent, able=True)
-                endings = self.settings.endings
-                said = await converse(company, call, lambda call: desk.echo(replace(reading, call=call)), endings)
-                outcome = replace(said, comment=outcome.comment, before=outcome.before)
-                await company.leave(aborted=False)
-        except Exception as error:
-            if company is not None:
-                await company.leave(aborted=False, error=type(error).__name__)
-            raise
-        await self.reply(flow, outcome, line)
-
-    async def decide(
-        self, desk: Desk, reading: Reading, orders: Orders, hints: Hints | None, sent: Call, since: float | None = None
-    ) -> Reply | Plan:
-        """Where it goes. While all its keys rest for a moment the call waits: nothing has left for its client yet."""
-        outcome = desk.route(reading, orders, hints, sent=sent, waits_since=since)
-        if not isinstance(outcome, Rest):
-            return outcome
-        await asyncio.sleep(outcome.seconds)
-        return await self.decide(desk, reading, orders, hints, sent, outcome.since)
-
     async def reply(self, flow: http.HTTPFlow, reply: Reply, line: CallLine) -> None:
+        """An answer of our own."""
         if reply.delay_s:
             await asyncio.sleep(reply.delay_s)
         if reply.before is not None:
@@ -302,28 +278,14 @@ class RouteCodex(quick_hooks.Own):
         flows.write_reply(flow, reply)
         self.journal.note(line.say(reply.comment, str(reply.status), time.monotonic()))
 
-    def send(self, flow: http.HTTPFlow, desk: Desk, plan: Plan, sealed: Sealed, company: Company | None, line: CallLine) -> None:
-        """Round 1 is the client's own flow, rewritten in place; the turn hears what becomes of it."""
-        merger, endings = None, self.settings.endings
-        if company is not None:
-            plan.call = company.offer(plan.call, able=plan.provider.server_tools)
-            company.life.turn.target = plan.target
-            merger = company.merger(plan.call, endings)
-        elif endings.matter and plan.received.endpoint.action == "generate":
-            merger = merger_of(plan.call, endings.named(plan.received.id[:8]))
-        try:
-            request = plan.request()
-        except RouteCodexError:
-            plan.over()
-            raise
-        self.relay.set_wire(flow, flows.write_request(flow.request, request, sealed))
+    def send(self, flow: http.HTTPFlow, departure: Departure, sealed: Sealed, line: CallLine) -> None:
+        """To a provider. Round 1 is the client's own flow, rewritten in place; the turn hears what becomes of it."""
+        plan = departure.plan
+        self.relay.set_wire(flow, flows.write_request(flow.request, departure.request, sealed))
         if flow.server_conn.via is not None and intercept.is_this_machine(flow.request.host):
             flow.server_conn = connection.Server(address=(flow.request.host, flow.request.port))
-        plan.endings = endings.named(plan.received.id[:8])
         flows.mark(flow, plan.told, plan.target, plan.received.id)
-        limits = desk.limits(plan, alone=company is None)
-        turn = Turn(plan.received.endpoint, plan.call.stream, plan, limits, time.monotonic(), merger, alone=company is None)
-        CarriedTurn(self.relay, flow, turn, plan, sealed, self.journal, line, company)
+        CarriedTurn(self.relay, flow, departure.turn, plan, sealed, self.journal, line, departure.company)
         self.journal.detail(f"{plan.received.host} -> {plan.comment}")
 
     # An answer comes back
@@ -332,7 +294,7 @@ class RouteCodex(quick_hooks.Own):
     def responseheaders(self, flow: http.HTTPFlow) -> None:
         """Quick: the turn hears the head, and every chunk that follows goes through it."""
         assert flow.response is not None
-        if (later := later_round(self.relay, flow)) is not None:
+        if (later := self.relay.later_round(flow)) is not None:
             flow.response.stream = later.hear(flow.response)
         elif (carried := self.relay.carried(flow)) is not None:
             carried.current.head(flow.response)
@@ -345,7 +307,7 @@ class RouteCodex(quick_hooks.Own):
 
     @guarded
     def response(self, flow: http.HTTPFlow) -> None:
-        if (later := later_round(self.relay, flow)) is not None:
+        if (later := self.relay.later_round(flow)) is not None:
             later.end(flow.response)
         elif flow in self.sealed:
             self.relay.backs.seal(flow, flow.response)
@@ -355,7 +317,7 @@ class RouteCodex(quick_hooks.Own):
     @guarded
     def error(self, flow: http.HTTPFlow) -> None:
         message = flow.error.msg if flow.error is not None else "unknown"
-        if (later := later_round(self.relay, flow)) is not None:
+        if (later := self.relay.later_round(flow)) is not None:
             later.listener.broke(message)
         elif (carried := self.relay.carried(flow)) is not None:
             carried.gone()

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import orjson
@@ -20,7 +20,6 @@ from ..routing.config import Config
 from ..routing.control.overlay import Overlay
 from ..routing.control.verbs import Served
 from ..routing.desk import Desk
-from ..routing.dialects.finish import AS_USUAL, Endings
 from ..routing.errors import ConfigError
 from ..routing.learned import Learned
 from ..routing.sessions.store import FileStore
@@ -62,8 +61,6 @@ class Settings:
         self.path: Path | None = None
         self.learned = Learned()
         self.probe = WorkStateProbe()
-        self.endings: Endings = AS_USUAL
-        """How ends of answers are written; with the first desk, as the configuration says."""
         self._plugins: tuple[Plugin, ...] = ()
         self.hosts = intercept.Hosts(())
         self._config: Config | None = None
@@ -227,7 +224,7 @@ class Settings:
         assert self._clockwork is not None
         stop = StopMessagePlugin(store, self.config.stop, self.probe, tell, in_thread)
         clock = self._clockwork.plugin(self.config, tell, note)
-        desk = Desk(
+        return Desk(
             self.config,
             store,
             self.learned,
@@ -239,27 +236,19 @@ class Settings:
             reminders=clock if isinstance(clock, ClockPlugin) else None,
             withheld=WITHHELD.format(version.VERSION) if web_is_open() else "",
             overlay=self._overlay,
+            finish_log=self._new_finish_log() if self.config.finish_reasons.log else None,
         )
-        self.endings = self._new_endings(desk)
-        return desk
 
-    def _new_endings(self, desk: Desk) -> Endings:
-        chosen, log = self.config.finish_reasons, None
-        if chosen.log:
-            file = self._finish_log = self._finish_log or DebugFile(session_folder() / FINISH_LOG)
-
-            def log(line: str) -> None:
-                file.note(desk.hide.text(line))
-
-        return Endings(chosen.tool_use_message_stop, chosen.content_filter, log)
+    def _new_finish_log(self) -> Callable[[str], None]:
+        self._finish_log = self._finish_log or DebugFile(session_folder() / FINISH_LOG)
+        return self._finish_log.note
 
     def _report_stores(self) -> None:
         if self._desk is None or self._clockwork is None:
             return
         for store in (self._desk.store, self._desk.hidden, self._clockwork.store, self._overlay):
             if store is not None:
-                warnings, store.warnings = store.warnings, []
-                for warning in warnings:
+                for warning in store.warnings.taken():
                     logger.warning("%s", warning)
 
 

@@ -1,17 +1,19 @@
 """Decides what happens to one call: answered here, refused, or sent on, and where.
 
-A call comes in three steps, so that only the middle one may wait for a disk:
-`read` (what is it, who sent it) → `obey` (its tags, the session's state) → `decide` (a `Reply` of our own or a `Plan`).
-Where plugins take part (`company`), `decide` is done in its two halves, `prepare` and `route`, and they come in between.
+A call comes in three steps: `read` (what it is, who sent it) → `obey` (its tags, the session's state) → `decide` (a `Reply` of
+our own, or a `Departure` to a provider). Only the last two may wait, each for what its `Carrier` waits for. `decide` itself goes
+through `prepare` (what the model is to see) → `company` (the plugins that take part) → `route` (a target) → `depart`.
 """
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from . import upstream
 from .clients.client import Client
@@ -26,6 +28,8 @@ from .dialects import calls
 from .dialects.calls.following import own_id, pass_over_ours
 from .dialects.echo import EchoFailure, delay_of, echo_answer
 from .dialects.estimate import count_answer, estimate_tokens
+from .dialects.finish import Endings
+from .dialects.merging import Merger
 from .errors import KeysWithheld, Resting, RouteCodexError
 from .learned import Learned, Recent
 from .obeying import Obeying, Reminders
@@ -50,14 +54,16 @@ from .tags.told import Went
 from .tags.vocabulary import Vocabulary
 from .turn.actions import Limits
 from .turn.cast import takers
-from .turn.company import Company, InThread
+from .turn.company import Company, InThread, merger_of
+from .turn.echoing import converse
 from .turn.hidden import put_back
 from .turn.hidden_store import HiddenStore
 from .turn.lifecycle import Lifecycle
 from .turn.plan import Clocks, Plan
 from .turn.plugins import Plugin, TurnInfo
 from .turn.request import Hints
-from .upstream import Received
+from .turn.turn import Turn
+from .upstream import Received, Request
 from .values import Answer, Call, Caller, Dialect, Endpoint, Target
 
 DISABLE_STICKY = "x-routecodex-disable-sticky"
@@ -71,6 +77,37 @@ REST_TOLD_S = 60.0
 """A client that comes again by itself is told to, for a rest of this length at most."""
 _REST_LOOK_S = 0.1
 _COUNTING_HOSTS = frozenset({"api.anthropic.com", "generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com"})
+
+
+T = TypeVar("T")
+
+
+class Carrier(Protocol):
+    """What is done for a call while it is decided on."""
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """Runs what waits for a disk."""
+
+    def sleep(self, seconds: float) -> Awaitable[object]: ...
+
+    def when_gone(self, hear: Callable[[], None]) -> None:
+        """`hear` is called when the client leaves before its answer has begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A call that goes to a provider: its first request, and the turn that hears what becomes of it."""
+
+    request: Request
+    plan: Plan
+    turn: Turn
+    company: Company | None
+    """The plugins that take part; None where none does."""
+
+    async def call_off(self, error: Exception) -> None:
+        """It could not be sent."""
+        if self.company is not None:
+            await self.company.leave(aborted=False, error=type(error).__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +136,11 @@ class Desk:
     """Why no configured key is used, where that is so: what is asked with one could be read and repeated by others."""
     overlay: Overlay = field(default_factory=Overlay)
     """What holds for all sessions, under what each of them says itself."""
+    finish_log: Callable[[str], None] | None = None
+    """Hears which finish reasons were corrected; None where nobody asked for that."""
     hide: Redactor = field(init=False)
+    endings: Endings = field(init=False)
+    """How ends of answers are written."""
     _clients: dict[str, Client] = field(init=False, default_factory=dict)
     """With what the configuration adds to them."""
     replies: Replies = field(init=False)
@@ -113,6 +154,9 @@ class Desk:
         secrets += [value for provider in providers for value in provider.headers.values()]
         self.hide = Redactor(secrets)
         self.replies = Replies(self.hide, self.clocks.wall)
+        chosen, log = self.config.finish_reasons, self.finish_log
+        told = None if log is None else lambda line: log(self.hide.text(line))
+        self.endings = Endings(chosen.tool_use_message_stop, chosen.content_filter, told)
         registry = self.config.registry
         self.obeying = Obeying(
             self.config,
@@ -186,13 +230,10 @@ class Desk:
 
     # Its tags
 
-    def obey_at_once(self, reading: Reading) -> Orders | None:
-        """The orders where nothing of them has to be written; else None, and `obey` is to be called."""
-        return self.obeying.at_once(reading)
-
-    def obey(self, reading: Reading) -> Orders:
+    async def obey(self, reading: Reading, carrier: Carrier) -> Orders:
         """Waits for the disk where the message gives orders or a conversation begins; otherwise only looks."""
-        return self.obeying.obey(reading)
+        orders = self.obeying.at_once(reading)
+        return orders if orders is not None else await carrier.in_thread(partial(self.obeying.obey, reading))
 
     def forget_sticky(self, reading: Reading, sticky: Sticky | None) -> None:
         """Waits for the disk. The sticky target is used up; one that was set meanwhile stays."""
@@ -201,9 +242,35 @@ class Desk:
 
     # What happens to it
 
-    def decide(self, reading: Reading, orders: Orders) -> Reply | Plan | Rest:
-        """Both steps at once, where nobody else takes part."""
-        return self.prepare(reading, orders) or self.route(reading, orders)
+    async def decide(self, reading: Reading, orders: Orders, carrier: Carrier) -> Reply | Departure:
+        """Plugins that take part see the call first. They hear that the turn is over also where it never begins."""
+        reply = self.prepare(reading, orders)
+        if reply is not None:
+            return reply
+        company = self.company(reading, orders, carrier.in_thread)
+        try:
+            sent, hints = reading.call, Hints()
+            if company is not None:
+                carrier.when_gone(company.life.abort)
+                sent, hints = await company.begin(), company.life.hints
+            outcome = self.route(reading, orders, hints, sent=sent)
+            while isinstance(outcome, Rest):  # nothing has left for the client yet
+                await carrier.sleep(outcome.seconds)
+                outcome = self.route(reading, orders, hints, sent=sent, waits_since=outcome.since)
+            if isinstance(outcome, Plan):
+                if outcome.decision.clear_sticky:
+                    await carrier.in_thread(partial(self.forget_sticky, reading, orders.state.sticky))
+                return self._depart(outcome, company)
+            if company is not None:
+                call = company.offer(sent, able=True)
+                said = await converse(company, call, lambda call: self.echo(replace(reading, call=call)), self.endings)
+                outcome = replace(said, comment=outcome.comment, before=outcome.before)
+                await company.leave(aborted=False)
+            return outcome
+        except Exception as error:
+            if company is not None:
+                await company.leave(aborted=False, error=type(error).__name__)
+            raise
 
     def prepare(self, reading: Reading, orders: Orders) -> Reply | None:
         """The call as the model is to see it: without tags, with what stayed hidden from the client. Or our own answer."""
@@ -393,6 +460,29 @@ class Desk:
         self.learned.went.put(reading.key, went)
         if went.failed:
             self.learned.failures.put(reading.key, went)
+
+    def _depart(self, plan: Plan, company: Company | None) -> Departure:
+        """Our tools join, and whoever writes the answer is chosen: nobody, where its bytes pass as they come."""
+        endpoint, merger = plan.received.endpoint, self._merger(plan, company)
+        try:
+            request = plan.request()
+        except RouteCodexError:
+            plan.over()
+            raise
+        alone = company is None
+        limits = self.limits(plan, alone=alone)
+        turn = Turn(endpoint, plan.call.stream, plan, limits, self.clocks.monotonic(), merger, alone=alone)
+        return Departure(request, plan, turn, company)
+
+    def _merger(self, plan: Plan, company: Company | None) -> Merger | None:
+        plan.endings = self.endings.named(plan.received.id[:8])
+        if company is not None:
+            plan.call = company.offer(plan.call, able=plan.provider.server_tools)
+            company.life.turn.target = plan.target
+            return company.merger(plan.call, self.endings)
+        if plan.endings.matter and plan.received.endpoint.action == "generate":
+            return merger_of(plan.call, plan.endings)
+        return None
 
     def limits(self, plan: Plan, *, alone: bool = True) -> Limits:
         """What goes home, with nobody else taking part, keeps the client's own patience."""

@@ -20,7 +20,7 @@ from ...routing.control.verbs import verb_of
 from ...routing.dialects.fields import read_object
 from ...routing.errors import RouteCodexError
 from ...routing.jsonbytes import dumps
-from ...routing.sessions.disk import make_private
+from ...routing.storage.disk import make_private
 from ...routing.values import JsonObject
 from ..disk_threads import in_thread
 from ..settings import Settings, server_id, session_folder

@@ -14,7 +14,7 @@ import os
 import sys
 from pathlib import Path
 
-from ..sessions.disk import make_private
+from ..storage.disk import make_private
 
 _PLACES = (1 << 31) - 1
 _WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)

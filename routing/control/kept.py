@@ -13,10 +13,10 @@ from ..clock import store as clock_store
 from ..clock.record import read_record
 from ..dialects.fields import list_of, object_of, read_object, text_of
 from ..errors import RouteCodexError
-from ..sessions.disk import CORRUPT, TEMPORARY, Folder, NotRegular
-from ..sessions.names import file_name
 from ..sessions.record import from_json
 from ..sessions.state import SessionState
+from ..storage.disk import CORRUPT, TEMPORARY, Folder, NotRegular
+from ..storage.names import file_name
 from ..turn import hidden_store
 from ..values import JsonObject
 from .overlay import described

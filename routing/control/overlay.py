@@ -16,9 +16,10 @@ from ..dialects.fields import object_of, read_object
 from ..errors import RouteCodexError, StoreError
 from ..jsonbytes import dumps
 from ..router.registry import Named, Registry
-from ..sessions.disk import Folder, NotRegular, make_private
 from ..sessions.record import from_json, to_json
 from ..sessions.state import EMPTY, SessionState, Sticky
+from ..storage.cached import Warnings
+from ..storage.disk import Folder, NotRegular, make_private
 from ..tags import changes
 from ..tags.grammar import Name, parse_name
 from ..tags.resolve import resolve
@@ -39,7 +40,7 @@ class BadOrder(RouteCodexError):
 class Overlay:
     def __init__(self, folder: Path | None = None, server: str = "") -> None:
         self.state = EMPTY
-        self.warnings: list[str] = []
+        self.warnings = Warnings()
         self._name = f"routing-{server}.json"
         self._folder = Folder(folder) if folder is not None else None
         if self._folder is not None:
@@ -74,12 +75,12 @@ class Overlay:
             found = folder.read(self._name)
         except (NotRegular, StoreError):
             found = None
-            self.warnings.append(f"{self._name} cannot be read: no orders hold for all sessions")
+            self.warnings.say(f"{self._name} cannot be read: no orders hold for all sessions")
         if found is None:
             return EMPTY
         document = read_object(found[1])
         if document is None:
-            self.warnings.append(f"{self._name} is damaged: no orders hold for all sessions")
+            self.warnings.say(f"{self._name} is damaged: no orders hold for all sessions")
         return from_json(object_of(document))
 
 

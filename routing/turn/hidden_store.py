@@ -9,21 +9,17 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import threading
-import time
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..dialects.fields import count_of, list_of, object_of, read_object, text_of
-from ..errors import Locked, StoreError
+from ..errors import StoreError
 from ..jsonbytes import WRITERS, Writer, dump_pieces, dumps
-from ..sessions.disk import CORRUPT, TEMPORARY, Disk, Folder, NotRegular, Stamp
-from ..sessions.names import file_name
 from ..sessions.store import SessionKey
+from ..storage.cached import CachedFolder, Found, Warnings
+from ..storage.disk import Disk, Folder
 from ..values import Dialect, JsonObject
 from .hidden import Hidden, Key
 
@@ -33,157 +29,66 @@ MOST_BYTES = 8 << 20
 _WRITE_BYTES = 64 << 10
 _FRAME_BYTES = 4 << 10
 """What a file holds beside its entries."""
-_MOST_SESSIONS = 10_000
 _MOST_REMEMBERED_BYTES = 64 << 20
-_SETTLED_NS = 50_000_000
-"""A file read so soon after it was written may be written again within the same tick of the file system's clock."""
-_DAY_S = 86_400
-_MOST_WARNINGS = 100
 
 
-@dataclass(slots=True)
-class _Known:
-    name: str
-    stamp: Stamp | None
-    entries: tuple[Hidden, ...]
-    size: int
-    settled: bool
-    used: bool = True
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """One session's hidden rounds."""
+
+    entries: tuple[Hidden, ...] = ()
+    written: tuple[_Written, ...] = field(default=(), compare=False)
+    """The same as they are written; where they were read, they are not written again."""
 
 
 class HiddenStore:
     def __init__(self, folder: Path, disk: Disk | None = None) -> None:
-        self.warnings: list[str] = []
-        self._folder = Folder(folder / FOLDER, disk, largest=MOST_BYTES + _FRAME_BYTES)
-        self._known: OrderedDict[SessionKey, _Known] = OrderedDict()
-        self._size = 0
-        self._memory = threading.RLock()
+        self.warnings = Warnings()
+        self._files = CachedFolder(
+            Folder(folder / FOLDER, disk, largest=MOST_BYTES + _FRAME_BYTES),
+            _KeptForm(),
+            self.warnings,
+            label=f"{FOLDER}/",
+            most_bytes=_MOST_REMEMBERED_BYTES,
+        )
 
     def load(self, key: SessionKey) -> tuple[Hidden, ...]:
         """What is to be put back into this session's histories; nothing where that cannot be read."""
-        known = self._known.get(key)
-        if key.prefix == "chain":
-            return known.entries if known else ()
-        name = known.name if known else file_name(*key)
         try:
-            stamp = self._folder.stamp(name)
-            if known is not None and known.stamp == stamp and known.settled:
-                known.used = True
-                return known.entries
-            if stamp is None and known is None:
-                return ()
-            return self._read(key, name) if stamp is not None else self._remember(key, _Known(name, None, (), 0, True))
+            return self._files.read(key.place).entries
         except StoreError as error:
-            self._warn(error.message)
+            self.warnings.say(error.message)
             return ()
 
     def add(self, key: SessionKey, entry: Hidden) -> None:
         """Waits for the disk; StoreError where it cannot be written."""
-        if key.prefix == "chain":
-            with self._memory:
-                kept, size = _newest([*self.load(key), entry])
-                self._remember(key, _Known("", None, tuple(entry for entry, _ in kept), size, True))
-            return
-        name = file_name(*key)
-        with self._folder.locked(name):
-            kept, size = _newest([*self._current(key, name), entry])
-            head = dumps({"version": 1, "id": key.id})[:-1]
-            self._forget(key)
-            self._folder.write(name, _gathered(_file(head, [raw for _, raw in kept])))
-            self._note(key, name, self._folder.stamp(name), [entry for entry, _ in kept], size)
+        self._files.change(key.place, lambda kept: _newest([*kept.entries, entry]))
 
     def sweep(self, now: float, retention_days: float) -> int:
         """Removes what nobody has touched for so long (epoch seconds; no retention: for ever) and what crashes left. How many."""
-        for name in self._used_since_last_sweep():
-            try:
-                os.utime(self._folder.path / name, (now, now))
-            except OSError:
-                pass
-        oldest_ns = int((now - retention_days * _DAY_S) * 1e9) if retention_days > 0 else None
-        return sum(self._remove_if_old(name, oldest_ns) for name in self._folder.names())
+        return self._files.sweep(now, retention_days)
 
-    def _remove_if_old(self, name: str, oldest_ns: int | None) -> bool:
-        """Temporary files belong to whoever holds the lock: with the lock in hand, one that is there was left by a crash."""
-        is_stray = name.endswith(TEMPORARY)
-        if not is_stray and (oldest_ns is None or not name.endswith((".json", CORRUPT))):
-            return False
-        try:
-            with self._folder.locked(name.removesuffix(TEMPORARY).removesuffix(CORRUPT)):
-                stamp = self._folder.stamp(name)
-                if stamp is None or not (is_stray or (oldest_ns is not None and stamp[0] < oldest_ns)):
-                    return False
-                self._folder.remove(name)
-                return True
-        except Locked:
-            return False  # somebody is at work with it: it is not old
-        except StoreError as error:
-            self._warn(error.message)
-            return False
 
-    def _current(self, key: SessionKey, name: str) -> tuple[Hidden, ...]:
-        """To be called with the lock held."""
-        known = self._known.get(key)
-        if known is not None and known.settled and known.stamp == self._folder.stamp(name):
-            return known.entries
-        return self._read(key, name, locked=True)
+class _KeptForm:
+    empty = _Kept()
 
-    def _read(self, key: SessionKey, name: str, *, locked: bool = False) -> tuple[Hidden, ...]:
-        try:
-            found = self._folder.read(name)
-        except NotRegular:
-            return self._set_aside(key, name, locked=locked)
-        if found is None:
-            return self._remember(key, _Known(name, None, (), 0, True))
-        stamp, raw = found
+    def is_empty(self, value: _Kept) -> bool:
+        return not value.entries
+
+    def size(self, value: _Kept) -> int:
+        return sum(entry.size + 1 for entry in value.written)
+
+    def read(self, id: str, raw: bytes) -> Found[_Kept]:
         document = read_object(raw)
         if document is None or not isinstance(document.get("entries"), list):
-            return self._set_aside(key, name, locked=locked)
+            return Found(self.empty, is_whole=False)
         written = list_of(document["entries"])
         entries = [entry for value in written if (entry := _from_json(value)) is not None]
-        if len(entries) < len(written):
-            self._warn(f"{FOLDER}/{name}: {len(written) - len(entries)} damaged entries are left out")
-        return self._note(key, name, stamp, entries, len(raw))
+        lost = len(written) - len(entries)
+        return Found(_Kept(tuple(entries)), warning=f"has damaged entries that are left out: {lost}" if lost else "")
 
-    def _set_aside(self, key: SessionKey, name: str, *, locked: bool) -> tuple[Hidden, ...]:
-        if not locked:
-            with self._folder.locked(name):
-                return self._read(key, name, locked=True)
-        self._warn(f"{FOLDER}/{name} is damaged and was set aside as {name}{CORRUPT}")
-        self._folder.set_aside(name)
-        return self._remember(key, _Known(name, None, (), 0, True))
-
-    def _note(self, key: SessionKey, name: str, stamp: Stamp | None, entries: Sequence[Hidden], size: int) -> tuple[Hidden, ...]:
-        settled = stamp is None or time.time_ns() - stamp[0] > _SETTLED_NS
-        return self._remember(key, _Known(name, stamp, tuple(entries), size, settled))
-
-    def _remember(self, key: SessionKey, known: _Known) -> tuple[Hidden, ...]:
-        """Most sessions hide nothing: of those there is nothing to remember."""
-        with self._memory:
-            self._forget(key)
-            if known.stamp is None and not known.entries:
-                return ()
-            self._known[key] = known
-            self._size += known.size
-            while len(self._known) > _MOST_SESSIONS or (self._size > _MOST_REMEMBERED_BYTES and len(self._known) > 1):
-                self._forget(next(iter(self._known)))
-        return known.entries
-
-    def _forget(self, key: SessionKey) -> None:
-        with self._memory:
-            known = self._known.pop(key, None)
-            self._size -= known.size if known else 0
-
-    def _used_since_last_sweep(self) -> Iterator[str]:
-        with self._memory:
-            used = [known for known in self._known.values() if known.used and known.stamp is not None]
-        for known in used:
-            known.used = False
-            yield known.name
-
-    def _warn(self, warning: str) -> None:
-        with self._memory:
-            if warning not in self.warnings and len(self.warnings) < _MOST_WARNINGS:
-                self.warnings.append(warning)
+    def write(self, id: str, value: _Kept, before: _Kept) -> Iterator[bytes]:
+        return _gathered(_file(dumps({"version": 1, "id": id})[:-1], value.written))
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,9 +129,10 @@ def _gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield bytes(waiting)
 
 
-def _newest(entries: Sequence[Hidden]) -> tuple[list[tuple[Hidden, _Written]], int]:
-    """As many of the newest as there is room for, oldest first, each as it is written; and how long they are together."""
-    kept: list[tuple[Hidden, _Written]] = []
+def _newest(entries: Sequence[Hidden]) -> _Kept:
+    """As many of the newest as there is room for, oldest first."""
+    kept: list[Hidden] = []
+    written: list[_Written] = []
     places: set[object] = set()
     size = 0
     for entry in reversed(entries):
@@ -239,10 +145,10 @@ def _newest(entries: Sequence[Hidden]) -> tuple[list[tuple[Hidden, _Written]], i
         if len(kept) == MOST_ENTRIES or size + raw.size + 1 > MOST_BYTES:
             break
         places.add(place)
-        kept.append((entry, raw))
+        kept.append(entry)
+        written.append(raw)
         size += raw.size + 1
-    kept.reverse()
-    return kept, size
+    return _Kept(tuple(reversed(kept)), tuple(reversed(written)))
 
 
 def _to_json(entry: Hidden) -> _Written:

@@ -11,7 +11,7 @@ import pytest
 from routecodex.addons import disk_threads
 from routecodex.addons.disk_threads import PATIENT, QUICK, in_thread, in_thread_if_possible
 from routecodex.routing.errors import Locked, StoreError
-from routecodex.routing.sessions.disk import Folder
+from routecodex.routing.storage.disk import Folder
 
 
 def locked() -> None:

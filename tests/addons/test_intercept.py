@@ -13,6 +13,9 @@ from mitmproxy.proxy.mode_specs import ProxyMode
 from mitmproxy.test import tflow
 
 from routecodex.addons import intercept
+from routecodex.addons.control import hello
+from routecodex.addons.intercept import Comes, Later, TurnedAway
+from routecodex.addons.relay import Relay
 
 HOSTS = intercept.Hosts(["api.anthropic.com", "*.example.com", "127.0.0.1", "::1"])
 
@@ -193,3 +196,49 @@ def test_who_would_call_itself(listening: list[tuple[str, int]], host: str, port
             asyncio.run(intercept.address_beside(listening, host, port))
     else:
         assert asyncio.run(intercept.address_beside(listening, host, port)) in (None, (host, port))
+
+
+# --- what a request is ----------------------------------------------------------------------------------------------------
+
+MESSAGES = "https://api.anthropic.com/v1/messages"
+
+
+@pytest.mark.parametrize(
+    "method, url, headers, how, comes",
+    [
+        ("POST", MESSAGES, {}, "", Comes.CALL),
+        ("POST", MESSAGES, {"origin": "https://evil.example"}, "", Comes.PASSING),
+        ("GET", "https://api.anthropic.com/api/hello", {}, "", Comes.PASSING),
+        ("POST", "https://other.org/v1/messages", {}, "", Comes.FOREIGN),
+        ("POST", "https://other.org/v1/messages", {}, "replay", Comes.FOREIGN_AGAIN),
+        ("POST", MESSAGES, {}, "replay", Comes.AGAIN),
+        ("GET", "https://api.anthropic.com/api/hello", {}, "replay", Comes.AGAIN),
+        ("POST", MESSAGES, {}, "file", Comes.FROM_FILE),
+        ("GET", "http://routecodex.local/", {}, "direct", TurnedAway),
+        ("POST", MESSAGES, {}, "round", Later),
+        ("GET", f"http://{hello.HOST}{hello.PATH}", {}, "", Comes.HELLO),
+        ("CONNECT", "https://api.anthropic.com:443", {}, "", Comes.FOREIGN),
+    ],
+)
+def test_what_comes(method: str, url: str, headers: dict[str, str], how: str, comes: object) -> None:
+    """One value, in the order in which it is decided: what no client sent, what nobody may ask, what is ours."""
+    flow = tflow.tflow()
+    flow.request = http.Request.make(method, url, headers={"host": http.Request.make(method, url).host, **headers})
+    flow.live = how not in ("file", "replay", "round")
+    flow.is_replay = "request" if how in ("replay", "round") else None
+    asking = Relay(0)
+    stream = Stream()
+    stream.flow, stream.arrival = flow, intercept.Arrival(how == "direct", flow.request.host)
+    if how != "file":
+        asking.streams[flow.id] = stream  # type: ignore[assignment]
+    if how == "round":
+        asking.rounds[flow.id] = SimpleNamespace(flow=flow)  # type: ignore[assignment]
+    found = intercept.what_comes(flow, asking, HOSTS)
+    assert found is comes or type(found) is comes
+
+
+class Stream:
+    """Stands for a stream: something that can be referred to weakly."""
+
+    flow: http.HTTPFlow
+    arrival: intercept.Arrival

@@ -29,8 +29,8 @@ from routecodex.routing.clock.tasks import Task
 from routecodex.routing.clock.tool import ToolDesk, answer
 from routecodex.routing.config import Ntp
 from routecodex.routing.errors import StoreError
-from routecodex.routing.sessions.disk import Disk
 from routecodex.routing.sessions.store import FileStore
+from routecodex.routing.storage.disk import Disk
 from routecodex.routing.values import JsonObject
 from tests.rig.provider import FakeProvider
 from tests.rig.proxy import SCRIPT, Mitmdump

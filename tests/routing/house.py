@@ -136,13 +136,13 @@ class House:
         )
 
     def handle(self, received: Received) -> Handled:
-        """As the addon does it."""
+        """As `decide` does it, step by step: nothing is sent yet."""
         reading = orders = None
         outcome: Reply | Plan | Rest
         try:
             reading = self.desk.read(received)
-            orders = self.desk.obey_at_once(reading) or self.desk.obey(reading)
-            outcome = self.desk.decide(reading, orders)
+            orders = self.desk.obeying.at_once(reading) or self.desk.obeying.obey(reading)
+            outcome = self.desk.prepare(reading, orders) or self.desk.route(reading, orders)
             if isinstance(outcome, Plan) and outcome.decision.clear_sticky:
                 self.desk.forget_sticky(reading, orders.state.sticky)
         except RouteCodexError as error:

@@ -500,7 +500,7 @@ def test_23_a_short_rest_is_waited_for(build: Build) -> None:
         house.clock.passes(outcome.seconds)
         waited += outcome.seconds
         reading = house.desk.read(received)
-        outcome = house.desk.route(reading, house.desk.obey(reading), waits_since=outcome.since)
+        outcome = house.desk.route(reading, house.desk.obeying.obey(reading), waits_since=outcome.since)
     assert isinstance(outcome, Plan)
     assert 15 <= waited <= 16
 

@@ -224,7 +224,7 @@ def test_calls_without_tags_and_repeated_ones_write_nothing(house: House) -> Non
     for _ in range(3):
         handled = tool.hop()
         assert handled.orders is not None
-        assert house.desk.obey_at_once(handled.reading) is not None  # type: ignore[arg-type]
+        assert house.desk.obeying.at_once(handled.reading) is not None  # type: ignore[arg-type]
         handled.answered(ended=False)
     tool.hear()
     tool.say("more").answered()

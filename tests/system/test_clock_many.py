@@ -17,7 +17,7 @@ import pytest
 
 from routecodex.routing.clock.record import write_record
 from routecodex.routing.clock.tasks import Task, Tasks
-from routecodex.routing.sessions.names import file_name
+from routecodex.routing.storage.names import file_name
 from tests.bench.__main__ import start_upstream
 from tests.bench.load import Side, exchange
 from tests.rig.proxy import SCRIPT, Mitmdump

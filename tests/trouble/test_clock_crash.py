@@ -18,7 +18,7 @@ from routecodex.routing.clock.moment import moment_at
 from routecodex.routing.clock.store import ClockStore
 from routecodex.routing.clock.tasks import Task, Tasks
 from routecodex.routing.clock.tool import ToolDesk, answer
-from routecodex.routing.sessions.disk import Disk
+from routecodex.routing.storage.disk import Disk
 from tests.conftest import LONG
 
 ROOT = Path(__file__).parents[2]

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from routecodex.routing.errors import StoreError
-from routecodex.routing.sessions.disk import Disk
 from routecodex.routing.sessions.state import EMPTY, SessionState
 from routecodex.routing.sessions.store import FileStore, SessionKey
+from routecodex.routing.storage.disk import Disk
 from tests.conftest import LONG
 
 ROOT = Path(__file__).parents[2]

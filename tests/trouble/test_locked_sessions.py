@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from routecodex.routing.sessions.disk import Folder
+from routecodex.routing.storage.disk import Folder
 from routecodex.routing.values import Dialect
 from tests.rig.client import Answer, Http1, Route
 from tests.rig.provider import FakeProvider
@@ -28,7 +28,7 @@ from contextlib import ExitStack
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 import tests
-from routecodex.routing.sessions.disk import Folder
+from routecodex.routing.storage.disk import Folder
 
 folder = Folder(Path(sys.argv[1]))
 with ExitStack() as held:

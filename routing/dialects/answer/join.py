@@ -69,7 +69,9 @@ class Join:
         self._live = live
         """The client sees what leaves; one that waits for JSON is shown nothing before the end."""
         self._quiet = quiet
-        """Nobody takes part: texts are not kept, and not all of them are known."""
+        """Nobody takes part: texts are not kept."""
+        self._unread: Callable[[], list[Event] | None] | None = None
+        """What a round that is not read in full says from its first call on."""
         self._exact = False
         """The last round's reason is not corrected, where it is the only one."""
         self.rounds: list[_Round] = []
@@ -112,8 +114,13 @@ class Join:
 
     # --- rounds ---------------------------------------------------------------------------------------------------------
 
-    def begin(self, *, foreign: bool = False, exact: bool = False) -> list[Chunk]:
-        """A round begins. One that was not complete and showed nothing counts as if it had never been."""
+    def begin(
+        self, *, foreign: bool = False, exact: bool = False, calls: Callable[[], list[Event] | None] | None = None
+    ) -> list[Chunk]:
+        """A round begins. One that was not complete and showed nothing counts as if it had never been.
+
+        `calls`: where not all of it is read, what it says from its first call on.
+        """
         out: list[Chunk] = []
         if self.over and self.content.complete:
             if self._live:
@@ -129,7 +136,7 @@ class Join:
         self.over = self.visible = self._ending = False
         self.plain, self._nameless = None, []
         self.foreign = self.composes = foreign
-        self._exact = exact
+        self._exact, self._unread = exact, calls
         if self.later:
             self._goes_on, self._glue = True, self._spoke
             self.altered = self.altered or self._live
@@ -138,6 +145,8 @@ class Join:
     def hear(self, chunk: Chunk) -> Sequence[Chunk]:
         """What may leave now."""
         events = chunk.events
+        if self._unread is not None and not self.composes:
+            return self._pass(chunk)
         plain = self.plain
         if (
             plain is not None
@@ -165,10 +174,44 @@ class Join:
             return self._hold(chunk)
         return self._left(self._shown((chunk,))) if self.visible else self._hold(chunk, opens=not self.later)
 
-    @property
-    def clear(self) -> bool:
-        """Content has left, and nothing waits: more of the same may leave."""
-        return self.visible and not self._held
+    def _pass(self, chunk: Chunk) -> Sequence[Chunk]:
+        """No other round follows: all leaves as it comes. But what opens the answer waits for it; and so does an error, which
+        the round's end tells."""
+        self.overhear(chunk.events)
+        if self._held or any(type(event) is Failed for event in chunk.events):
+            self._held.append(chunk)
+            return ()
+        if not (self.visible or self._begins(chunk)):
+            return self._hold(chunk, opens=True)
+        out, self._opening = [*self._opening, chunk], []
+        if not self._exact and any(type(event) is Ended for event in chunk.events):
+            out[-1] = self._corrected(chunk, self._passed_calls(chunk.events))
+        for one in out:
+            one.shown = True
+        self.visible = self.started = True
+        return out
+
+    def _begins(self, chunk: Chunk) -> bool:
+        return any(
+            event.rank is Rank.SAYS or type(event) in (Ended, Done) or (type(event) is Field and event.says)
+            for event in chunk.events
+        )
+
+    def _passed_calls(self, events: Sequence[Event]) -> bool | None:
+        """Whether the client is shown calls that it may run. Those are looked at only where the reason says something else."""
+        if not any(block.kind == "call" for block in self.content.blocks):
+            return self.content.holds_calls
+        if self._unread is None or all(read_finish(event.word) == "tool_calls" for event in events if type(event) is Ended):
+            return None
+        if (said := self._unread()) is None:
+            return None
+        content = Content()
+        content.add(said)
+        return content.holds_calls
+
+    def overhear(self, events: Iterable[Event]) -> None:
+        """What is said, but for the texts of a round that passes."""
+        self.content.add(event for event in events if type(event) is not Piece)
 
     def end(self) -> None:
         """The round is over."""

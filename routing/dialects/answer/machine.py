@@ -172,11 +172,12 @@ class Answer:
         spoken = _DIALECTS[round_.spoken]
         read = spoken.abroad if self._foreign and spoken.abroad is not None else spoken.reader
         streams = self._asked.stream
-        quiet = self._quiet and not self._foreign and streams and not self._asked.endpoint.json_array
-        self._source = Source(read(round_.maker, self._asked.id), quiet=quiet, bounded=not streams)
+        quiet = self._quiet and not (self._foreign or self._join.altered) and streams and not self._asked.endpoint.json_array
+        self._source = source = Source(read(round_.maker, self._asked.id), quiet=quiet, bounded=not streams)
         self._same = None
         self._writer.begin_round(round_.tools)
-        self._pending += self._written(self._join.begin(foreign=self._foreign, exact=exact))
+        calls = source.since_calls if quiet else None
+        self._pending += self._written(self._join.begin(foreign=self._foreign, exact=exact, calls=calls))
         if self._serial is not None:
             self._pending += [self._writer.made(event) for event in self._serial.between()]
         self._serial = Serial() if self._foreign and self._writer.one_by_one else None
@@ -186,9 +187,10 @@ class Answer:
 
         `feed(b"")` between two rounds: another round follows, so what the one before held back may leave.
         """
-        source, join = self._source, self._join
-        if source.quiet and join.clear and source.passes(data):
+        source = self._source
+        if source.calm and source.passes(data):
             return data
+        join = self._join
         out, self._pending = self._pending, []
         if not data:
             if join.over and join.content.complete and self._asked.stream:
@@ -212,6 +214,8 @@ class Answer:
         except BadAnswer as error:
             self._spoil(error)
         join, content = self._join, self._join.content
+        if self._source.quiet:
+            join.overhear(self._source.newest())
         if content.done and not content.complete:
             content.error = content.error or _CUT_OFF
         id = content.began.id if content.began is not None else ""

@@ -3,8 +3,8 @@
 1. The chunks' raw bytes, joined, are the round's, byte for byte, and do not depend on where it was cut. Only an event that
    the end of the stream cut in two is left out: it says nothing to anybody.
 2. Nothing is read behind the last unit, or behind an error.
-3. Quiet, where nobody takes part: a read that ends with a whole event and holds nothing of the reader's `LOUD` `passes`, unread.
-   So what was said in it is not known, which is not the same as nothing.
+3. Quiet, where nobody takes part: a read that ends with a whole event `passes`, unread, where it is the event before with
+   another text in it, or holds nothing of the reader's `LOUD`. What it said is not known, which is not the same as nothing.
 """
 
 from __future__ import annotations
@@ -13,17 +13,25 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar, Literal, Protocol
 
 from ...errors import BadAnswer
+from ...jsonbytes import dumps
 from ...values import Dialect, JsonObject, ProviderError
 from ..failures import ERROR_KEY, document_without_empty_error, failure_of_page, without_empty_error
 from ..fields import read_json, read_object
 from ..sse import ArrayItems, Events
 from ..sse import Event as Unit
-from .events import Chunk, Ended, Event, Failed, Rank
+from .events import Chunk, Ended, Event, Failed, Opened, Piece, Rank
 from .repeated import LONG, Repeated
 
 WHOLE_BYTES = 64 << 20
 """A whole document longer than this is no answer."""
+CALLS_BYTES = 1 << 20
+"""So much of calls is kept where nobody takes part."""
 _BLANK = (b"\n\n", b"\n\r\n")
+_QUOTE, _BACKSLASH = b'"', ord("\\")
+_LOOKS = 4
+"""So often what might pass is read all the same, after something began: most of what follows is like it but for its text."""
+_NO_FRAME = (b"\0", b"\0")
+"""No event is like that."""
 _SAYS, _RESTS, _ENDS = Rank.SAYS, Rank.RESTS, Rank.ENDS
 
 
@@ -34,7 +42,11 @@ class Reader(Protocol):
     ARRAYS: ClassVar[bool]
     """A stream may also be one JSON array."""
     LOUD: ClassVar[tuple[bytes, ...]]
-    """What stands in every event that says more than a little more of what is open."""
+    """One of these stands in every event that ends something, or says that it failed."""
+    CALLS: ClassVar[tuple[bytes, ...]]
+    """One of these stands in every event that begins a call, if none of `LOUD` does."""
+
+    def __init__(self, maker: str = "", id: str = "") -> None: ...
 
     def read(self, document: JsonObject, name: str = "") -> list[Event]:
         """One event of a stream."""
@@ -60,13 +72,21 @@ class Source:
         """Long texts that are told more than once."""
         self._over = False
         self.quiet = quiet
+        self.calm = False
+        """Content has come, its end has not, and no half of an event is held: what follows may pass."""
         self._most = WHOLE_BYTES if bounded else None
         self._size = 0
-        self._loud_marks = reader.LOUD
+        """Of what is kept."""
+        self._marks = reader.LOUD + reader.CALLS
         self._loud = True
-        """Content has not come, or the end has begun."""
-        self._between = True
-        """No half of an event is held."""
+        self._before, self._after = _NO_FRAME
+        """What stood around the text of the event that was read last."""
+        self._start = 0
+        self._looks = _LOOKS
+        self._newest = b""
+        """What passed last."""
+        self._since_calls: list[bytes] | None = None
+        """What has come since the first call began."""
 
     def feed(self, data: bytes) -> Iterable[Chunk]:
         """BadAnswer where it is none. Each unit is read when it is taken: what its reader says of it, and of its blocks, is what
@@ -82,21 +102,78 @@ class Source:
             data = bytes(self._whole)
             self._whole.clear()
         if self.quiet:
-            self._between = data.endswith(_BLANK)
-        elif self._most is not None:
+            return self._loudly(data, self._units)
+        if self._most is not None:
             self._size += len(data)
             if self._size > self._most:
                 raise _too_long()
         return self._chunks(self._units.feed(data))
 
+    def _loudly(self, data: bytes, units: Events | ArrayItems) -> Iterator[Chunk]:
+        """Where nobody takes part, what cannot pass is read; and what may follow it unread is known by it."""
+        self.calm, self._newest = False, b""
+        chunk: Chunk | None = None
+        for chunk in self._chunks(units.feed(data)):
+            opens = [event.block.kind for event in chunk.events if type(event) is Opened]
+            if opens:
+                self._looks = _LOOKS
+            if self._since_calls is None and "call" in opens:
+                self._since_calls, self._marks = [], self._reader.LOUD
+            if self._since_calls is not None:
+                self._keep(chunk.raw)
+            yield chunk
+        if chunk is not None and not self._loud and data.endswith(_BLANK):
+            self.calm = True
+            self._before, self._after = _frame_of(chunk)
+            self._start = len(self._before)
+
     def passes(self, data: bytes) -> bool:
-        """Whether these bytes, which follow those that were fed, may leave unread."""
-        if self._loud or not (self._between and data.endswith(_BLANK)):
-            return False
-        for mark in self._loud_marks:  # noqa: SIM110 - the quickest way, and the only thing that a quiet stream costs
-            if mark in data:
+        """Whether these bytes, which follow those that were fed, may leave unread. To be asked where it is `calm`."""
+        if not (data.startswith(self._before) and data.endswith(self._after) and self._is_one(data)):
+            if self._looks:
+                self._looks -= 1
                 return False
+            if not data.endswith(_BLANK):
+                return False
+            for mark in self._marks:
+                if mark in data:
+                    return False
+        self._newest = data
+        if self._since_calls is not None:
+            self._keep(data)
         return True
+
+    def _is_one(self, data: bytes) -> bool:
+        """Whether nothing but a string stands between what stood around the last one."""
+        start, end = self._start, len(data) - len(self._after)
+        quote = data.find(_QUOTE, start)
+        if quote == end:
+            return True
+        if not start < quote < end or data[quote - 1] != _BACKSLASH:
+            return False
+        bare = data[start:end].replace(b"\\\\", b"").replace(b'\\"', b"")
+        return _QUOTE not in bare and not bare.endswith(b"\\")
+
+    def _keep(self, raw: bytes) -> None:
+        self._size += len(raw)
+        if self._since_calls is not None and self._size <= CALLS_BYTES:
+            self._since_calls.append(raw)
+
+    def newest(self) -> list[Event]:
+        """What was said in the last bytes that passed, where nothing came behind them."""
+        return self._read_again((self._newest,))
+
+    def since_calls(self) -> list[Event] | None:
+        """What was said since the first call began; None where that was too much to be kept."""
+        return self._read_again(self._since_calls or ()) if self._size <= CALLS_BYTES else None
+
+    def _read_again(self, reads: Iterable[bytes]) -> list[Event]:
+        reader, units = type(self._reader)("", ""), Events()
+        found: list[Event] = []
+        for unit in units.feed(b"".join(reads)):
+            document = read_object(unit.data)
+            found += reader.read(document, unit.name) if document is not None else reader.read_word(unit.data)
+        return found
 
     def close(self) -> list[Chunk]:
         """The round has no more to say. A last event without its blank line counts if it is whole."""
@@ -150,6 +227,16 @@ class Source:
                     chunk.raw, *rest = self._repeated.cut(raw)
                     chunk.rest = tuple(rest)
             yield chunk
+
+
+def _frame_of(chunk: Chunk) -> tuple[bytes, bytes]:
+    """What stands around the text of an event that says one piece of text, and nothing else."""
+    if len(chunk.events) == 1 and type(piece := chunk.events[0]) is Piece and piece.text:
+        text = dumps(piece.text)
+        if chunk.raw.count(text) == 1:
+            before, _, after = chunk.raw.partition(text)
+            return before + _QUOTE, _QUOTE + after
+    return _NO_FRAME
 
 
 def _too_long() -> BadAnswer:

@@ -18,9 +18,9 @@ from routecodex.routing.clock.tasks import Task
 from routecodex.routing.clock.watch import Watch
 from routecodex.routing.config.values import Clock
 from routecodex.routing.dialects.calls import for_target
-from routecodex.routing.sessions.disk import Disk
 from routecodex.routing.sessions.state import EMPTY
 from routecodex.routing.sessions.store import SessionKey
+from routecodex.routing.storage.disk import Disk
 from routecodex.routing.turn.cast import takers
 from routecodex.routing.turn.company import Company
 from routecodex.routing.turn.hidden import Hidden

@@ -19,7 +19,7 @@ from routecodex.routing.clock.reminders import deliverable, delivered
 from routecodex.routing.clock.store import ClockStore
 from routecodex.routing.clock.tasks import Task, Tasks
 from routecodex.routing.clock.tool import ToolDesk, answer
-from routecodex.routing.sessions.disk import Disk
+from routecodex.routing.storage.disk import Disk
 from tests.conftest import LONG
 
 WINDOW = 60_000

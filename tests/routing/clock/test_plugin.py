@@ -17,7 +17,8 @@ from routecodex.routing.clock.record import Record, read_record
 from routecodex.routing.clock.reminders import MOST_AT_ONCE
 from routecodex.routing.config.values import Clock
 from routecodex.routing.errors import StoreError
-from routecodex.routing.sessions.disk import Disk
+from routecodex.routing.storage.cached import CachedFolder
+from routecodex.routing.storage.disk import Disk
 from routecodex.routing.turn.plugins import STOP_FOLLOWUP, AfterRequest, Plugin, PluginFailed, TurnInfo, UserText
 from routecodex.routing.values import Caller, Dialect, Kind
 from tests.routing.clock.playing import FAILS, LEAVES, SESSION, House, calls_clock, said
@@ -208,10 +209,10 @@ def test_20_what_cannot_be_committed_is_not_delivered_again(tmp_path: Path) -> N
 
 
 def test_a_store_that_cannot_be_read_costs_the_reminder_alone(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(session: str) -> None:
+    def fails(folder: object, place: object) -> None:
         raise StoreError("The session file clock/s1.json could not be read: I/O error")
 
-    monkeypatch.setattr(house.store, "load", fails)
+    monkeypatch.setattr(CachedFolder, "read", fails)
     played = house.play(said("ok"))
     assert (played.status, counts(played.sent, TAG)) == ("completed", [1])
     assert house.told["turn-1"][0].startswith("clock: no reminders, The session file")
@@ -222,7 +223,7 @@ def test_a_large_file_is_read_where_nobody_waits_for_it(house: House, monkeypatc
     """The loop that carries all calls only looks whether it has changed."""
     for number in range(3):
         house.task(f"task {number} " + "x" * 10_000, 30)
-    house.watch.store._known.clear()  # as after a start
+    house.watch.store._files._known.clear()  # as after a start
     in_the_loop: list[bool] = []
 
     def read(raw: bytes, session: str) -> Record:

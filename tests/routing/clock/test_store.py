@@ -19,7 +19,7 @@ from routecodex.routing.clock.record import read_record, write_record
 from routecodex.routing.clock.store import MANY, NTP_STATE, ClockStore
 from routecodex.routing.clock.tasks import Task, Tasks, in_order, to_json
 from routecodex.routing.errors import StoreError
-from routecodex.routing.sessions.disk import Disk, Folder
+from routecodex.routing.storage.disk import Disk, Folder
 
 NOW = 1_800_000_000_000
 RETENTION = 1_200_000
@@ -276,7 +276,7 @@ def test_another_process_is_noticed(store: ClockStore, folder: Path) -> None:
 
 
 def test_a_file_written_twice_within_a_tick_is_noticed(store: ClockStore, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("routecodex.routing.clock.store._SETTLED_S", 60.0)  # a tick that no slow machine outlasts
+    monkeypatch.setattr("routecodex.routing.storage.cached.SETTLED_S", 60.0)  # a tick that no slow machine outlasts
     put(store, task(1, task="abc"))
     path = folder / "s1.json"
     found = path.stat()
@@ -299,17 +299,18 @@ def test_files_from_the_future_are_remembered_as_well(store: ClockStore, folder:
     assert looks == {"stamp": 1}
 
 
-def test_what_is_remembered_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("routecodex.routing.clock.store._MOST_SESSIONS", 10)
+def test_what_is_remembered_is_bounded(folder: Path) -> None:
     store = ClockStore(folder.parent)
+    files = store._files
+    files.most_places = 10
     for number in range(50):
         put(store, task(1, session=f"s{number}"), session=f"s{number}")
         store.load(f"none{number}")
-    assert len(store._known) <= 10
-    monkeypatch.setattr("routecodex.routing.clock.store._MOST_REMEMBERED_BYTES", 1_000)
+    assert len(files._known) <= 10
+    files.most_bytes = 1_000
     for number in range(50):
         assert len(store.load(f"s{number}")) == 1
-    assert 0 < sum(known.size for known in store._known.values()) == store._size <= 1_000
+    assert 0 < sum(known.size for known in files._known.values()) == files._size <= 1_000
 
 
 # --- together
@@ -457,7 +458,7 @@ def test_a_file_that_may_not_be_read_is_an_error(store: ClockStore, monkeypatch:
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("routecodex.routing.sessions.disk.os.lstat", refuse)
+    monkeypatch.setattr("routecodex.routing.storage.disk.os.lstat", refuse)
     with pytest.raises(StoreError):
         store.load("s1")
     monkeypatch.undo()

@@ -30,7 +30,7 @@ from routecodex.routing.clock.wishes import (
 from routecodex.routing.dialects.calls import read_call
 from routecodex.routing.dialects.calls.growing import with_tool
 from routecodex.routing.dialects.endpoints import endpoint_of
-from routecodex.routing.sessions.disk import Disk
+from routecodex.routing.storage.disk import Disk
 from routecodex.routing.values import Dialect, JsonObject
 
 NOW = 1_769_056_200_000

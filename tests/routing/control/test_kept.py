@@ -9,9 +9,9 @@ import pytest
 from routecodex.routing.clock.store import NTP_STATE
 from routecodex.routing.control.kept import NoSession, clear, clear_all, session, sessions
 from routecodex.routing.control.overlay import Overlay
-from routecodex.routing.sessions.names import file_name
 from routecodex.routing.sessions.state import EMPTY, Sticky
 from routecodex.routing.sessions.store import FileStore, SessionKey
+from routecodex.routing.storage.names import file_name
 from tests.routing.house import config_text
 
 ODD = "An Id/with:odd letters"

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from routecodex.routing.errors import StoreError
-from routecodex.routing.sessions.disk import Folder
 from routecodex.routing.sessions.record import to_json
 from routecodex.routing.sessions.state import EMPTY, Obeyed, SessionState, Sticky, StopMessage
 from routecodex.routing.sessions.store import FileStore, SessionKey
+from routecodex.routing.storage.disk import Folder
 from tests.rig.work import calls_of
 
 KEY = SessionKey("session", "10eef47d-15c9-42f4-9eaf-4170de80610a")

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from routecodex.routing.config.values import StopSettings
-from routecodex.routing.sessions.disk import Disk
 from routecodex.routing.sessions.state import SessionState, StopMessage
 from routecodex.routing.sessions.store import FileStore, SessionKey
 from routecodex.routing.stop_message.plugin import StopMessagePlugin
 from routecodex.routing.stop_message.work_state import Work
+from routecodex.routing.storage.disk import Disk
 from routecodex.routing.turn.plugins import AfterRequest, Plugin, Request, TurnInfo, UserText
 from routecodex.routing.values import Call, Dialect, Kind, ToolCall
 from tests.routing.stop_message.driving import FAILS, SESSION, Stage, arm, said

@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from routecodex.routing.errors import StoreError
-from routecodex.routing.sessions.disk import Disk, Folder
 from routecodex.routing.sessions.store import SessionKey
-from routecodex.routing.turn import hidden_store
+from routecodex.routing.storage.disk import Disk, Folder
 from routecodex.routing.turn.hidden import Hidden, Key, remember
 from routecodex.routing.turn.hidden_store import MOST_BYTES, MOST_ENTRIES, HiddenStore
 from routecodex.routing.values import Dialect, JsonObject
@@ -118,7 +117,9 @@ def test_a_damaged_file_is_set_aside(tmp_path: Path, raw: bytes) -> None:
     file_of(tmp_path).write_bytes(raw)
     store = HiddenStore(tmp_path)
     assert store.load(KEY) == ()
-    assert store.warnings == ["history/session-abc.json is damaged and was set aside as session-abc.json.corrupt"]
+    assert store.warnings == [
+        "history/session-abc.json is damaged and was set aside as session-abc.json.corrupt; nothing of it could be read"
+    ]
     assert (tmp_path / "history" / "session-abc.json.corrupt").read_bytes() == raw
     store.add(KEY, ENTRY)
     assert HiddenStore(tmp_path).load(KEY) == (ENTRY,)
@@ -132,7 +133,7 @@ def test_a_damaged_entry_is_left_out(tmp_path: Path) -> None:
     file_of(tmp_path).write_bytes(raw.replace(b'"xxxxxxxxxxxxxxxxxxxx","n":1', b'"xxxxxxxxxxyxxxxxxxxx","n":1'))
     again = HiddenStore(tmp_path)
     assert again.load(KEY) == (entry(0, 20), entry(2, 20))
-    assert again.warnings == ["history/session-abc.json: 1 damaged entries are left out"]
+    assert again.warnings == ["history/session-abc.json has damaged entries that are left out: 1"]
 
 
 @pytest.mark.parametrize("value", [None, 3, [], {}, {"dialect": "x"}, {"dialect": "openai-chat", "items": [], "sum": ""}])
@@ -234,18 +235,18 @@ def test_chains_live_in_memory_alone(tmp_path: Path) -> None:
     assert list(tmp_path.rglob("*.json")) == []
 
 
-def test_memory_is_bounded_for_all_sessions_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hidden_store, "_MOST_REMEMBERED_BYTES", 100_000)
-    monkeypatch.setattr(hidden_store, "_MOST_SESSIONS", 30)
+def test_memory_is_bounded_for_all_sessions_together(tmp_path: Path) -> None:
     store = HiddenStore(tmp_path)
+    files = store._files
+    files.most_bytes, files.most_places = 100_000, 30
     for number in range(50):
         store.add(SessionKey("session", f"s{number}"), entry(number, 10_000))
         store.add(SessionKey("chain", f"c{number}"), entry(number, 10_000))
-        assert store._size <= 100_000
+        assert files._size <= 100_000
     for number in range(100):
         store.load(SessionKey("session", f"never{number}"))
-    assert len(store._known) <= 30
-    assert store._size == sum(known.size for known in store._known.values())
+    assert len(files._known) <= 30
+    assert files._size == sum(known.size for known in files._known.values())
     assert store.load(SessionKey("session", "s0")) == (entry(0, 10_000),)
 
 

@@ -56,15 +56,11 @@ class Reader:
     dialect: ClassVar[Dialect] = Dialect.CHAT
     ARRAYS: ClassVar[bool] = False
     LOUD: ClassVar[tuple[bytes, ...]] = (
-        b'"finish_reason":"',
-        b'"finish_reason": "',
-        b'"tool_calls"',
-        b'"function_call"',
-        b'"usage":{',
-        b'"usage": {',
+        b'_reason":"',
+        b'_reason": "',
         b'"error"',
-        _DONE,
     )
+    CALLS: ClassVar[tuple[bytes, ...]] = (b'"tool_calls"', b'"function_call"')
 
     def __init__(self, maker: str = "", id: str = "") -> None:
         self._maker, self._id = maker, id

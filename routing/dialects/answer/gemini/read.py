@@ -48,8 +48,8 @@ _BROKEN = ProviderError(502, "The provider's stream ended with an error", "UPSTR
 class Reader:
     dialect: ClassVar[Dialect] = Dialect.GEMINI
     ARRAYS: ClassVar[bool] = True
-    LOUD: ClassVar[tuple[bytes, ...]] = (b'"finishReason"', b'"blockReason"', b'"error"')
-    """No calls: the reason is the same with them."""
+    LOUD: ClassVar[tuple[bytes, ...]] = (b'Reason"', b'"error"')
+    CALLS: ClassVar[tuple[bytes, ...]] = (b'"functionCall"',)
 
     def __init__(self, maker: str = "", id: str = "") -> None:
         self._maker, self._id = maker, id

@@ -46,7 +46,8 @@ _BROKEN = ProviderError(502, "The provider's stream ended with an error", "UPSTR
 class Reader:
     dialect: ClassVar[Dialect] = Dialect.MESSAGES
     ARRAYS: ClassVar[bool] = False
-    LOUD: ClassVar[tuple[bytes, ...]] = (b'"message_delta"', b'"message_stop"', b'"error"', b'"tool_use"', b'"input_json_delta"')
+    LOUD: ClassVar[tuple[bytes, ...]] = (b'"message_', b"_block_st", b'"error"')
+    CALLS: ClassVar[tuple[bytes, ...]] = ()
 
     def __init__(self, maker: str = "", id: str = "") -> None:
         self._maker, self._id = maker, id

@@ -81,16 +81,8 @@ class Part:
 class Reader:
     dialect: ClassVar[Dialect] = Dialect.RESPONSES
     ARRAYS: ClassVar[bool] = False
-    LOUD: ClassVar[tuple[bytes, ...]] = (
-        b'.added"',
-        b'.done"',
-        b'completed"',
-        b'failed"',
-        b'cancelled"',
-        b'"error"',
-        b'_call"',
-        b'"response.created"',
-    )
+    LOUD: ClassVar[tuple[bytes, ...]] = (b'"response":', b'"error"')
+    CALLS: ClassVar[tuple[bytes, ...]] = (b"output_item",)
 
     def __init__(self, maker: str = "", id: str = "") -> None:
         self._maker, self._id = maker, id

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routecodex.routing.sessions.names import file_name
+from routecodex.routing.storage.names import file_name
 
 SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
 RESERVED = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
