@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["text", "thought", "call", "media", "trace"]
 """`trace`: how the answer came about (tools that the provider ran, their results), and what nobody knows."""
 Form: TypeAlias = Literal["event", "ragged", "behind", "document"]
-"""`ragged`: the last event of a stream, without the blank line that ends it; `behind`: one behind the end, which is not read."""
+"""`ragged`: the last event of a stream, without the blank line that ends it; `behind`: a bare word behind the end."""
 
 
 class Rank(IntEnum):

@@ -171,11 +171,11 @@ class Content:
 
     @property
     def calls(self) -> list[tuple[Block, ToolCall]]:
-        """Of tools that the client or we run. Some hosts put an empty one of nobody's beside a text."""
+        """Of tools that the client or we run. Some hosts put one of nobody's beside a text: nobody can run it."""
         return [
             (block, ToolCall(block.id, block.name, arguments_of(block, str(text))))
             for block, text in self.blocks.items()
-            if block.kind == "call" and (block.name or str(text).strip() not in ("", "{}"))
+            if block.kind == "call" and block.name
         ]
 
     @property
@@ -196,7 +196,9 @@ class Content:
         return self.done and not any(self._is_half(block) for block in self.blocks)
 
     def broke_off_in(self, block: Block) -> bool:
-        """Whether this is a call that the answer was cut off in: nobody may run it."""
+        """Whether this is a call that nobody may run: the answer was cut off in it, or it never said whose it is."""
+        if block.kind == "call" and not block.name:
+            return True
         return self.ended is not None and is_cut(self.ended.word) and self._is_half(block)
 
     def _is_half(self, block: Block) -> bool:

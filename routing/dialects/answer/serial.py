@@ -126,6 +126,10 @@ class Serial:
             one = order[0]
             if len(order) > 1 and one.is_over:
                 one.ended = True
+            if one.ended and not one.is_somebodys:
+                del order[0]
+                del self._waiting[one.block]
+                continue
             if not one.may_begin:
                 return
             out += one.queue
@@ -139,11 +143,11 @@ class Serial:
             out.append(Closed(one.block))
 
     def _end(self, out: list[Event], open_: Sequence[_Waiting] = ()) -> None:
-        """All is over, but for these; of those what has begun is told, and nothing behind it. What never began and is half, or
-        nobody's, never was."""
+        """All is over, but for these; of those what has begun is told, and nothing behind it. What never began and is half
+        never was."""
         for one in self._order:
             one.ended = one not in open_
-        self._order = [one for one in self._order if one.begun or (one.ended and one.is_somebodys and not one.block.half)]
+        self._order = [one for one in self._order if one.begun or (one.ended and not one.block.half)]
         self._tell(out)
         self._order.clear()
         self._waiting.clear()

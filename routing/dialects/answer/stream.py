@@ -1,8 +1,8 @@
 """Bytes → chunks: one round's answer, in whichever form it came.
 
 1. The chunks' raw bytes, joined, are the round's, byte for byte, and do not depend on where it was cut. Only an event that
-   the end of the stream cut in two is left out: it says nothing to anybody.
-2. Nothing is read behind the last unit, or behind an error.
+   the end of the stream cut in two is left out: it says nothing to anybody. What is no UTF-8 is made it.
+2. Nothing is read behind the last unit, or behind an error, and nothing that says something passes there.
 3. Quiet, where nobody takes part: a read that ends with a whole event `passes`, unread, where it is the event before with
    another text in it, or holds nothing of the reader's `LOUD`. What it said is not known, which is not the same as nothing.
 """
@@ -138,6 +138,8 @@ class Source:
             for mark in self._marks:
                 if mark in data:
                     return False
+        if not data.isascii() and _as_utf8(data) is not data:
+            return False
         self._newest = data
         if self._since_calls is not None:
             self._keep(data)
@@ -183,7 +185,7 @@ class Source:
                 chunk.form = "ragged" if chunk.form == "event" else chunk.form
             self._repeated = Repeated()
             return chunks
-        self.form, raw = "document", document_without_empty_error(bytes(self._whole))
+        self.form, raw = "document", document_without_empty_error(_as_utf8(bytes(self._whole)))
         self._whole.clear()
         document = read_object(raw)
         if document is None:
@@ -206,14 +208,17 @@ class Source:
         while units:
             name, data, raw = unit = units.pop()  # a long one is gone once it is understood
             if not data:
-                yield Chunk(raw, None, (), dialect)
+                yield Chunk(_as_utf8(raw), None, (), dialect)
                 continue
             if ERROR_KEY in data:
                 name, data, raw = without_empty_error(unit)
             document = read_object(data)
             if self._over:
-                yield Chunk(raw, document, (), dialect, name, "behind")
+                if document is None:
+                    yield Chunk(_as_utf8(raw), None, (), dialect, name, "behind")
                 continue
+            if document is None and (mended := _as_utf8(raw)) is not raw:
+                document, data, raw = read_object(_as_utf8(data)), _as_utf8(data), mended
             if (is_long := len(raw) >= LONG) and document is not None:
                 self._repeated.share(document)
             events = read(document, name) if document is not None else self._reader.read_word(data)
@@ -241,6 +246,17 @@ def _frame_of(chunk: Chunk) -> tuple[bytes, bytes]:
 
 def _too_long() -> BadAnswer:
     return BadAnswer(f"The provider's answer is longer than {WHOLE_BYTES >> 20} MiB")
+
+
+def _as_utf8(raw: bytes) -> bytes:
+    """The same bytes, but where they are not UTF-8: clients that are strict about it break off there."""
+    if raw.isascii():
+        return raw
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("utf-8", "replace").encode()
+    return raw
 
 
 def _is_whole(unit: Unit) -> bool:

@@ -10,7 +10,7 @@ from ...translation.seals import wrap
 from ...translation.telling.words import free_text, told_media
 from ..events import Block
 from ..said import Content, arguments_of
-from .read import BODIES, THOUGHTS, is_thinking
+from .read import BODIES, MARKED, THOUGHTS, is_thinking
 
 _KNOWN = frozenset(("", "role", "content", "refusal", "tool_calls", "function_call", "reasoning_details", "images"))
 """Fields that are told from blocks; what else is said of them is empty."""
@@ -102,7 +102,7 @@ def field_of(block: Block) -> str:
     """Where a thought's text stands; nowhere, where its details hold it."""
     if block.field in THOUGHTS:
         return block.field
-    return "reasoning_content" if block.foreign or block.field else ""
+    return "reasoning_content" if block.foreign or block.field not in ("", MARKED) else ""
 
 
 def details_of(block: Block, text: str, number: int) -> list[JsonObject]:

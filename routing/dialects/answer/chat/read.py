@@ -46,6 +46,9 @@ _ORDER = ("content", "refusal", "images", "tool_calls", "function_call")
 _OPAQUE = ("signature", "data")
 """Fields of `reasoning_details` that only their maker can read."""
 _DONE = b"[DONE]"
+MARKED = "marked"
+"""The field of thoughts that Google's OpenAI-compatible address puts into the text, in `<thought>` tags, and marks as such."""
+_MARK, _MARK_END = "<thought>", "</thought>"
 
 
 def is_thinking(name: object) -> bool:
@@ -146,8 +149,13 @@ class Reader:
     def _read_delta(self, delta: JsonObject, out: list[Event]) -> None:
         thought = next((name for name in THOUGHTS if delta.get(name) and not self._detailed), "")
         self._plain = self._plain or bool(thought)
+        marked = "extra_content" in delta and object_of(object_of(delta["extra_content"]).get("google")).get("thought") is True
         for name, value in sorted(delta.items(), key=_in_order):
             match name:
+                case "content" if value and marked and isinstance(value, str):
+                    self._grow_thought(value.removeprefix(_MARK), MARKED, out, {"content": value})
+                case "extra_content" if marked:
+                    out.append(Field(name, value, says=True, thought=True))
                 case "content" if value:
                     self._read_content(value, out)
                 case "reasoning_content" | "reasoning" if name == thought:
@@ -182,6 +190,8 @@ class Reader:
     def _read_content(self, content: object, out: list[Event]) -> None:
         """Text, or (some hosts) a list of parts."""
         if isinstance(content, str):
+            if self._last is not None and self._last.field == MARKED:
+                content = content.removeprefix(_MARK_END)
             self._grow("text", "", content, out)
             return
         for item in list_of(content):

@@ -40,7 +40,7 @@ from ..events import (
 )
 from ..said import Content, arguments_of
 from .history import call_of, details_of, field_of, message, sealed_call, shown_media
-from .read import Reader
+from .read import MARKED, Reader
 
 _HEAD = ("id", "created", "model")
 """What every chunk repeats."""
@@ -216,7 +216,7 @@ class Writer(_Writer):
                 delta[block.field] = native["function"]
             else:
                 delta.setdefault("tool_calls", []).append({**native, "index": self._place(block)})  # type: ignore[attr-defined]
-        elif isinstance(native, dict) and "reasoning_details" in native:
+        elif isinstance(native, dict) and ("reasoning_details" in native or block.field == MARKED):
             delta |= native
         elif isinstance(native, dict):
             grown = {**native, "text": piece.text} if block.kind == "text" else native
@@ -283,7 +283,7 @@ class Writer(_Writer):
     def _open(self, block: Block) -> bytes:
         if block.kind == "media" and block.media is not None:
             return self._delta(shown_media(block.media))
-        if block.kind != "call":
+        if block.kind != "call" or not block.name:
             return b""
         self._place(block)
         if block.as_custom:
@@ -297,7 +297,7 @@ class Writer(_Writer):
         if block.as_custom or block.custom:
             self._texts.setdefault(block, []).append(text)
             return b""
-        if not text:
+        if not (text and block.name):
             return b""
         self._written.add(block)
         return self._entry(block, {"function": {"arguments": text}})
@@ -307,7 +307,7 @@ class Writer(_Writer):
             entries = details_of(block, "".join(self._texts.get(block, ())), self._details)
             self._details += len(entries)
             return self._delta({"reasoning_details": entries}) if entries else b""
-        if block.kind != "call":
+        if block.kind != "call" or not block.name:
             return b""
         if block.as_custom:
             return self._entry(block, call_of(block, "".join(self._texts.pop(block, ()))))

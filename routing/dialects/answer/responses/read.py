@@ -94,6 +94,8 @@ class Reader:
         """How much of a call's arguments, or of reasoning."""
         self._thinks: dict[Block, tuple[str, object]] = {}
         """The part of its reasoning that was heard last."""
+        self._counts_on: set[Block] = set()
+        """Reasoning whose last part did not say that it is over: a host that counts every delta goes on in it."""
         self._closed: set[Block] = set()
         self._last: Part | None = None
         """What nearly all events say more of, and where it stands."""
@@ -271,6 +273,7 @@ class Reader:
         given, out = object_of(document.get("part")), list[Event]()
         block = self._block(document, "message", {}, out)
         if block.kind != "text":
+            self._counts_on.discard(block)
             return [*out, Extra(block, document)]
         key = KEYS.get(text_of(given.get("type")), "")
         part = self._part_at(block, _number(document), {**given, key: ""} if key else given, out)
@@ -309,6 +312,7 @@ class Reader:
         given, out = object_of(document.get("part")), list[Event]()
         block = self._block(document, "message", {}, out)
         if block.kind != "text":
+            self._counts_on.discard(block)
             return [*out, *self._read_other(document)]
         self._same_part(block, _number(document), given)
         self._end_part(block, _number(document), given, out)
@@ -364,9 +368,16 @@ class Reader:
             return [*out, Extra(block, document)]
         before = self._thinks.get(block, place)
         self._thinks[block] = place
-        text = text if before == place else "\n\n" + text
+        text = text if before == place or (block in self._counts_on and before[0] == place[0]) else "\n\n" + text
+        if place[0] == "content":
+            self._counts_on.add(block)
         self._heard[block] += len(text)
         return [*out, Piece(block, text)]
+
+    def _read_reasoning_done(self, document: JsonObject) -> list[Event]:
+        if (block := self._known(document)) is not None:
+            self._counts_on.discard(block)
+        return self._read_other(document)
 
     def _read_arguments(self, document: JsonObject) -> list[Event]:
         out: list[Event] = []
@@ -406,6 +417,7 @@ _READ: dict[str, Callable[[Reader, JsonObject], list[Event]]] = {
     "response.output_text.annotation.added": Reader._read_annotation,
     "response.reasoning_summary_text.delta": Reader._read_summary,
     "response.reasoning_text.delta": Reader._read_reasoning,
+    "response.reasoning_text.done": Reader._read_reasoning_done,
     "response.function_call_arguments.delta": Reader._read_arguments,
     "response.custom_tool_call_input.delta": Reader._read_arguments,
     "response.function_call_arguments.done": Reader._read_arguments_done,

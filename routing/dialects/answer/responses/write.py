@@ -868,8 +868,12 @@ class Whole(_Writer):
         if self._only:
             return (self._only,)
         for block, texts in self._said.items():
-            if block.kind == "call" and block.foreign and is_cut(self._word) and not _is_whole(block, texts):
-                continue  # the answer broke off in it: nobody may run it
+            if (
+                block.kind == "call"
+                and block.foreign
+                and (not block.name or (is_cut(self._word) and not _is_whole(block, texts)))
+            ):
+                continue  # the answer broke off in it, or it is nobody's: nobody may run it
             told: list[Event] = [Opened(block), *(Piece(block, str(text), part) for part, text in texts), Closed(block)]
             for event in told:
                 _run(self._made(event))

@@ -35,11 +35,13 @@ def tokens_of(counts: JsonObject) -> Tokens | None:
     reasoning = count_of(completion.get("reasoning_tokens"))
     if reasoning and count_of(counts.get("total_tokens")) == input + output + reasoning:
         output += reasoning  # xAI counts it beside the rest
-    cached = (prompt.get("cached_tokens"), counts.get("prompt_cache_hit_tokens"), counts.get("cached_tokens"))
+    told = (prompt.get("cached_tokens"), counts.get("prompt_cache_hit_tokens"), counts.get("cached_tokens"))
+    cached = min(input, next((count for count in map(count_of, told) if count), 0))
+    written = count_of(prompt.get("cache_write_tokens"))
     return Tokens(
         input=input,
         output=output,
-        cached=min(input, next((count for count in map(count_of, cached) if count), 0)),
-        written=min(input, count_of(prompt.get("cache_write_tokens"))),
+        cached=cached,
+        written=0 if written == cached else min(input - cached, written),  # OpenRouter tells Google's reads as writes once more
         reasoning=min(output, reasoning),
     )

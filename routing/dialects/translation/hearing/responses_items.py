@@ -67,10 +67,11 @@ def tokens_of(counts: JsonObject) -> Tokens | None:
         return None
     put_in, put_out = object_of(counts.get("input_tokens_details")), object_of(counts.get("output_tokens_details"))
     input, output = count_of(counts.get("input_tokens")), count_of(counts.get("output_tokens"))
+    cached, written = min(input, count_of(put_in.get("cached_tokens"))), count_of(put_in.get("cache_write_tokens"))
     return Tokens(
         input=input,
         output=output,
-        cached=min(input, count_of(put_in.get("cached_tokens"))),
-        written=min(input, count_of(put_in.get("cache_write_tokens"))),
+        cached=cached,
+        written=0 if written == cached else min(input - cached, written),
         reasoning=min(output, count_of(put_out.get("reasoning_tokens"))),
     )

@@ -19,18 +19,8 @@ KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "openai-chat: xAI: citations with the last chunk: stream": ("R16: citations are lost", (_MESSAGES, _RESPONSES)),
     "openai-chat: Perplexity: a message beside an empty delta: json": ("R16: citations are lost", (_MESSAGES, _RESPONSES)),
     "gemini-chat: Google: grounding with the last piece: stream": ("R16: citations are lost", (_CHAT, _MESSAGES, _RESPONSES)),
-    "openai-chat: OpenRouter: as much written to the cache as read from it: stream": ("R15: counted twice", (_MESSAGES,)),
-    "openai-chat: Google: thoughts marked beside the text: stream": (
-        "they stay text",
-        ("merge", _MESSAGES, _RESPONSES, _GEMINI),
-    ),
     "openai-responses: OpenAI: annotations between the deltas: stream": ("R16: citations are lost", (_CHAT, _MESSAGES)),
     "openai-responses: OpenAI: annotations: json": ("R16: citations are lost", (_CHAT, _MESSAGES)),
-    "openai-responses: a gateway: a call without a name: json": ("R15: a call that nobody can run", PATHS),
-    "openai-responses: vLLM: another content index for every delta of reasoning: stream": (
-        "torn by blank lines",
-        (_CHAT, _MESSAGES, _GEMINI),
-    ),
 }
 """What does not hold yet: a sample → why, and on which paths. A row that holds is a failure: it goes."""
 WRITTEN_ANEW = {

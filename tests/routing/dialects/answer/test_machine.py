@@ -404,3 +404,24 @@ def test_nothing_is_read_behind_the_end() -> None:
     out, [told] = drive(answer_for(Way(MESSAGES)), [(CHAT, raw + raw)])
     assert told.text == "Grüße 😀"
     assert grammar.read(MESSAGES, out, True).text == "Grüße 😀"
+
+
+@pytest.mark.parametrize("client", [Way(dialect) for dialect in Dialect], ids=str)
+@pytest.mark.parametrize("spoken, end", [(CHAT, b"data: [DONE]"), (MESSAGES, b"event: message_stop")], ids=["chat", "messages"])
+def test_an_answer_has_ended_when_its_reason_has_come(client: Way, spoken: Dialect, end: bytes) -> None:
+    """And not before, whoever asks."""
+    raw = WRITTEN[spoken, True](ONE, 1)
+    whole, [full] = drive(answer_for(client), [(spoken, raw)])
+    cut, [told] = drive(answer_for(client), [(spoken, raw[: raw.index(end)])])
+    assert (read(client, cut), told.complete, told.finish) == (read(client, whole), True, full.finish)
+    broken, [half] = drive(answer_for(client), [(spoken, raw[: raw.rindex(FINISH[spoken]["stop"].encode())])])
+    assert not half.complete
+    assert error_at_end(client, broken)
+
+
+@pytest.mark.parametrize("client", WAYS, ids=str)
+def test_nothing_at_all_is_no_answer(client: Way) -> None:
+    for dialect in Dialect:
+        out, [told] = drive(answer_for(client), [(dialect, b"")])
+        assert not told.complete
+        assert error_at_end(client, out)

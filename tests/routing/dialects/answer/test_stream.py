@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from routecodex.routing.dialects.answer.chat.read import Reader as ChatReader
-from routecodex.routing.dialects.answer.events import Chunk, Done, Failed
+from routecodex.routing.dialects.answer.events import Chunk, Done, Failed, Piece
 from routecodex.routing.dialects.answer.gemini.read import Reader as GeminiReader
 from routecodex.routing.dialects.answer.messages.read import Reader as MessagesReader
 from routecodex.routing.dialects.answer.responses.read import Reader as ResponsesReader
 from routecodex.routing.dialects.answer.stream import WHOLE_BYTES, Source
 from routecodex.routing.errors import BadAnswer
-from tests.routing.dialects.answer.talks import CHAT, GEMINI, MESSAGES, RESPONSES, WAYS, WRITTEN, Way
+from tests.routing.dialects.answer.talks import CHAT, GEMINI, MESSAGES, RESPONSES, WAYS, WRITTEN, Way, chunk, sse
 from tests.routing.dialects.merging import rounds
 from tests.routing.dialects.merging.rounds import spoken
 
@@ -82,3 +82,30 @@ def test_a_document_is_bounded() -> None:
     source.feed(b"{" + b" " * (WHOLE_BYTES - 1))
     with pytest.raises(BadAnswer, match="64 MiB"):
         source.feed(b" ")
+
+
+def test_what_is_no_utf8_is_made_it_in_events_documents_and_what_leaves_unread() -> None:
+    text, broken, mended = chunk({"content": "a"}), b"\xe4\xbd", "\ufffd".encode()
+    raw = [sse({**text, "x": "?"}).replace(b'"a"', b'"' + part + b'"') for part in (b"a", broken, mended)]
+    source = Source(ChatReader(), quiet=True)
+    assert b"".join(one.raw for one in source.feed(raw[0])) == raw[0]
+    list(source.feed(raw[0]))
+    assert (source.passes(raw[0]), source.passes(raw[1]), source.passes(raw[2])) == (True, False, True)
+    [told] = source.feed(raw[1])
+    assert (told.raw, [event.text for event in told.events if isinstance(event, Piece)]) == (raw[2], ["\ufffd"])
+    assert [one.raw for one in source.feed(b": \xff\n\n")] == [b": \xef\xbf\xbd\n\n"]
+    whole = Source(ChatReader())
+    list(whole.feed(b'{"choices":[{"message":{"content":"\xff"},"finish_reason":"stop"}]}'))
+    [document] = whole.close()
+    assert document.raw.decode().count("\ufffd") == 1
+    assert not any(isinstance(event, Failed) for event in document.events)
+
+
+def test_nothing_that_says_something_passes_behind_the_end() -> None:
+    end = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+    more = b'event: ping\ndata: {"type":"ping"}\n\n' + end
+    source = Source(MessagesReader())
+    assert (
+        b"".join(one.raw for one in source.feed(end + more + b": fine\n\ndata: [DONE]\n\n"))
+        == end + b": fine\n\ndata: [DONE]\n\n"
+    )
