@@ -20,7 +20,7 @@ pytestmark = pytest.mark.system
 ANTHROPIC, CHATGPT, GOOGLE = "https://api.anthropic.com", "https://chatgpt.com/backend-api", "https://cloudcode-pa.googleapis.com"
 CLOSED = "https://api.github.com"
 """One of the hosts that are tunnelled unopened."""
-SESSION = "01J-canary-session"
+SESSION, WORK = "01J-canary-session", "work"
 
 FIRST_PARTY: Mapping[str, tuple[str, ...]] = {
     "Claude Code": (
@@ -38,8 +38,8 @@ FIRST_PARTY: Mapping[str, tuple[str, ...]] = {
         f"POST {ANTHROPIC}/v1/messages/batches",
         # Remote Control
         f"POST {ANTHROPIC}/v1/environments/bridge",
-        f"GET {ANTHROPIC}/v1/environments/env_1/work/poll?block_ms=900",
-        f"POST {ANTHROPIC}/v1/environments/env_1/work/w_1/heartbeat",
+        f"GET {ANTHROPIC}/v1/environments/env_1/{WORK}/poll?block_ms=900",
+        f"POST {ANTHROPIC}/v1/environments/env_1/{WORK}/w_1/heartbeat",
         f"POST {ANTHROPIC}/v1/sessions",
         f"POST {ANTHROPIC}/v1/sessions/{SESSION}/events",
         f"PUT {ANTHROPIC}/v1/session_ingress/session/{SESSION}",
