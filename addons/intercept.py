@@ -20,7 +20,7 @@ from mitmproxy.proxy.mode_specs import ReverseMode
 
 from ..routing.clients.programs import base_url_line
 from ..routing.dialects.endpoints import endpoint_of
-from .control import hello
+from . import hello
 
 if TYPE_CHECKING:
     from .relay import Relay

@@ -11,8 +11,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ...routing.clients.client import BUNDLES, Client
-from . import certificates, hello
-from .hello import Hello
+from .. import hello
+from ..hello import Hello
+from . import certificates
 from .places import Places
 from .say import Failed
 

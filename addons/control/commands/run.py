@@ -18,7 +18,8 @@ from collections.abc import Callable
 from types import FrameType
 
 from ....routing.clients.client import Client
-from .. import hello, surroundings
+from ... import hello
+from .. import surroundings
 from ..background import options, question, ready, url
 from ..line import Line, reach
 from ..places import places

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from routecodex.addons.control import certificates, surroundings
-from routecodex.addons.control.hello import Hello
 from routecodex.addons.control.places import Places
 from routecodex.addons.control.say import Failed
 from routecodex.addons.control.surroundings import excepts
+from routecodex.addons.hello import Hello
 from routecodex.routing.clients.programs import client_of_program
 from tests.addons.control.test_certificates import A, B
 
