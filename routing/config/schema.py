@@ -105,8 +105,6 @@ class Model(Section):
     """Further names in tags and targets."""
     vision: bool | None = None
     """Whether it sees pictures; unsaid, it may."""
-    tools: bool = True
-    """Whether it takes tools."""
 
 
 class Provider(Section):
