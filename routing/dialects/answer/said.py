@@ -193,7 +193,8 @@ class Content:
         """An answer has ended when its reason has come; a stream that only stops must not stop in the middle of a call."""
         if self.error is not None or self.ended is not None:
             return self.error is None
-        return self.done and not any(self._is_half(block) for block in self.blocks)
+        said = self.began is not None or self.blocks  # a bare last word answers nothing
+        return self.done and bool(said) and not any(self._is_half(block) for block in self.blocks)
 
     def broke_off_in(self, block: Block) -> bool:
         """Whether this is a call that nobody may run: the answer was cut off in it, or it never said whose it is."""

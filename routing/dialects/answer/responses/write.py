@@ -635,7 +635,7 @@ class _Writer:
                 whole["output_text"] = "".join(text_in(item) for item in output)
         if counted is not None and counted.rounds:
             whole["usage"] = summed_counts(counted.rounds, "input_tokens", "output_tokens")
-        elif counted is not None and counted.native is not None and {"input_tokens", "total_tokens"} <= counted.native.keys():
+        elif counted is not None and counted.native is not None and _is_own(counted.native):
             whole["usage"] = counted.native
         elif counted is not None and last:
             whole["usage"] = made["usage"]
@@ -890,3 +890,8 @@ def _run(documents: Iterable[JsonObject]) -> None:
     """Of a document only what its items come to is told."""
     for _ in documents:
         pass
+
+
+def _is_own(counts: JsonObject) -> bool:
+    """They are counted as this dialect does."""
+    return "input_tokens" in counts and ("total_tokens" in counts or "input_tokens_details" in counts)
