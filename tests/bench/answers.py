@@ -16,8 +16,6 @@ from routecodex.routing.dialects.answer.machine import Answer, Round
 from routecodex.routing.dialects.merging import merger_for
 from routecodex.routing.dialects.translation.coming_down import Translation
 from routecodex.routing.dialects.translation.neutral import Asked
-from routecodex.routing.turn.edges import Edges
-from routecodex.routing.turn.terminal import Passage
 from routecodex.routing.values import Dialect, Endpoint
 
 OWN = frozenset({"clock"})
@@ -96,19 +94,6 @@ def asked(client: Dialect) -> Asked:
 def take(pieces: Iterable[bytes]) -> None:
     for _ in pieces:
         pass
-
-
-def old_passed(dialect: Dialect) -> Run:
-    def run(reads: list[bytes]) -> None:
-        passage, edges = Passage(Endpoint(dialect)), Edges()
-        edges.begin(reads[0])
-        for read in reads:
-            edges.keep(read)
-            passage.feed(read)
-        passage.close()
-        edges.usage(dialect)
-
-    return run
 
 
 def old_merged(dialect: Dialect, rounds: int) -> Run:

@@ -113,6 +113,8 @@ class Content:
         self.ended: Ended | None = None
         self.done = False
         self.error: ProviderError | None = None
+        self.as_document = False
+        """It came in pieces, and is told as a whole document: that one says nothing of a call that it broke off in."""
 
     def add(self, events: Iterable[Event]) -> None:
         for event in events:
@@ -201,6 +203,9 @@ class Content:
         if block.kind == "call" and not block.name:
             return True
         return self.ended is not None and is_cut(self.ended.word) and self._is_half(block)
+
+    def leaves_out(self, block: Block) -> bool:
+        return (block.foreign or self.as_document) and self.broke_off_in(block)
 
     def _is_half(self, block: Block) -> bool:
         """Free text says nothing about its end: what is behind it does."""
