@@ -13,9 +13,9 @@ from mitmproxy.net.http import status_codes
 from ..routing import codings
 from ..routing import headers as fields
 from ..routing.errors import BadCall, TooLarge
-from ..routing.replies import Reply
 from ..routing.turn.actions import Head, Refusal
-from ..routing.upstream import Received, Request
+from ..routing.turn.replies import Reply
+from ..routing.turn.upstream import Received, Request
 from ..routing.values import Endpoint, Headers, Target
 from .framing import with_headers
 from .relay import Wire

@@ -52,11 +52,11 @@ from routecodex.addons.layers import lift_connection_limit
 from routecodex.addons.sealing import Sealed
 from routecodex.addons.turns import CarriedTurn
 from routecodex.addons.untrusted import Untrusted
-from routecodex.routing.desk import Departure, Reading
+from routecodex.routing.desk.desk import Departure, Reading
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.errors import ConfigError, RouteCodexError
-from routecodex.routing.replies import Reply
 from routecodex.routing.storage import disk
+from routecodex.routing.turn.replies import Reply
 
 logger = logging.getLogger("routecodex")
 

@@ -10,13 +10,13 @@ from typing import Any
 from mitmproxy import http
 
 from ..routing import codings
+from ..routing.dialects.said import Said
 from ..routing.dialects.translation.coming_down import Translation
 from ..routing.errors import RouteCodexError
 from ..routing.masking import Mask
 from ..routing.turn import actions as turns
 from ..routing.turn.company import Company
 from ..routing.turn.plan import Plan, describe
-from ..routing.turn.said import Said
 from ..routing.turn.state import State
 from ..routing.turn.stepping import Done, begin
 from ..routing.turn.turn import Turn

@@ -23,7 +23,7 @@ from . import kept
 from .overlay import BadOrder, Order, described, ordered
 
 if TYPE_CHECKING:  # only to say types: the desk knows the overlay
-    from ..desk import Desk
+    from ..desk.desk import Desk
 
 
 @dataclass(frozen=True, slots=True)

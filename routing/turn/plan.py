@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from .. import headers, upstream
-from ..clients.unheard import Unheard, listed
+from .. import headers
 from ..dialects import answers
 from ..dialects.calls.following import begun_id
 from ..dialects.estimate import Calibration, count_answer
@@ -26,10 +25,12 @@ from ..router.choose import Decision, Wish, choose
 from ..router.health import Cooling, Health
 from ..router.registry import ORIGIN, Provider, Registry
 from ..secret_names import is_secret_header
-from ..upstream import Received, Request, Translated
+from ..tags.unheard import Unheard, listed
 from ..values import Call, Headers, JsonObject, ProviderError, Target, Usage
+from . import upstream
 from .actions import Failed, Head, Refusal
 from .opening import Opening
+from .upstream import Received, Request, Translated
 
 _ERROR = re.compile(rb'"error"\s{0,4}:\s{0,4}[{"]|"type"\s{0,4}:\s{0,4}"error"')
 _KEY_REFUSED = frozenset({401, 402, 403})

@@ -11,12 +11,11 @@ from itertools import product
 
 import pytest
 
-from routecodex.routing.dialects import answers
 from routecodex.routing.dialects.answer.machine import Answer
 from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.dialects.said import Said
 from routecodex.routing.dialects.translation.coming_down import Translation
 from routecodex.routing.dialects.translation.neutral import Asked
-from routecodex.routing.turn.said import Said
 from routecodex.routing.values import Dialect, Endpoint
 from tests.conftest import LONG
 from tests.rig.reply import Asked as RigAsked

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from ...turn.said import Said
 from ...values import Dialect, Endpoint
 from ..answer.machine import Answer
 from ..finish import AS_USUAL, Endings
+from ..said import Said
 from ..translation.neutral import Asked
 from . import responses
 from .common import BLANK_LINE, Form

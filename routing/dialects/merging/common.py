@@ -9,7 +9,6 @@ from typing import ClassVar
 
 from ...errors import BadAnswer
 from ...jsonbytes import dump_pieces, dumps
-from ...turn.said import Said
 from ...values import Dialect, JsonObject, ProviderError, ToolCall, Usage
 from .. import answers
 from ..answer.join import BLANK_LINE, BOM
@@ -17,6 +16,7 @@ from ..answer.said import GrowingText
 from ..failures import document_without_empty_error
 from ..fields import read_json, read_object
 from ..finish import AS_USUAL, Endings, holds_calls
+from ..said import Said
 from ..sse import Event
 
 __all__ = ["BLANK_LINE", "BOM", "Collected", "Form", "GrowingText"]

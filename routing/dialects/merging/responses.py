@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 from io import BytesIO
 
 from ...jsonbytes import dump_pieces, dumps
-from ...turn.said import Said
 from ...values import Dialect, JsonObject
 from .. import answers
 from ..answer.repeated import LONG
 from ..answer.responses.items import ended, merged_items, said_of
 from ..answers.responses import write_opening
 from ..fields import count_of, list_of, read_object, text_of
+from ..said import Said
 from ..sse import Event, write_event, write_event_pieces
 from .common import BLANK_LINE, Collected, Form
 from .responses_reading import Reading

@@ -14,13 +14,13 @@ from itertools import chain
 from typing import ClassVar, Generic, Literal, TypeVar
 
 from ...errors import BadAnswer
-from ...turn.said import Said
 from ...values import Dialect, ProviderError
 from .. import answers
 from ..answer.repeated import LONG, Repeated
 from ..failures import ERROR_KEY, without_empty_error
 from ..fields import read_object
 from ..finish import CUT_OFF
+from ..said import Said
 from ..sse import Event, Events
 from .common import BOM, Form, id_of, too_long
 

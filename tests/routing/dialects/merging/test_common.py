@@ -12,7 +12,7 @@ from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.dialects.finish import Endings
 from routecodex.routing.dialects.merging import merger_for
 from routecodex.routing.dialects.merging.common import GrowingText, client_calls
-from routecodex.routing.turn.said import Said
+from routecodex.routing.dialects.said import Said
 from routecodex.routing.values import Dialect, ToolCall, Usage
 from tests.rig import wire
 from tests.rig.reply import Asked

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from routecodex.routing.desk import Plan, Recent, Rest
+from routecodex.routing.desk.desk import Plan, Recent, Rest
 from routecodex.routing.sessions.state import EMPTY, Sticky
 from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.values import Dialect, ProviderError, Target

@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from .clients.client import Client
-from .clients.typed import Typed
-from .clients.unheard import Unheard
-from .sessions.store import SessionKey
-from .tags.grammar import Tag
-from .tags.once import Place, mark_of
-from .upstream import Received
-from .values import Call, Caller
+from ..clients.client import Client
+from ..clients.typed import Typed
+from ..sessions.store import SessionKey
+from ..tags.grammar import Tag
+from ..tags.once import Place, mark_of
+from ..tags.unheard import Unheard
+from ..turn.upstream import Received
+from ..values import Call, Caller
 
 
 @dataclass(frozen=True)
