@@ -118,6 +118,11 @@ _DIALECTS: Mapping[Dialect, _Modules] = {
 SPOKEN = frozenset(_DIALECTS)
 
 
+def reader_for(dialect: Dialect) -> Reader:
+    """Who reads one round of this dialect."""
+    return _DIALECTS[dialect].reader("", "")
+
+
 @dataclass(slots=True)
 class Round:
     """Who answers, and how."""
