@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from ..dialects.answer.machine import reader_for
+from ..dialects.answer.machine import reader_of
 from ..dialects.answer.said import Content
 from ..dialects.answers import events_for
 from ..dialects.fields import list_of, read_object
@@ -33,7 +33,7 @@ class Listening:
         self._events = events_for(json_array) if listeners or json_array else None
         self._tail = bytearray()
         self._recent: deque[bytes] = deque(maxlen=_RECENT)
-        self._reader = reader_for(turn.dialect)
+        self._reader = reader_of(turn.dialect)
         self._content = Content()
 
     def feed(self, chunk: bytes) -> None:

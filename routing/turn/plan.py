@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from .. import headers
 from ..dialects import answers
@@ -19,7 +20,7 @@ from ..dialects.translation.neutral import Asked
 from ..errors import RouteCodexError
 from ..masking import Mask
 from ..redact import Redactor, is_like_a_key
-from ..router.attempts import Attempts, GiveUp, RetryBudget, WaitThenSame
+from ..router.attempts import Attempts, GiveUp, RetryBudget, TryNext, WaitThenSame
 from ..router.balance import Rotation
 from ..router.choose import Decision, Wish, choose
 from ..router.health import Cooling, Health
@@ -87,11 +88,18 @@ class Plan:
     began: float = 0.0
     first: Failed | None = None
     first_target: Target | None = None
+    last: Failed | None = None
+    """The attempt that failed last."""
     tried: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     """Every attempt that failed, in words."""
     session: str = ""
     """Names the conversation to a provider's cache."""
+    client: str = ""
+    asked: str = ""
+    """The model that the client named."""
+    typed: str = ""
+    """What the person typed last, tags and all: for whoever looks at the flow."""
     endings: Endings = AS_USUAL
     translated: Translated | None = None
     """How the running round's request differs in its dialect from the client's."""
@@ -121,8 +129,15 @@ class Plan:
 
     @property
     def told(self) -> str:
-        """The comment for those who look at the flow. What the client sent stands in it: it goes into no log."""
-        return f"{self.comment} · tags that give no orders: {listed(self.unheard)}" if self.unheard else self.comment
+        """The comment for those who look at the flow: the model first, since a list shows no more than its beginning. What the
+        client sent stands in it: it goes into no log."""
+        target, decision = self.target, self.decision
+        place = f"{target.provider}.{target.key}" if target.key else target.provider
+        again = f" · after {', '.join(self.tried)}" if self.tried else ""
+        unheard = f" · tags that give no orders: {listed(self.unheard)}" if self.unheard else ""
+        reason = decision.reason.removesuffix(f": {decision.route}")
+        head = f"{target.model or self.call.model} · {decision.route} · {place} · {reason}"
+        return f"{head}{again}{self._spoken}{self.aside}{unheard}"
 
     @property
     def _spoken(self) -> str:
@@ -223,7 +238,7 @@ class Plan:
         return read_failure(status, back, body, now=self.clocks.wall())
 
     def failed(self, failed: Failed, now: float) -> float | None:
-        target, error = self.target, failed.error
+        target, error, self.last = self.target, failed.error, failed
         if self.first is None:
             self.first, self.first_target = replace(failed, translated=self.translated is not None), target
         if self.counting:
@@ -234,7 +249,7 @@ class Plan:
             return None
         sole = self.decision.sole or bool(self._own_ids())
         ready = self._ready_in(now) if sole else None
-        step = self.attempts.after(target, error, sent_to_client=False, client_gone=False, sole=sole, ready_in_s=ready)
+        step = self.attempts.after(target, error, sole=sole, ready_in_s=ready)
         self.note(f"{target} failed: {describe(error)}")
         self.faults.append(f"{target}: {describe(error)}")
         match step:
@@ -242,6 +257,10 @@ class Plan:
                 return None
             case WaitThenSame(seconds):
                 return seconds
+            case TryNext():
+                pass
+            case never:
+                assert_never(never)
         if self._own_ids():
             return None  # nobody else knows what came before
         self.tried.append(f"{target} {error.status}")
