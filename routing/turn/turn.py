@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..dialects import answers
@@ -85,8 +84,6 @@ class Turn:
     """When the head of the running round came."""
     _calls: bool = False
     """The last round calls tools of the client's."""
-    _end: Iterable[bytes] | None = None
-    """What closes the answer, held back."""
 
     def __post_init__(self) -> None:
         self.heard = self._quiet_since = self.started
@@ -169,19 +166,14 @@ class Turn:
 
     def close(self) -> str | None:
         """No round follows: who the answer says it is. Its end stays here until `conclude`."""
-        if self.state is not State.DECIDING:
-            return None
-        self._end = self.answer.finish() if self._end is None else self._end
-        return self.answer.id
+        return self.answer.id if self.state is State.DECIDING else None
 
     def conclude(self) -> None:
         """The end of the answer leaves."""
-        if self._end is None:
-            self.close()
-        if self.state is State.DECIDING and self._end is not None:
+        if self.state is State.DECIDING:
             self.ended = not self._calls
             self._open()
-            self._over(Finish(self._end))
+            self._over(Finish(self.answer.finish()))
 
     def refuse(self, message: str, code: str) -> None:
         """Whoever decides on the next round has failed: the client is told, whatever it has received so far."""
@@ -350,7 +342,7 @@ class Turn:
     def _silence_ends(self) -> float:
         """When the client must be sent something, so that it does not give up."""
         early = self.limits.early_head_s
-        if self.state is State.OVER or early is None or self._end is not None:
+        if self.state is State.OVER or early is None:
             return float("inf")
         if self.opened:
             quiet = self.answer.quiet and self.state is State.FLOWING  # the provider's own silence
@@ -390,7 +382,6 @@ class Turn:
             self._usage = self.answer.usage
         self.actions.append(last)
         self.state = State.OVER
-        self._end = None
         del self.answer  # long texts do not wait for the garbage collector
 
 
