@@ -166,18 +166,21 @@ class Turn:
 
     def close(self) -> str | None:
         """No round follows: who the answer says it is. Its end stays here until `conclude`."""
-        return self.answer.id if self.state is State.DECIDING else None
+        if self.state is not State.DECIDING:
+            return None
+        self.state = State.CLOSING
+        return self.answer.id
 
     def conclude(self) -> None:
         """The end of the answer leaves."""
-        if self.state is State.DECIDING:
+        if self.state in (State.DECIDING, State.CLOSING):
             self.ended = not self._calls
             self._open()
             self._over(Finish(self.answer.finish()))
 
     def refuse(self, message: str, code: str) -> None:
         """Whoever decides on the next round has failed: the client is told, whatever it has received so far."""
-        if self.state in (State.DECIDING, State.WAITING):
+        if self.state in (State.DECIDING, State.CLOSING, State.WAITING):
             self._release()
             self._end_in_error(message, 500, code)
 
@@ -342,7 +345,7 @@ class Turn:
     def _silence_ends(self) -> float:
         """When the client must be sent something, so that it does not give up."""
         early = self.limits.early_head_s
-        if self.state is State.OVER or early is None:
+        if early is None or self.state in (State.CLOSING, State.OVER):
             return float("inf")
         if self.opened:
             quiet = self.answer.quiet and self.state is State.FLOWING  # the provider's own silence
