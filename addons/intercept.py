@@ -19,7 +19,7 @@ from mitmproxy import connection, http, tls
 from mitmproxy.proxy.mode_specs import ReverseMode
 
 from ..routing.dialects.endpoints import endpoint_of
-from .control import hello
+from . import hello
 
 if TYPE_CHECKING:
     from .relay import Relay

@@ -19,9 +19,9 @@ from ..routing.clock.plugin import ClockPlugin
 from ..routing.config import Config
 from ..routing.control.overlay import Overlay
 from ..routing.control.verbs import Served
-from ..routing.desk import Desk
+from ..routing.desk.desk import Desk
+from ..routing.desk.learned import Learned
 from ..routing.errors import ConfigError
-from ..routing.learned import Learned
 from ..routing.sessions.store import FileStore
 from ..routing.stop_message.plugin import StopMessagePlugin
 from ..routing.turn.empty_reply import EmptyReply

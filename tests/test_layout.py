@@ -135,6 +135,29 @@ def test_no_circle_of_imports() -> None:
         walk(name, ())
 
 
+DOOR = Path("routing/plugins.py")
+"""What a person's plugin imports: one name for what stands in a room."""
+
+
+def test_rooms_do_not_know_each_other_in_circles() -> None:
+    """What is needed at import: of two rooms one is above the other."""
+    below: dict[str, set[str]] = {}
+    for path in MODULES:
+        if path not in SCRIPTS and path != DOOR:
+            rooms = {_room(NAMES[other]) for other in _needed_at_import(path)}
+            below.setdefault(_room(path), set()).update(rooms - {_room(path)})
+    while bottom := {room for room, known in below.items() if not known & below.keys()}:
+        for room in bottom:
+            del below[room]
+    assert not below, f"rooms in a circle: {below}"
+
+
+def _room(path: Path) -> str:
+    """The root of `routing` is the bottom: values, errors, what knows nobody. `addons` and its command are a room each."""
+    depth = 2 if path.parts[0] == "routing" or path.parts[1] == "control" else 1
+    return ".".join(path.parts[: min(depth, len(path.parts) - 1)])
+
+
 def _needed_at_import(path: Path) -> set[str]:
     """What a module imports when it is loaded itself."""
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))

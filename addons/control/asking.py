@@ -16,7 +16,8 @@ import httpx
 
 from ...routing.control.offers import Asked, question, read_offer
 from ...routing.router.registry import Key, Provider
-from . import certificates, hello, surroundings
+from .. import hello
+from . import certificates, surroundings
 
 LIMIT_S = 20.0
 _REFUSED = frozenset({401, 403})

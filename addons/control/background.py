@@ -7,8 +7,9 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from . import hello, surroundings
-from .hello import Hello
+from .. import hello
+from ..hello import Hello
+from . import surroundings
 from .line import Line, Said, reach
 from .places import Places, config_file, places
 from .say import Failed, note

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from . import asking, certificates, hello, places, servers, surroundings
+from .. import hello
+from . import asking, certificates, places, servers, surroundings
 from .say import Failed
 from .sockets import LONGEST_PATH, is_too_long
 

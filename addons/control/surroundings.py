@@ -10,8 +10,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from . import certificates, hello
-from .hello import Hello
+from .. import hello
+from ..hello import Hello
+from . import certificates
 from .places import Places
 from .say import Failed
 from .tools import BUNDLES, Tool

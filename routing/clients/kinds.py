@@ -83,3 +83,20 @@ def is_planning(call: Call, client: Client) -> bool:
             if own.startswith(client.begins_to_plan):
                 return True
     return False
+
+
+_LONGEST_START = max(map(len, COMPACTION_STARTS))
+
+
+def starts_as_compaction(call: Call) -> bool:
+    """The call begins as one that compacts a history, whatever its client says. What stands further inside counts for nothing."""
+    first = call.messages[0] if call.messages else None
+    user = next((message for message in call.messages if message.role == "user"), None)
+    return system_head(call).startswith(COMPACTION_STARTS) or _compacts(first) or (user is not first and _compacts(user))
+
+
+def _compacts(message: Message | None) -> bool:
+    for part in message.parts if message is not None else ():
+        if isinstance(part, Text) and not part.text.isspace():
+            return part.text[:2000].lstrip()[:_LONGEST_START].lower().startswith(COMPACTION_STARTS)
+    return False

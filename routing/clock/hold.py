@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..turn.said import Said
+from ..dialects.said import Said
 
 HOLD_TOTAL_S = 900.0
 """A turn is kept open by reminders no longer than this, however many its model sets itself: then they come with later calls."""

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
+from ..clients.kinds import starts_as_compaction
 from ..config.values import Clock
 from ..dialects.calls.ending import with_texts
+from ..dialects.said import waits_for_client
 from ..errors import StoreError
 from ..jsonbytes import dumps
-from ..stop_message.decide import starts_as_compaction
 from ..turn.plugins import STOP_FOLLOWUP, AfterRequest, CleanUp, Plugin, Request, ServerTool, TurnInfo, UserText
-from ..turn.said import waits_for_client
 from ..turn.tools import takes_any
 from ..values import Caller, JsonObject, Kind, ToolCall
 from .hold import HOLD_TOTAL_S, Deliver, No, Wait, may_hold, next_step

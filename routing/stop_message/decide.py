@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ..clients.kinds import COMPACTION_STARTS, system_head
+from ..dialects.said import Said, waits_for_client
 from ..sessions.state import SessionState, StopMessage
 from ..tags.scan import strip
-from ..turn.said import Said, waits_for_client
-from ..values import Call, Kind, Message, Text
+from ..values import Kind
 from .guards import Loop
 from .work_state import Work
 
@@ -91,23 +90,6 @@ def is_armed(stop: StopMessage | None) -> bool:
 
 def text_to_send(stop: StopMessage) -> str:
     return strip(stop.text).strip()
-
-
-_LONGEST_START = max(map(len, COMPACTION_STARTS))
-
-
-def starts_as_compaction(call: Call) -> bool:
-    """The call begins as one that compacts a history, whatever its client says. What stands further inside counts for nothing."""
-    first = call.messages[0] if call.messages else None
-    user = next((message for message in call.messages if message.role == "user"), None)
-    return system_head(call).startswith(COMPACTION_STARTS) or _compacts(first) or (user is not first and _compacts(user))
-
-
-def _compacts(message: Message | None) -> bool:
-    for part in message.parts if message is not None else ():
-        if isinstance(part, Text) and not part.text.isspace():
-            return part.text[:2000].lstrip()[:_LONGEST_START].lower().startswith(COMPACTION_STARTS)
-    return False
 
 
 def claim(state: SessionState, now_ms: int) -> tuple[SessionState, bool]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..dialects.calls.same import canonical
-from ..turn.said import Said
+from ..dialects.said import Said
 
 _PIECE = 1 << 16
 WARN_AT = 5

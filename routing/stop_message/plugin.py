@@ -11,12 +11,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from ..clients.kinds import starts_as_compaction
 from ..config.values import StopSettings
+from ..dialects.said import is_empty
 from ..errors import StoreError
 from ..sessions.state import SessionState, StopMessage
 from ..sessions.store import FileStore
 from ..turn.plugins import STOP_FOLLOWUP, AfterRequest, CleanUp, Plugin, TurnInfo, UserText
-from ..turn.said import is_empty
 from ..values import Call, Kind
 from .decide import (
     Continue,
@@ -26,7 +27,6 @@ from .decide import (
     is_armed,
     should_continue,
     spent,
-    starts_as_compaction,
     text_to_send,
 )
 from .guards import Loop

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from ..errors import NoTarget, RouteCodexError, nearest, not_found
 from ..router.registry import Named, Registry
 from ..sessions.state import EMPTY, SessionState, Sticky, StopMessage
-from ..stop_message.texts import TextRefused
 from ..values import Call, Caller, Kind
 from . import changes
 from .grammar import (
@@ -38,6 +37,7 @@ from .grammar import (
     Why,
 )
 from .resolve import resolve
+from .texts import TextRefused
 from .wording import shortened, times
 
 CLOCK_CLEARED = "The clock's tasks are cleared."

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from ..dialects.said import Said
 from ..values import Headers, JsonObject, ProviderError
 from .opening import Opening
-from .said import Said
 
 
 @dataclass(frozen=True, slots=True)

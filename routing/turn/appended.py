@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..dialects.calls import growing
+from ..dialects.said import Said
 from ..values import Dialect, JsonObject
-from .said import Said
 from .tools import ToolOutcome
 
 

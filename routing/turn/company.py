@@ -15,6 +15,7 @@ from ..clients.identify import client_of
 from ..dialects.answer.machine import Answer, answer_for
 from ..dialects.calls import growing
 from ..dialects.finish import AS_USUAL, Endings
+from ..dialects.said import Said
 from ..errors import RouteCodexError, StoreError
 from ..sessions.store import SessionKey
 from ..values import Call, JsonObject
@@ -22,7 +23,6 @@ from .hidden import Store, hidden_in, remember
 from .left_out import without_tools
 from .lifecycle import Lifecycle
 from .record import Record, hides
-from .said import Said
 
 InThread = Callable[[Callable[[], None]], Awaitable[None]]
 """Runs what waits for a disk."""

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..dialects.finish import AS_USUAL, Endings
-from ..replies import Reply
 from ..values import Call
 from .company import Company
+from .replies import Reply
 
 
 async def converse(company: Company, call: Call, answer: Callable[[Call], Reply], endings: Endings = AS_USUAL) -> Reply:

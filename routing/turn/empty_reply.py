@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..dialects.said import is_empty
 from ..values import Kind
 from .plugins import AfterRequest, Plugin, TurnInfo, UserText
-from .said import is_empty
 
 ONCE_MORE = "Your answer was empty. Please answer."
 

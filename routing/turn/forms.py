@@ -11,8 +11,8 @@ from ..dialects import answers
 from ..dialects.answer.machine import answer_for
 from ..dialects.fields import count_of, read_object, text_of
 from ..dialects.finish import is_cut, is_whole_call
+from ..dialects.said import Said
 from ..values import Answer, Endpoint
-from .said import Said
 
 _SSE_STARTS = (b"event:", b"data:", b":", b"id:", b"retry:")
 

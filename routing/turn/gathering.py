@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ..dialects.said import Said
 from ..values import JsonObject
 from .appended import Appendable, Appended, ToolResults, UserText, write
 from .plugins import Appending, Plugin, TurnInfo
-from .said import Said
 from .tools import ToolOutcome, filled
 
 

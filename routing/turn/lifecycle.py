@@ -18,6 +18,7 @@ from inspect import isawaitable
 from types import TracebackType
 from typing import Any, TypeVar
 
+from ..dialects.said import Said
 from ..errors import RouteCodexError
 from ..values import Call, ToolCall
 from .appended import Appendable, ToolResults
@@ -28,7 +29,6 @@ from .listening import Listening
 from .plugins import AfterRequest, CleanUp, Plugin, PluginFailed, TurnInfo
 from .record import Record, record
 from .request import Hints, Request
-from .said import Said
 from .stepping import Done, begin
 from .tools import Offer, ToolOutcome, cancelled, failed, offer, run_tool
 

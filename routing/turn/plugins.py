@@ -26,13 +26,13 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from ..dialects.fields import read_object
+from ..dialects.said import Said
 from ..errors import RouteCodexError
 from ..sessions.state import SessionState
 from ..sessions.store import SessionKey
 from ..values import Call, Caller, Dialect, JsonObject, Kind, Target
 from .appended import Appendable, Appended, ToolResults, UserText
 from .request import Request
-from .said import Said
 from .so_far import CurrentMessage
 from .tools import ServerTool, ToolFailed, ToolOutcome
 

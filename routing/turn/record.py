@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from ..dialects.said import Said
 from ..values import JsonObject
 from .appended import Appended, ToolResults, UserText, write
 from .left_out import without_tools
 from .plugins import TurnInfo
-from .said import Said
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from routecodex.addons import flows, sealing
 from routecodex.routing import codings
 from routecodex.routing.errors import BadCall, TooLarge
 from routecodex.routing.headers import Outgoing
-from routecodex.routing.upstream import Request
+from routecodex.routing.turn.upstream import Request
 
 
 def make(pairs: list[tuple[bytes, bytes]], path: str = "/v1/messages", body: bytes = b"") -> http.Request:

@@ -12,8 +12,7 @@ from mitmproxy.connection import Client
 from mitmproxy.proxy.mode_specs import ProxyMode
 from mitmproxy.test import tflow
 
-from routecodex.addons import intercept
-from routecodex.addons.control import hello
+from routecodex.addons import hello, intercept
 from routecodex.addons.intercept import Comes, Later, TurnedAway
 from routecodex.addons.relay import Relay
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from routecodex.routing.config import read
-from routecodex.routing.desk import Desk, Learned, Plan, Reading, Reply, Rest
+from routecodex.routing.desk.desk import Desk, Learned, Plan, Reading, Reply, Rest
 from routecodex.routing.dialects import answers
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.errors import RouteCodexError
@@ -17,7 +17,7 @@ from routecodex.routing.sessions.store import FileStore, SessionKey
 from routecodex.routing.tags.obey import Orders
 from routecodex.routing.turn.actions import Failed, Head
 from routecodex.routing.turn.plan import Clocks
-from routecodex.routing.upstream import Received
+from routecodex.routing.turn.upstream import Received
 from routecodex.routing.values import Answer, Dialect, ProviderError, Usage
 from tests.system.tool import text_of
 

@@ -19,7 +19,7 @@ from routecodex.routing.dialects.translation import going_up
 from routecodex.routing.errors import RouteCodexError
 from routecodex.routing.jsonbytes import loads
 from routecodex.routing.router.registry import Key, Model, Provider, Url
-from routecodex.routing.upstream import Received, write
+from routecodex.routing.turn.upstream import Received, write
 from routecodex.routing.values import Dialect, Endpoint, Target
 from tests.everything import ENDPOINTS, EVERYTHING, UNSAYABLE
 from tests.routing.dialects.calls.recorded import CALLS, Recorded

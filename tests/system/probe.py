@@ -16,7 +16,7 @@ from typing import Any
 
 from mitmproxy import ctx, http
 
-from routecodex.routing import desk
+from routecodex.routing.desk import desk
 from routecodex.routing.turn import turn
 
 PATIENCE = json.loads(os.environ.get("RIG_PATIENCE", "{}"))

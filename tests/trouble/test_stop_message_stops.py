@@ -14,13 +14,13 @@ from pathlib import Path
 
 from routecodex.routing.clients.typed import typed_messages
 from routecodex.routing.dialects.calls import read_call
+from routecodex.routing.dialects.said import Said
 from routecodex.routing.sessions.state import SessionState, StopMessage
 from routecodex.routing.sessions.store import FileStore, SessionKey
 from routecodex.routing.stop_message.decide import Continue, Info, claim, should_continue
 from routecodex.routing.tags.obey import Means, orders_for
 from routecodex.routing.tags.once import is_new, placed, remembered
 from routecodex.routing.tags.typed_tags import tags_of
-from routecodex.routing.turn.said import Said
 from routecodex.routing.values import Call, Dialect, Endpoint, Usage
 from tests.conftest import LONG
 from tests.routing.tags.config_a import REGISTRY

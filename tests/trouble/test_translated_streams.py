@@ -12,9 +12,9 @@ import pytest
 
 from routecodex.routing.dialects import answers
 from routecodex.routing.dialects.answer.machine import answer_for
+from routecodex.routing.dialects.said import Said
 from routecodex.routing.dialects.translation.coming_down import Translation
 from routecodex.routing.dialects.translation.neutral import Asked
-from routecodex.routing.turn.said import Said
 from routecodex.routing.turn.terminal import Passage
 from routecodex.routing.values import Dialect, Endpoint
 from tests.conftest import LONG

@@ -16,7 +16,8 @@ import threading
 from collections.abc import Callable
 from types import FrameType
 
-from .. import hello, surroundings
+from ... import hello
+from .. import surroundings
 from ..background import options, question, ready, url
 from ..line import Line, reach
 from ..places import places

@@ -10,9 +10,9 @@ import ssl
 from typing import Any
 from urllib.parse import urlsplit
 
+from ...hello import Hello
 from .. import surroundings
 from ..background import options, ready, url
-from ..hello import Hello
 from ..places import places
 from ..say import Failed, print_json
 

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from routecodex.addons.control import hello, places
+from routecodex.addons import hello
+from routecodex.addons.control import places
 from routecodex.addons.control.checks import CHECKS, Fault, Person, examine
 from tests.addons.control.commands.conftest import Lister
 from tests.addons.control.commands.person import Person as Typing

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from routecodex.addons.control import certificates, surroundings
-from routecodex.addons.control.hello import Hello
 from routecodex.addons.control.places import Places
 from routecodex.addons.control.say import Failed
 from routecodex.addons.control.surroundings import excepts
 from routecodex.addons.control.tools import tool_of
+from routecodex.addons.hello import Hello
 from tests.addons.control.test_certificates import A, B
 
 HOSTS = ("api.anthropic.com", "chatgpt.com", "*.openai.azure.com", "gateway.corp")

@@ -10,10 +10,10 @@ import pytest
 from routecodex.routing.clients.claude_code import CLAUDE_CODE
 from routecodex.routing.clients.identify import client_of, identify, workdir_of
 from routecodex.routing.clients.typed import editable_texts, typed_messages
-from routecodex.routing.clients.unheard import unheard_tags
 from routecodex.routing.clients.unknown import KNOWN
 from routecodex.routing.dialects.calls import read_call
 from routecodex.routing.dialects.endpoints import endpoint_of
+from routecodex.routing.tags.unheard import unheard_tags
 from routecodex.routing.values import Call, Caller, Dialect, Kind, Text
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

@@ -18,6 +18,7 @@ from routecodex.routing.clock.tasks import Task
 from routecodex.routing.clock.watch import Watch
 from routecodex.routing.config.values import Clock
 from routecodex.routing.dialects.calls import for_target
+from routecodex.routing.dialects.said import Said
 from routecodex.routing.sessions.state import EMPTY
 from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.storage.disk import Disk
@@ -26,7 +27,6 @@ from routecodex.routing.turn.company import Company
 from routecodex.routing.turn.hidden import Hidden
 from routecodex.routing.turn.lifecycle import Lifecycle
 from routecodex.routing.turn.plugins import Plugin, TurnInfo
-from routecodex.routing.turn.said import Said
 from routecodex.routing.values import Call, Caller, Dialect, JsonObject, Kind, ToolCall, Usage
 from tests.rig.leaping import Leaping
 from tests.routing.turn.acting import tcall

@@ -11,7 +11,7 @@ import pytest
 
 from routecodex.routing.clock.moment import moment_at
 from routecodex.routing.clock.time_tag import tag_text
-from routecodex.routing.desk import Plan, Reply
+from routecodex.routing.desk.desk import Plan, Reply
 from routecodex.routing.dialects.calls.ending import with_texts
 from routecodex.routing.errors import StoreError
 from routecodex.routing.turn.hidden_store import HiddenStore

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from routecodex.routing.clock.hold import Deliver, No, Wait, may_hold, next_step
-from routecodex.routing.turn.said import Said
+from routecodex.routing.dialects.said import Said
 from routecodex.routing.values import FinishReason, ProviderError, ToolCall, Usage
 
 CALL = ToolCall("c", "Bash", "{}")

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from routecodex.routing.clients.kinds import starts_as_compaction
 from routecodex.routing.dialects.calls import read_call
 from routecodex.routing.dialects.endpoints import endpoint_of
+from routecodex.routing.dialects.said import Said, is_empty, waits_for_client
 from routecodex.routing.sessions.state import EMPTY, SessionState, StopMessage
 from routecodex.routing.sessions.store import FileStore, SessionKey
 from routecodex.routing.stop_message.decide import (
@@ -20,11 +22,9 @@ from routecodex.routing.stop_message.decide import (
     claim,
     should_continue,
     spent,
-    starts_as_compaction,
 )
 from routecodex.routing.stop_message.guards import Loop
 from routecodex.routing.stop_message.work_state import Work
-from routecodex.routing.turn.said import Said, is_empty, waits_for_client
 from routecodex.routing.values import Call, Dialect, Endpoint, JsonObject, Kind, ProviderError, ToolCall, Usage
 
 STOP = StopMessage("go on", 3, updated_at_ms=5)

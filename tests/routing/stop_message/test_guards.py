@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from routecodex.routing.dialects.said import Said
 from routecodex.routing.stop_message.guards import WARN_AT, Loop, fingerprint
-from routecodex.routing.turn.said import Said
 from routecodex.routing.values import ToolCall, Usage
 
 SAID = Said("done", (), (), "stop", Usage(), "id", ())

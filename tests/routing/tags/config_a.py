@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from routecodex.routing.router.registry import ECHO, ORIGIN, Key, Model, Provider, Registry
 from routecodex.routing.sessions.state import EMPTY, SessionState
-from routecodex.routing.stop_message.texts import TextRefused
 from routecodex.routing.tags.grammar import Tag, parse
 from routecodex.routing.tags.obey import Means, Orders, obey
 from routecodex.routing.tags.scan import find_tags
+from routecodex.routing.tags.texts import TextRefused
 from routecodex.routing.values import Dialect
 
 NOW = 1_700_000_000_000

@@ -9,13 +9,13 @@ import pytest
 
 from routecodex.routing.dialects.echo import EchoFailure, echo_answer
 from routecodex.routing.redact import Redactor
-from routecodex.routing.replies import Replies, Reply
 from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.turn.company import Company
 from routecodex.routing.turn.echoing import converse
 from routecodex.routing.turn.hidden import Hidden
 from routecodex.routing.turn.lifecycle import Lifecycle
 from routecodex.routing.turn.plugins import AfterRequest, Plugin, TurnInfo, UserText
+from routecodex.routing.turn.replies import Replies, Reply
 from routecodex.routing.values import Call, Dialect, Text
 from tests.routing.turn.acting import Actor, run, tcall, tturn
 from tests.routing.turn.test_company import at_once

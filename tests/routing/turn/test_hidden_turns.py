@@ -11,13 +11,13 @@ import pytest
 
 from routecodex.routing.config.values import StopSettings
 from routecodex.routing.dialects.calls import read_call
+from routecodex.routing.dialects.said import Said
 from routecodex.routing.sessions.store import FileStore
 from routecodex.routing.stop_message.plugin import StopMessagePlugin
 from routecodex.routing.stop_message.work_state import Work
 from routecodex.routing.turn.hidden import hidden_in, put_back, remember
 from routecodex.routing.turn.hidden_store import HiddenStore
 from routecodex.routing.turn.plugins import Plugin, ServerTool, TurnInfo
-from routecodex.routing.turn.said import Said
 from routecodex.routing.values import Call, Dialect, JsonObject, ToolCall
 from tests.routing.stop_message.driving import FAILS, SESSION, Stage, arm, said
 from tests.routing.turn.hidden_talk import TALKS, Item, Talk, Tool

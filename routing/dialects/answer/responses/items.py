@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ....errors import RouteCodexError
-from ....turn.said import Said
 from ....values import Dialect, JsonObject, Message, ProviderError, ToolCall, Usage
 from ... import answers
 from ...calls.replacing import view_of
 from ...fields import is_blank, list_of, object_of, text_of
 from ...finish import Endings, read_response_finish
+from ...said import Said
 from ..counts import summed_counts
 from ..join import BLANK_LINE
 

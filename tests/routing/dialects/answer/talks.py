@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 from routecodex.routing.dialects.answer.machine import Answer, Round
+from routecodex.routing.dialects.said import Said
 from routecodex.routing.dialects.translation.neutral import Asked
-from routecodex.routing.turn.said import Said
 from routecodex.routing.values import Dialect, Endpoint
 from tests.routing.dialects.answer import openai_rounds as openai
 from tests.routing.dialects.answer import rounds

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from routecodex.routing.dialects import answers
 from routecodex.routing.dialects.answer.machine import answer_for
+from routecodex.routing.dialects.said import Said
 from routecodex.routing.dialects.translation.hearing import gemini as gemini_hearing
 from routecodex.routing.dialects.translation.hearing import messages as messages_hearing
 from routecodex.routing.dialects.translation.neutral import (
@@ -33,7 +34,6 @@ from routecodex.routing.dialects.translation.neutral import (
 )
 from routecodex.routing.dialects.translation.telling import gemini as gemini_telling
 from routecodex.routing.dialects.translation.telling import messages as messages_telling
-from routecodex.routing.turn.said import Said
 from routecodex.routing.values import Dialect, Endpoint
 from tests.routing.dialects.answer import rounds
 

@@ -11,6 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from routecodex.routing.dialects.answer.machine import answer_for
+from routecodex.routing.dialects.said import Said
 from routecodex.routing.dialects.translation.neutral import (
     Asked,
     BlockEnded,
@@ -29,7 +30,6 @@ from routecodex.routing.dialects.translation.neutral import (
     Tokens,
     ToolName,
 )
-from routecodex.routing.turn.said import Said
 from routecodex.routing.values import Dialect, Endpoint
 
 TOKENS = Tokens(100, 20, 40, 5, 7)

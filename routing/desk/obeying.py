@@ -7,24 +7,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from .clients.typed import Typed
-from .config import Config
-from .errors import RouteCodexError, StoreError
+from ..clients.typed import Typed
+from ..config import Config
+from ..errors import RouteCodexError, StoreError
+from ..router.choose import why_not_stick
+from ..sessions.state import EMPTY, SessionState
+from ..sessions.store import FileStore, SessionKey
+from ..tags.cleaning import is_for_us
+from ..tags.grammar import ClockClear, StopSet
+from ..tags.obey import CLOCK_CLEARED, Means, Orders, leaves_nothing, orders_for
+from ..tags.once import Place, ended, is_new, obeyed_before, placed, remembered, without_old_texts
+from ..tags.scan import strip
+from ..tags.texts import read_text
+from ..tags.typed_tags import tags_of
+from ..tags.vocabulary import Vocabulary
+from ..turn.plan import Clocks
+from ..values import Caller
 from .learned import Learned
 from .reading import Reading
-from .router.choose import why_not_stick
-from .sessions.state import EMPTY, SessionState
-from .sessions.store import FileStore, SessionKey
-from .stop_message.texts import read_text
-from .tags.cleaning import is_for_us
-from .tags.grammar import ClockClear, StopSet
-from .tags.obey import CLOCK_CLEARED, Means, Orders, leaves_nothing, orders_for
-from .tags.once import Place, ended, is_new, obeyed_before, placed, remembered, without_old_texts
-from .tags.scan import strip
-from .tags.typed_tags import tags_of
-from .tags.vocabulary import Vocabulary
-from .turn.plan import Clocks
-from .values import Caller
 
 _BEGINS_CHARS = 40
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from ..tags.scan import find_tags
+from ..clients.client import Client
+from ..clients.shapes import NOTHING, Shape, shape_of
+from ..clients.unknown import UNKNOWN
 from ..values import Call, Dialect, Message, Text, ToolResult
-from .client import Client
-from .shapes import NOTHING, Shape, shape_of
-from .unknown import UNKNOWN
+from .scan import find_tags
 
 _MOST = 8
 _LONGEST = 60

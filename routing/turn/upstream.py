@@ -6,19 +6,19 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
-from . import headers, jsonbytes
-from .dialects import calls
-from .dialects.calls import compaction
-from .dialects.calls.editing import inner_body
-from .dialects.calls.limiting import limited
-from .dialects.endpoints import upstream_path
-from .dialects.fields import object_of
-from .dialects.translation import going_up, ids, wrapped
-from .dialects.translation.neutral import Feature, LeftOut, ToolName
-from .errors import ConfigError, RouteCodexError
-from .headers import Fields, Outgoing
-from .router.registry import ORIGIN, Provider, Url
-from .values import Call, Dialect, Endpoint, Headers, Target
+from .. import headers, jsonbytes
+from ..dialects import calls
+from ..dialects.calls import compaction
+from ..dialects.calls.editing import inner_body
+from ..dialects.calls.limiting import limited
+from ..dialects.endpoints import upstream_path
+from ..dialects.fields import object_of
+from ..dialects.translation import going_up, ids, wrapped
+from ..dialects.translation.neutral import Feature, LeftOut, ToolName
+from ..errors import ConfigError, RouteCodexError
+from ..headers import Fields, Outgoing
+from ..router.registry import ORIGIN, Provider, Url
+from ..values import Call, Dialect, Endpoint, Headers, Target
 
 _COMPACTING_HOSTS = ("api.openai.com", "chatgpt.com", ".openai.azure.com", ".cognitiveservices.azure.com")
 

@@ -9,8 +9,8 @@ import pytest
 from routecodex.routing.clients.claude_code import CLAUDE_CODE
 from routecodex.routing.clients.client import Client
 from routecodex.routing.clients.gemini_cli import GEMINI_CLI
-from routecodex.routing.clients.unheard import Unheard, listed, unheard_tags
 from routecodex.routing.clients.unknown import UNKNOWN
+from routecodex.routing.tags.unheard import Unheard, listed, unheard_tags
 from routecodex.routing.values import Call
 from tests.routing.sessions.calls import assistant, gemini_call, messages_call, user
 

@@ -16,7 +16,7 @@ import pytest
 from routecodex.routing.clock.moment import moment_at
 from routecodex.routing.clock.time_tag import tag_text
 from routecodex.routing.codings import zstd
-from routecodex.routing.desk import Plan
+from routecodex.routing.desk.desk import Plan
 from routecodex.routing.dialects.calls.ending import with_texts
 from routecodex.routing.errors import BadCall, ConfigError
 from routecodex.routing.router.health import Healthy
@@ -129,7 +129,7 @@ def test_the_same_history_is_written_to_the_same_bytes(house: House, dialect: Di
     for seed in ("1", "2"):
         done = subprocess.run(
             [sys.executable, "-c", ANOTHER_PROCESS, str(dialect)],
-            cwd=Path(__file__).parents[2],
+            cwd=Path(__file__).parents[3],
             env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True,
             timeout=60,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from routecodex.routing.stop_message.texts import LONGEST, TextRefused, read_text
+from routecodex.routing.tags.texts import LONGEST, TextRefused, read_text
 
 
 @pytest.fixture

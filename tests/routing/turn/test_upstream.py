@@ -15,7 +15,7 @@ from routecodex.routing.dialects.translation.seals import wrap
 from routecodex.routing.errors import BadCall, ConfigError
 from routecodex.routing.headers import MASK
 from routecodex.routing.router.registry import ORIGIN, Key, Model, Provider, Url
-from routecodex.routing.upstream import HistorySealed, NoCommonDialect, Received, Request, dialect_for, goes_home, write
+from routecodex.routing.turn.upstream import HistorySealed, NoCommonDialect, Received, Request, dialect_for, goes_home, write
 from routecodex.routing.values import Dialect, Target
 from tests.routing.house import HOSTS, House
 

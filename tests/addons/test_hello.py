@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from routecodex.addons.control import hello
+from routecodex.addons import hello
 
 OURS = {"name": "RouteCodex", "server": "user", "pid": 7, "certificate": "PEM", "hosts": ["a"], "config": "/c"}
 

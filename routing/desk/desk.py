@@ -15,56 +15,56 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from . import upstream
-from .clients.client import Client
-from .clients.identify import ALL, client_of, identify
-from .clients.kinds import is_planning
-from .clients.typed import Typed, typed_messages
-from .clients.unheard import unheard_tags
-from .clock.time_tag import without_tag
-from .config import Config
-from .control.overlay import Overlay, described
-from .dialects import calls
-from .dialects.answer import machine
-from .dialects.calls.following import own_id, pass_over_ours
-from .dialects.echo import EchoFailure, delay_of, echo_answer
-from .dialects.estimate import count_answer, estimate_tokens
-from .dialects.finish import Endings
-from .errors import KeysWithheld, Resting, RouteCodexError
+from ..clients.client import Client
+from ..clients.identify import ALL, client_of, identify
+from ..clients.kinds import is_planning
+from ..clients.typed import Typed, typed_messages
+from ..clock.time_tag import without_tag
+from ..config import Config
+from ..control.overlay import Overlay, described
+from ..dialects import calls
+from ..dialects.answer import machine
+from ..dialects.calls.following import own_id, pass_over_ours
+from ..dialects.echo import EchoFailure, delay_of, echo_answer
+from ..dialects.estimate import count_answer, estimate_tokens
+from ..dialects.finish import Endings
+from ..errors import KeysWithheld, Resting, RouteCodexError
+from ..redact import Redactor
+from ..router.attempts import Attempts
+from ..router.balance import Rotation
+from ..router.choose import Decision, Wish, choose
+from ..router.classify import classify
+from ..router.features import read_features
+from ..router.registry import ECHO, ORIGIN, Provider
+from ..sessions.derive import derive_session
+from ..sessions.newest import newest_of
+from ..sessions.state import SessionState, Sticky
+from ..sessions.store import FileStore, SessionKey
+from ..tags.cleaning import clean
+from ..tags.obey import Orders, may_obey
+from ..tags.scan import strip
+from ..tags.told import Went
+from ..tags.unheard import unheard_tags
+from ..tags.vocabulary import Vocabulary
+from ..turn import upstream
+from ..turn.actions import Limits
+from ..turn.cast import takers
+from ..turn.company import Company, InThread, merger_of
+from ..turn.echoing import converse
+from ..turn.hidden import put_back
+from ..turn.hidden_store import HiddenStore
+from ..turn.lifecycle import Lifecycle
+from ..turn.plan import Clocks, Plan
+from ..turn.plugins import Plugin, TurnInfo
+from ..turn.replies import JSON, Replies, Reply
+from ..turn.request import Hints
+from ..turn.turn import Turn
+from ..turn.upstream import Received, Request
+from ..values import Answer, Call, Caller, Dialect, Endpoint, Target
 from .learned import Learned, Recent
 from .obeying import Obeying, Reminders
 from .reading import Reading
-from .redact import Redactor
-from .replies import JSON, Replies, Reply
-from .router.attempts import Attempts
-from .router.balance import Rotation
-from .router.choose import Decision, Wish, choose
-from .router.classify import classify
-from .router.features import read_features
-from .router.registry import ECHO, ORIGIN, Provider
-from .sessions.derive import derive_session
-from .sessions.newest import newest_of
-from .sessions.state import SessionState, Sticky
-from .sessions.store import FileStore, SessionKey
 from .status_now import Standing
-from .tags.cleaning import clean
-from .tags.obey import Orders, may_obey
-from .tags.scan import strip
-from .tags.told import Went
-from .tags.vocabulary import Vocabulary
-from .turn.actions import Limits
-from .turn.cast import takers
-from .turn.company import Company, InThread, merger_of
-from .turn.echoing import converse
-from .turn.hidden import put_back
-from .turn.hidden_store import HiddenStore
-from .turn.lifecycle import Lifecycle
-from .turn.plan import Clocks, Plan
-from .turn.plugins import Plugin, TurnInfo
-from .turn.request import Hints
-from .turn.turn import Turn
-from .upstream import Received, Request
-from .values import Answer, Call, Caller, Dialect, Endpoint, Target
 
 DISABLE_STICKY = "x-routecodex-disable-sticky"
 ROUTE_HINT = "x-routecodex-route"
@@ -429,6 +429,9 @@ class Desk:
             counting=counting,
             note=self.note,
             unheard=reading.unheard,
+            client=reading.caller.client,
+            asked=reading.call.model,
+            typed=reading.words,
         )
 
     def _attempts(self) -> Attempts:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .config import Config
-from .errors import RouteCodexError
+from ..config import Config
+from ..errors import RouteCodexError
+from ..router.choose import Decision, is_undeclared
+from ..router.registry import ECHO, ORIGIN
+from ..sessions.state import SessionState
+from ..tags.grammar import Help, Models, Status, Why
+from ..tags.obey import Orders
+from ..tags.status import answer_text, describe
+from ..tags.told import Outlook, help_lines, models_lines, outlook_lines, why_lines
+from ..tags.wording import duration
+from ..turn.plan import Clocks
 from .learned import Learned
 from .reading import Reading
-from .router.choose import Decision, is_undeclared
-from .router.registry import ECHO, ORIGIN
-from .sessions.state import SessionState
-from .tags.grammar import Help, Models, Status, Why
-from .tags.obey import Orders
-from .tags.status import answer_text, describe
-from .tags.told import Outlook, help_lines, models_lines, outlook_lines, why_lines
-from .tags.wording import duration
-from .turn.plan import Clocks
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from .clients.identify import asks_again
-from .dialects import answers
-from .errors import RouteCodexError
-from .redact import Redactor
-from .values import Answer, Call, Dialect, Endpoint
+from ..clients.identify import asks_again
+from ..dialects import answers
+from ..errors import RouteCodexError
+from ..redact import Redactor
+from ..values import Answer, Call, Dialect, Endpoint
 
 JSON = ("content-type", "application/json")
 FINAL = ("x-should-retry", "false")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..dialects.answer.said import Said
-from ..dialects.calls.replacing import view_of
-from ..dialects.fields import is_blank
 from ..values import Dialect, JsonObject, Media, Other
+from .answer.said import Said
+from .calls.replacing import view_of
+from .fields import is_blank
 
 __all__ = ["Said", "is_empty", "waits_for_client"]
 

@@ -6,12 +6,12 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from .sessions.newest import Seen
-from .sessions.state import Sticky
-from .sessions.store import SessionKey
-from .tags.told import Went
-from .turn.plan import Memory
-from .values import Target
+from ..sessions.newest import Seen
+from ..sessions.state import Sticky
+from ..sessions.store import SessionKey
+from ..tags.told import Went
+from ..turn.plan import Memory
+from ..values import Target
 
 _REMEMBERED = 10_000
 

@@ -9,12 +9,12 @@ from typing import TypeVar
 
 import pytest
 
-from routecodex.routing.desk import Departure
+from routecodex.routing.desk.desk import Departure
 from routecodex.routing.errors import RouteCodexError
-from routecodex.routing.replies import Reply
 from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.turn.hidden_store import HiddenStore
 from routecodex.routing.turn.plugins import Plugin
+from routecodex.routing.turn.replies import Reply
 from routecodex.routing.values import Dialect, ProviderError, Target
 from tests.routing.house import House, Tool, config_text
 from tests.routing.turn.acting import Actor

@@ -1,0 +1,1 @@
+"""What happens to one call: read, its tags obeyed, decided on."""
