@@ -77,7 +77,6 @@ class Model(Section):
     max_tokens: Tokens | None = None
     aliases: list[str] = []
     vision: bool | None = None
-    tools: bool = True
 
 
 class Provider(Section):
