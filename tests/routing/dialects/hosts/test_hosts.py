@@ -37,7 +37,7 @@ KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "openai-chat: Snowflake: an empty call beside the text: stream": ("R13: a call of nobody's", (_M, _R, _G)),
     "openai-chat: Snowflake: a phantom call with an empty name: json": ("R13: a call of nobody's", (_M, _R, _G)),
     "openai-responses: Bedrock Mantle: content index 1 for the deltas, 0 in the item: stream": ("R13: told twice", (_M, _C, _G)),
-    "openai-responses: a gateway: a call without a name: json": ("R15: a call that nobody can run", ("merge", _M, _C, _G)),
+    "openai-responses: a gateway: a call without a name: json": ("R15: a call that nobody can run", (_M, _C, _G)),
     "openai-chat: Google: thoughts marked beside the text: stream": ("they stay text", (_M, _R, _G)),
     "openai-chat: Perplexity: a stream without [DONE]: stream": ("a merger writes the end that is missing", ("merge",)),
     "openai-chat: MiniMax: the whole message once more at the end: stream": (
