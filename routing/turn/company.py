@@ -12,11 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ..clients.identify import client_of
-from ..dialects.answer.machine import Answer
+from ..dialects.answer.machine import Answer, answer_for
 from ..dialects.calls import growing
 from ..dialects.finish import AS_USUAL, Endings
 from ..dialects.said import Said
-from ..dialects.translation.neutral import Asked
 from ..errors import RouteCodexError, StoreError
 from ..sessions.store import SessionKey
 from ..values import Call, JsonObject
@@ -41,9 +40,8 @@ class NextCall:
 def answer_to(call: Call, endings: Endings, own_tools: frozenset[str] = frozenset(), *, quiet: bool = False) -> Answer:
     """The answer to this call. `quiet`: nobody takes part in it."""
     options = call.body.get("stream_options")
-    counts = quiet or (isinstance(options, dict) and options.get("include_usage") is True)
-    asked = Asked(call.endpoint, call.stream, id="", model="", created=0, maker="", include_usage=counts, endings=endings)
-    return Answer(asked, own=own_tools, quiet=quiet)
+    counts = isinstance(options, dict) and options.get("include_usage") is True
+    return answer_for(call.endpoint, stream=call.stream, include_usage=counts, own_tools=own_tools, endings=endings, quiet=quiet)
 
 
 class Company:

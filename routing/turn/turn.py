@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from ..dialects import answers
 from ..dialects.answer.machine import Answer
-from ..dialects.answer.said import Said
 from ..dialects.finish import CUT_OFF
+from ..dialects.said import Said
 from ..values import Endpoint, Headers, ProviderError, Usage
 from .actions import (
     Abandon,

@@ -13,8 +13,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from routecodex.routing.dialects import answers
-from routecodex.routing.dialects.answer.machine import Answer, Round
-from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.dialects.answer.machine import Answer, Round, answer_for
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.dialects.translation.coming_down import Translation
 from routecodex.routing.dialects.translation.neutral import Asked
@@ -115,7 +114,7 @@ def take(pieces: Iterable[bytes]) -> None:
 
 def old_merged(dialect: Dialect, rounds: int) -> Run:
     def run(reads: list[bytes]) -> None:
-        merger = merger_for(endpoint(dialect), stream=True, own_tools=OWN)
+        merger = answer_for(endpoint(dialect), stream=True, own_tools=OWN)
         for _ in range(rounds):
             merger.begin_round()
             for read in reads:

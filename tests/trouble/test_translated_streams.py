@@ -6,13 +6,11 @@ import json
 import random
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import product
 
 import pytest
 
-from routecodex.routing.dialects.answer.machine import Answer
-from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.said import Said
 from routecodex.routing.dialects.translation.coming_down import Translation
 from routecodex.routing.dialects.translation.neutral import Asked
@@ -55,7 +53,7 @@ def randomly(raw: bytes, seed: int) -> Iterator[bytes]:
 
 def said_in(client: Endpoint, out: bytes) -> Said:
     """What our own merger reads in it, as the client would."""
-    merger = merger_for(client, stream=True)
+    merger = answer_for(client, stream=True)
     merger.begin_round()
     merger.feed(out)
     return merger.end_round()
@@ -140,7 +138,7 @@ def stream_of(spoken: Dialect) -> tuple[bytes, int]:
 
 def through_the_turn(client: Endpoint, spoken: Dialect, chunks: Iterable[bytes]) -> tuple[bytes, bool]:
     """What leaves for a client whose answer nothing of ours acts on, and whether it came to its own end."""
-    passing, translation = Answer(replace(asked_by(client), id=""), quiet=True), Translation(spoken, asked_by(client))
+    passing, translation = answer_for(client, stream=True, quiet=True), Translation(spoken, asked_by(client))
     passing.begin_round()
     out = b"".join([passing.feed(told) for told in [*map(translation.feed, chunks), translation.close()] if told])
     if passing.end_round().complete:

@@ -16,7 +16,6 @@ from routecodex.routing.dialects.answer.join import HELD_BYTES
 from routecodex.routing.dialects.failures import read_failure
 from routecodex.routing.dialects.fields import read_object
 from routecodex.routing.dialects.sse import ArrayItems, Events
-from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.turn.actions import (
     Abandon,
     Action,
@@ -72,7 +71,7 @@ SSE: Headers = {"content-type": "text/event-stream"}
 
 def passing(endpoint: Endpoint, stream: bool) -> machine.Answer:
     """An answer in which nobody takes part."""
-    return machine.Answer(Asked(endpoint, stream, "", "", 0, "", include_usage=True), quiet=True)
+    return machine.answer_for(endpoint, stream=stream, quiet=True)
 
 
 def error_event(endpoint: Endpoint) -> bytes:

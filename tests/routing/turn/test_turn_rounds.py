@@ -15,7 +15,6 @@ from routecodex.routing.dialects import answers
 from routecodex.routing.dialects.answer import machine
 from routecodex.routing.dialects.failures import read_failure
 from routecodex.routing.dialects.sse import Events
-from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.turn.actions import (
     Abandon,
     Abort,
@@ -54,7 +53,7 @@ def spoken(dialect: Dialect, text: str, stream: bool) -> bytes:
 
 def shared(endpoint: Endpoint, stream: bool) -> machine.Answer:
     """An answer in which somebody takes part."""
-    return machine.Answer(Asked(endpoint, stream, "", "", 0, "", include_usage=True))
+    return machine.answer_for(endpoint, stream=stream, include_usage=True)
 
 
 @dataclass(slots=True)

@@ -671,10 +671,8 @@ class _Writer:
                 whole["output_text"] = "".join(text_in(item) for item in output)
         if counted is not None and counted.rounds:
             whole["usage"] = summed_counts(counted.rounds, "input_tokens", "output_tokens")
-        elif counted is not None and counted.native is not None and _is_own(counted.native):
-            whole["usage"] = counted.native
         elif counted is not None and last:
-            whole["usage"] = made["usage"]
+            whole["usage"] = made["usage"] if counted.native is None else counted.native
         return whole
 
     @property
@@ -930,8 +928,3 @@ def _run(documents: Iterable[JsonObject]) -> None:
     """Of a document only what its items come to is told."""
     for _ in documents:
         pass
-
-
-def _is_own(counts: JsonObject) -> bool:
-    """They are counted as this dialect does."""
-    return "input_tokens" in counts and ("total_tokens" in counts or "input_tokens_details" in counts)
