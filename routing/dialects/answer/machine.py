@@ -132,6 +132,11 @@ _DIALECTS: Mapping[Dialect, _Modules] = {
 SPOKEN = frozenset(_DIALECTS)
 
 
+def reader_of(dialect: Dialect) -> Reader:
+    """For who wants to know what an answer says, and writes none."""
+    return _DIALECTS[dialect].reader("", "")
+
+
 @dataclass(slots=True)
 class Round:
     """Who answers, and how."""
