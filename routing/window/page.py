@@ -70,9 +70,7 @@ def _fate(record: Record) -> Iterator[str]:
         lines.append("tokens: " + " · ".join(f"{value:,} {name}" for name, value in usage.items() if isinstance(value, int)))
     rounds = record.get("rounds")
     if isinstance(rounds, int) and rounds > 1:
-        lines.append(
-            f"{rounds} rounds stand behind this answer, each a flow of its own: ~meta {_text(record, 'call')}"
-        )
+        lines.append(f"{rounds} rounds stand behind this answer, each a flow of its own: ~meta {_text(record, 'call')}")
     if lost := _text(record, "lost"):
         lines.append(f"left out of the answer: {lost}")
     for line in lines:
