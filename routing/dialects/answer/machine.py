@@ -17,9 +17,11 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import chain
+from math import inf
 from typing import ClassVar, Protocol, runtime_checkable
 
 from ...errors import BadAnswer
+from ...masking import SURE
 from ...values import Dialect, FinishReason, JsonObject, ProviderError, Usage
 from .. import answers
 from ..finish import CUT_OFF
@@ -28,6 +30,7 @@ from .chat import abroad as chat_abroad
 from .chat import history as chat_history
 from .chat import read as chat_read
 from .chat import write as chat_write
+from .echoes import Echoes
 from .events import Block, Chunk, Event, Failed, Opened, Piece
 from .gemini import abroad as gemini_abroad
 from .gemini import history as gemini_history
@@ -146,6 +149,8 @@ class Round:
     """The provider's id."""
     tools: Mapping[str, ToolName] = field(default_factory=dict)
     """Tools that were sent under another name or as another kind."""
+    secrets: tuple[str, ...] = ()
+    """What it was sent and nobody may be told."""
 
 
 class Answer:
@@ -171,6 +176,7 @@ class Answer:
         """What may leave as soon as somebody asks."""
         self._due = b""
         """The blank line that the last event which left is lacking."""
+        self._echoes: Echoes | None = None
         self._over = self._failed = False
         self._opened = ""
         """Who we said it is, where we began it."""
@@ -195,6 +201,7 @@ class Answer:
         streams = self._asked.stream
         quiet = self._quiet and not (self._foreign or self._join.altered) and streams and not self._asked.endpoint.json_array
         self._source = source = Source(read(round_.maker, self._asked.id), quiet=quiet, bounded=not streams)
+        self._source.echoes = self._echoes = Echoes(round_.secrets) if round_.secrets else None
         self._same = None
         self._writer.begin_round(round_.tools)
         calls = source.since_calls if quiet else None
@@ -203,7 +210,7 @@ class Answer:
             self._pending += [self._writer.made(event) for event in self._serial.between()]
         self._serial = Serial() if self._foreign and self._writer.one_by_one else None
 
-    def feed(self, data: bytes) -> bytes:
+    def feed(self, data: bytes, now: float = 0.0) -> bytes:
         """The provider's bytes; for the client as many as may leave.
 
         `feed(b"")` between two rounds: another round follows, so what the one before held back may leave.
@@ -218,10 +225,22 @@ class Answer:
                 out += self._written(join.release())
             return b"".join(out)
         try:
-            self._hear(source.feed(data), out)
+            self._hear(source.feed(data), out, self._echoes, now)
         except BadAnswer as error:
             self._spoil(error)
         return out[0] if len(out) == 1 else b"".join(out)
+
+    @property
+    def due(self) -> float:
+        """When `tick` is to be told the time."""
+        return self._echoes.due if self._echoes is not None else inf
+
+    def tick(self, now: float) -> bytes:
+        """What leaves because it waited too long."""
+        out, self._pending = self._pending, []
+        if self._echoes is not None:
+            self._hear(self._echoes.tick(now), out)
+        return b"".join(out)
 
     def end_round(self) -> Said:
         """The round's bytes are over: what it said."""
@@ -229,7 +248,9 @@ class Answer:
             chunks = self._source.close()
             if self._source.form == "document" and self._asked.stream:
                 self._join.composes = True
-            self._hear(chunks, self._pending)
+            self._hear(chunks, self._pending, self._echoes)
+            if self._echoes is not None:
+                self._hear(self._echoes.rest(), self._pending)
             if chunks and chunks[-1].form == "ragged" and self._pending:
                 self._due = b"\n\n"
         except BadAnswer as error:
@@ -370,10 +391,25 @@ class Answer:
 
     # --- from chunks to bytes -------------------------------------------------------------------------------------------
 
-    def _hear(self, chunks: Iterable[Chunk], out: list[bytes]) -> None:
+    def _hear(self, chunks: Iterable[Chunk], out: list[bytes], echoes: Echoes | None = None, now: float = 0.0) -> None:
+        """`echoes`: takes out of them what nobody may be told."""
         join, same, keep = self._join, self._same, self._keep
         for chunk in chunks:
             events = chunk.events
+            if echoes is not None:
+                if (
+                    len(events) == 1
+                    and type(event := events[0]) is Piece
+                    and event.block is echoes.last
+                    and len(text := event.text) < SURE
+                    and text[:1] not in echoes.nexts
+                    and not echoes.busy
+                ):
+                    echoes.newest = text or echoes.newest
+                else:
+                    self._hear(echoes.look(chunk, now), out)
+                    same, keep = self._same, self._keep
+                    continue
             if same is not None:
                 if len(events) == 1 and type(event := events[0]) is Piece and event.block is same and event.native is None:
                     keep(event.text)
