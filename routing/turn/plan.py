@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from .. import headers
 from ..dialects import answers
@@ -19,7 +20,7 @@ from ..dialects.translation.neutral import Asked
 from ..errors import RouteCodexError
 from ..masking import Mask
 from ..redact import Redactor, is_like_a_key
-from ..router.attempts import Attempts, GiveUp, RetryBudget, WaitThenSame
+from ..router.attempts import Attempts, GiveUp, RetryBudget, TryNext, WaitThenSame
 from ..router.balance import Rotation
 from ..router.choose import Decision, Wish, choose
 from ..router.health import Cooling, Health
@@ -249,7 +250,7 @@ class Plan:
             return None
         sole = self.decision.sole or bool(self._own_ids())
         ready = self._ready_in(now) if sole else None
-        step = self.attempts.after(target, error, sent_to_client=False, client_gone=False, sole=sole, ready_in_s=ready)
+        step = self.attempts.after(target, error, sole=sole, ready_in_s=ready)
         self.note(f"{target} failed: {describe(error)}")
         self.faults.append(f"{target}: {describe(error)}")
         match step:
@@ -257,6 +258,10 @@ class Plan:
                 return None
             case WaitThenSame(seconds):
                 return seconds
+            case TryNext():
+                pass
+            case never:
+                assert_never(never)
         if self._own_ids():
             return None  # nobody else knows what came before
         self.tried.append(f"{target} {error.status}")

@@ -319,7 +319,7 @@ def test_a_proxy_that_stood_still_does_not_blame_its_provider(quick: Tool, behav
 
 _SOONER = """
 from dataclasses import replace
-from routecodex.routing.desk import Desk
+from routecodex.routing.desk.desk import Desk
 
 usual = Desk.limits
 Desk.limits = lambda *given, **named: replace(usual(*given, **named), early_head_s=0.25, keep_alive_s=0.15)
