@@ -199,12 +199,17 @@ class Plan:
             pairs = (*(pair for pair in pairs if pair[0].lower() not in form), *form.items())
         return Head(status, pairs)
 
-    def mask(self) -> Mask:
-        """What takes out of the round's answer the credentials that this provider was sent: those that are none of a language's
-        words, as a local model's key (`ollama`) may be."""
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The credentials that this provider was sent: those that are none of a language's words, as a local model's key
+        (`ollama`) may be."""
         key = self.provider.key(self.target.key)
         sent = [value for name, value in self.provider.headers.items() if is_secret_header(name)]
-        return Mask(filter(is_like_a_key, [*sent, *([key.value] if key is not None else ())]))
+        return tuple(filter(is_like_a_key, [*sent, *([key.value] if key is not None else ())]))
+
+    def mask(self) -> Mask:
+        """What takes them out of the round's answer."""
+        return Mask(self.secrets)
 
     def _masked(self, text: str) -> str:
         mask = self.mask()

@@ -14,6 +14,7 @@ from math import inf
 
 from ...jsonbytes import dumps
 from ...masking import SURE, Mask
+from ...redact import SHORTEST
 from ..sse import write_event
 from .events import Block, Chunk, Closed, Event, Opened, Piece, Rank
 
@@ -50,10 +51,12 @@ class _Waiting:
 
 class Echoes:
     def __init__(self, secrets: Iterable[str]) -> None:
-        self._secrets = tuple(secrets)
+        self._secrets = tuple(secret for secret in secrets if len(secret) >= SHORTEST)
         heads = [secret[:SURE] for secret in self._secrets]
         self._heads = tuple(heads)
-        begun = {head[:size] for head in heads for size in range(1, SURE)}
+        self.sure = min(map(len, heads), default=SURE)
+        """So short a text holds none."""
+        begun = {head[:size] for head in heads for size in range(1, len(head))}
         self._beginnings = tuple(sorted(begun, key=len, reverse=True))
         self.nexts = frozenset(letter for head in heads for letter in head[1:])
         """What a text begins with that goes on in the middle of a beginning."""
@@ -126,7 +129,7 @@ class Echoes:
 
     def _holds(self, block: Block, text: str) -> bool:
         """Whether a credential begins in it for sure, or may behind an escape."""
-        if len(text) >= SURE:
+        if len(text) >= self.sure:
             for head in self._heads:
                 if head in text:
                     return True

@@ -13,7 +13,7 @@ several rounds (and knows no dialect), a dialect's writer makes bytes of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import chain
@@ -21,7 +21,6 @@ from math import inf
 from typing import ClassVar, Protocol, runtime_checkable
 
 from ...errors import BadAnswer
-from ...masking import SURE
 from ...values import Dialect, FinishReason, JsonObject, ProviderError, Usage
 from .. import answers
 from ..finish import CUT_OFF
@@ -149,8 +148,6 @@ class Round:
     """The provider's id."""
     tools: Mapping[str, ToolName] = field(default_factory=dict)
     """Tools that were sent under another name or as another kind."""
-    secrets: tuple[str, ...] = ()
-    """What it was sent and nobody may be told."""
 
 
 class Answer:
@@ -191,9 +188,10 @@ class Answer:
 
     # --- rounds ---------------------------------------------------------------------------------------------------------
 
-    def begin_round(self, round_: Round | None = None, *, exact: bool = False) -> None:
+    def begin_round(self, round_: Round | None = None, *, exact: bool = False, secrets: Collection[str] = ()) -> None:
         """Another round begins; without a word about it, in the client's own dialect. `exact`: the provider is where the
-        client was going anyway, and its reason counts even where it is wrong."""
+        client was going anyway, and its reason counts even where it is wrong. `secrets`: what the provider was sent, and nobody
+        may be told."""
         round_ = round_ or Round(self._client)
         self._foreign = round_.spoken is not self._client
         spoken = _DIALECTS[round_.spoken]
@@ -201,7 +199,7 @@ class Answer:
         streams = self._asked.stream
         quiet = self._quiet and not (self._foreign or self._join.altered) and streams and not self._asked.endpoint.json_array
         self._source = source = Source(read(round_.maker, self._asked.id), quiet=quiet, bounded=not streams)
-        self._source.echoes = self._echoes = Echoes(round_.secrets) if round_.secrets else None
+        self._source.echoes = self._echoes = Echoes(secrets) if secrets else None
         self._same = None
         self._writer.begin_round(round_.tools)
         calls = source.since_calls if quiet else None
@@ -401,7 +399,7 @@ class Answer:
                     len(events) == 1
                     and type(event := events[0]) is Piece
                     and event.block is echoes.last
-                    and len(text := event.text) < SURE
+                    and len(text := event.text) < echoes.sure
                     and text[:1] not in echoes.nexts
                     and not echoes.busy
                 ):

@@ -83,7 +83,7 @@ def events(dialect: Dialect, pieces: list[str]) -> list[bytes]:
 
 def begun(client: Way, spoken: Dialect, *, quiet: bool = False) -> Answer:
     answer = answer_for(client, quiet=quiet)
-    answer.begin_round(Round(spoken, secrets=(KEY,)))
+    answer.begin_round(Round(spoken), secrets=(KEY,))
     return answer
 
 
@@ -174,3 +174,12 @@ def test_ordinary_texts_still_leave_unread() -> None:
         unread += calm and source._newest == one
     assert unread >= 6
     assert b"".join([answer.feed(one) for one in written[12:]]).count(MASK.encode()) == 1
+
+
+@pytest.mark.parametrize("key", ["k3y-42", "k3y-42x"])
+def test_a_short_key(key: str) -> None:
+    for pieces in ([key], list(key)):
+        answer = answer_for(Way(CHAT))
+        answer.begin_round(secrets=(key, "short"))
+        text = read(Way(CHAT), told(answer, events(CHAT, ["a", *pieces, " b short"]))).text
+        assert text in [f"a{key[:few]}{MASK} b short" for few in range(len(key))]
