@@ -104,6 +104,8 @@ class Plan:
     translated: Translated | None = None
     """How the running round's request differs in its dialect from the client's."""
     left_out: str = ""
+    unsaid: str = ""
+    """What of the answer the client's dialect cannot say."""
     """What of the call the running round's request does not hold."""
     unheard: tuple[Unheard, ...] = ()
     """Tags that stand where they give no orders."""
@@ -149,6 +151,8 @@ class Plan:
             said.append("compacted in words")
         if self.left_out:
             said.append(f"left out: {self.left_out}")
+        if self.unsaid:
+            said.append(f"left out of the answer: {self.unsaid}")
         return f" · {', '.join(said)}" if said else ""
 
     @property
@@ -292,8 +296,9 @@ class Plan:
         if not self.at_home:
             self.memory.seals.note(self.provider.id, said)
 
-    def said(self, items: Sequence[JsonObject]) -> None:
-        """The same of a whole answer, as a history holds it."""
+    def said(self, items: Sequence[JsonObject], left_out: str = "") -> None:
+        """The same of a whole answer, as a history holds it; and what of it the client's dialect cannot say."""
+        self.unsaid = left_out
         if not self.at_home:
             self.memory.seals.note_items(self.provider.id, items)
 

@@ -162,7 +162,7 @@ class Echoes:
     @property
     def due(self) -> float:
         """When `tick` is to be told the time."""
-        return min((mask.due for mask in self._masks.values()), default=inf)
+        return min([mask.due for mask in self._masks.values()]) if self._masks else inf
 
     def tick(self, now: float) -> list[Chunk]:
         """What goes on because it waited too long."""

@@ -90,6 +90,7 @@ class Script:
     first: list[str] = field(default_factory=list)
 
     exact: bool = False
+    secrets: tuple[str, ...] = ()
 
     def opening(self) -> Opening:
         return Opening("resp_ours", "m", 7)
@@ -108,7 +109,7 @@ class Script:
         body = answers.write_error(self.dialect, 529, "the first provider's words", "C")
         return Refusal(Head(529, (("content-type", "application/json"),)), body)
 
-    def said(self, items: Sequence[JsonObject]) -> None:
+    def said(self, items: Sequence[JsonObject], left_out: str) -> None:
         pass
 
     def answered(self, id: str, now: float) -> None:
