@@ -104,7 +104,7 @@ class CarriedTurn:
                 return
         if chunk := self.mask.feed(self.plan.without_quotes(chunk), time.monotonic()):
             self._hear_words(source, chunk)
-        if min(self.mask.due, self.turn.answer.due) < float("inf"):
+        if min(self.mask.due, self.turn.waits_until) < float("inf"):
             self._arm()
 
     @contained

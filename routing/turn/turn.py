@@ -210,7 +210,7 @@ class Turn:
                     self._fail(Failed(ProviderError(504, f"The provider gave no answer: {self._no_content}.", network=True)), now)
                 case _:
                     self._fail(Failed(ProviderError(504, f"The provider said nothing for {waited} seconds.", network=True)), now)
-        if now >= self.answer.due and (out := self.answer.tick(now)):
+        if now >= self.waits_until and (out := self.answer.tick(now)):
             self._commit_if_visible(now)
             self.actions.append(Forward(out))
             self._quiet_since = now
@@ -220,7 +220,12 @@ class Turn:
     @property
     def deadline(self) -> float:
         """When `tick` is due at the latest."""
-        return min(self._round_ends, self._silence_ends, self.answer.due)
+        return min(self._round_ends, self._silence_ends, self.waits_until)
+
+    @property
+    def waits_until(self) -> float:
+        """When a text leaves that may have begun to repeat a key."""
+        return self.answer.due if self.state is State.PEEKING or self.state is State.FLOWING else float("inf")
 
     @property
     def _round_ends(self) -> float:
