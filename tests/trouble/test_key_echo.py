@@ -1,4 +1,4 @@
-"""F11: a provider that repeats the key it was sent: wherever it stands in its answer, however cut, it does not reach the client."""
+"""F11: a provider that repeats the key it was sent: wherever it stands in its answer, however cut, the client never sees it."""
 
 from __future__ import annotations
 
