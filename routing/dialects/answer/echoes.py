@@ -21,7 +21,7 @@ from .events import Block, Chunk, Closed, Event, Opened, Piece, Rank
 _QUOTE = b'"'
 _ESCAPED = "\\u00"
 """In arguments, which are JSON within JSON."""
-ESCAPED = _ESCAPED.encode()
+_RAW_ESCAPED = _ESCAPED.encode()
 _GROWING = frozenset(
     (
         *("content", "text", "thinking", "partial_json", "delta", "arguments", "input", "refusal"),
@@ -56,6 +56,8 @@ class Echoes:
         self._heads = tuple(heads)
         self.sure = min(map(len, heads), default=SURE)
         """So short a text holds none."""
+        self.short = min(self.sure, len(_ESCAPED) + 2)
+        """Nor a letter that is escaped."""
         begun = {head[:size] for head in heads for size in range(1, len(head))}
         self._beginnings = tuple(sorted(begun, key=len, reverse=True))
         self.nexts = frozenset(letter for head in heads for letter in head[1:])
@@ -149,7 +151,7 @@ class Echoes:
 
     def pass_unread(self, texts: bytes) -> bool:
         """Whether more of the text that came last, as JSON has it, may leave unread."""
-        if self.last is None or self.busy or ESCAPED in texts:
+        if self.last is None or self.busy or _RAW_ESCAPED in texts:
             return False
         whole = self._turn_to(self.last) + texts.decode("utf-8", "surrogatepass")
         if self._holds(self.last, whole):
@@ -180,8 +182,8 @@ def texts_behind(marker: bytes, data: bytes) -> bytes | None:
     parts = data.split(marker)
     if len(parts) - 1 != data.count(b"data:"):
         return None
-    texts = [part[: part.find(_QUOTE)] for part in parts[1:]]
-    return None if any(text.endswith(b"\\") for text in texts) else b"".join(texts)
+    texts = b"\0".join([part[: part.find(_QUOTE)] for part in parts])  # what stands before the first is no text
+    return None if b"\\\0" in texts or texts.endswith(b"\\") else texts.partition(b"\0")[2].replace(b"\0", b"")
 
 
 def _parts_texts(event: Event) -> bool:

@@ -19,7 +19,7 @@ from ..failures import ERROR_KEY, document_without_empty_error, failure_of_page,
 from ..fields import read_json, read_object
 from ..sse import ArrayItems, Events
 from ..sse import Event as Unit
-from .echoes import ESCAPED, Echoes, texts_behind
+from .echoes import Echoes, texts_behind
 from .events import Chunk, Ended, Event, Failed, Opened, Piece, Rank
 from .repeated import LONG, Repeated
 
@@ -84,8 +84,8 @@ class Source:
         self._before, self._after = _NO_FRAME
         """What stood around the text of the event that was read last."""
         self._start = 0
-        self._frame = 0
-        """The size of an event without its text."""
+        self._long = 0
+        """The size of an event whose text is worth looking at."""
         self._marker = _NO_FRAME[0]
         """What stands before a text, whatever stands around it."""
         self.echoes: Echoes | None = None
@@ -136,7 +136,8 @@ class Source:
             self.calm = True
             self._before, self._after = _frame_of(chunk)
             self._start = len(self._before)
-            self._frame = self._start + len(self._after)
+            if self.echoes is not None:
+                self._long = self._start + len(self._after) + self.echoes.short
             self._marker = self._before[max(self._before.rfind(b"{"), self._before.rfind(b",")) :]
 
     def passes(self, data: bytes) -> bool:
@@ -154,11 +155,7 @@ class Source:
         if not data.isascii() and _as_utf8(data) is not data:
             return False
         if (echoes := self.echoes) is not None and (
-            not one
-            or len(data) >= self._frame + echoes.sure
-            or data[self._start] in echoes.raw_nexts
-            or echoes.busy
-            or ESCAPED in data
+            not one or len(data) >= self._long or data[self._start] in echoes.raw_nexts or echoes.busy
         ):
             texts = data[self._start : len(data) - len(self._after)] if one else texts_behind(self._marker, data)
             self._tell_newest(echoes)
