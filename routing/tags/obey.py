@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from ..errors import NoTarget, RouteCodexError, nearest, not_found
-from ..router.registry import Named, Registry
+from ..router.registry import Registry
 from ..sessions.state import EMPTY, SessionState, Sticky, StopMessage
-from ..values import Call, Caller, Kind
+from ..values import Call, Caller, Kind, Named
 from . import changes
 from .grammar import (
     Allow,
