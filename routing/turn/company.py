@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from ..clients.identify import client_of
 from ..dialects.calls import growing
+from ..dialects.calls.without_tools import without_tools
 from ..dialects.finish import AS_USUAL, Endings
 from ..dialects.merging import Merger, merger_for
 from ..dialects.said import Said
@@ -20,7 +21,6 @@ from ..errors import RouteCodexError, StoreError
 from ..sessions.store import SessionKey
 from ..values import Call, JsonObject
 from .hidden import Store, hidden_in, remember
-from .left_out import without_tools
 from .lifecycle import Lifecycle
 from .record import Record, hides
 
