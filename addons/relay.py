@@ -66,9 +66,6 @@ Commands = layer.CommandGenerator[None]
 Wire = Callable[[http.Request], http.Request]
 """Makes the copy of a request that goes to the wire, secrets included."""
 
-SHOWN_BYTES = 128 * 1024
-"""How much of a streamed answer mitmweb shows; the client gets all of it."""
-
 
 @dataclass
 class Poke(events.Event):
@@ -246,8 +243,7 @@ class TurnStream(HttpStream):
             assert self.flow.response is not None
             yield SendHttp(ResponseHeaders(self.stream_id, self.flow.response, False), self.context.client)
         if not answer.waits and (chunk := answer.take()):
-            if len(answer.shown) < SHOWN_BYTES:
-                answer.shown += chunk[: SHOWN_BYTES - len(answer.shown)]
+            answer.kept.add(chunk)
             yield from in_pieces(SendHttp(ResponseData(self.stream_id, chunk), self.context.client), PIECE_BYTES)
         if answer.aborted or (answer.ending is not None and self.flow.error is not None):
             yield from self.cut_off()
@@ -262,7 +258,7 @@ class TurnStream(HttpStream):
             self.flow.response = answer.response
         self.flow.response = self.flow.response or http.Response.make(502)
         if self.head_sent:
-            self.flow.response.data.content = bytes(answer.shown)
+            self.flow.response.data.content = answer.kept.take()
         self.server_state = self.state_relaying
         yield from self.send_response(already_streamed=self.head_sent)
 

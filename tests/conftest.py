@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import rows
 from tests.rig.provider import FakeProvider
 from tests.routing.dialects.answer.asking_both import answer_side, ask_both, mark_difference
 
@@ -36,6 +39,13 @@ def pytest_xdist_auto_num_workers() -> int:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--times", type=int, default=1, metavar="N", help="run each test so many times")
+    parser.addoption("--rows", action="store_true", help="each row of a parametrised test is an item of its own")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector) -> Generator[None, Any, Any]:
+    made = yield
+    return rows.together(made) if isinstance(made, list) and not rows.wanted_alone(collector.config) else made
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -62,11 +72,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return not collection_path.is_relative_to(TESTS / "routing") or None
 
 
+@functools.cache
+def _place(path: Path) -> str:
+    """Which of the folders here a file lies in."""
+    return path.relative_to(TESTS).parts[0] if path.is_relative_to(TESTS) else ""
+
+
 def is_quick(item: pytest.Item) -> bool:
     """A core test without a process, a search for counterexamples, or a measuring of work."""
     function, module = getattr(item, "function", None), getattr(item, "module", None)
     return (
-        item.path.is_relative_to(TESTS / "routing")
+        _place(item.path) == "routing"
         and not any(item.get_closest_marker(name) for name in ("system", "long"))
         and not getattr(function, "is_hypothesis_test", False)
         and not any(hasattr(module, name) for name in ("subprocess", "multiprocessing", "assert_linear", "RuleBasedStateMachine"))
@@ -77,10 +93,9 @@ def is_quick(item: pytest.Item) -> bool:
 def waits_or_races(item: pytest.Item) -> bool:
     """Clocks, processes, sockets and threads: what a busy machine or an unlucky order may upset."""
     module = getattr(item, "module", None)
-    folders = ("system", "trouble", "addons", "rig")
     return (
-        any(item.path.is_relative_to(TESTS / folder) for folder in folders)
-        or any(item.get_closest_marker(name) for name in ("system",))
+        _place(item.path) in ("system", "trouble", "addons", "rig")
+        or item.get_closest_marker("system") is not None
         or any(hasattr(module, name) for name in ("asyncio", "subprocess", "threading", "time", "assert_linear"))
     )
 

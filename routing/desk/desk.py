@@ -429,6 +429,9 @@ class Desk:
             counting=counting,
             note=self.note,
             unheard=reading.unheard,
+            client=reading.caller.client,
+            asked=reading.call.model,
+            typed=reading.words,
         )
 
     def _attempts(self) -> Attempts:

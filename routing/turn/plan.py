@@ -89,11 +89,18 @@ class Plan:
     began: float = 0.0
     first: Failed | None = None
     first_target: Target | None = None
+    last: Failed | None = None
+    """The attempt that failed last."""
     tried: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     """Every attempt that failed, in words."""
     session: str = ""
     """Names the conversation to a provider's cache."""
+    client: str = ""
+    asked: str = ""
+    """The model that the client named."""
+    typed: str = ""
+    """What the person typed last, tags and all: for whoever looks at the flow."""
     endings: Endings = AS_USUAL
     translated: Translated | None = None
     """How the running round's request differs in its dialect from the client's."""
@@ -123,8 +130,15 @@ class Plan:
 
     @property
     def told(self) -> str:
-        """The comment for those who look at the flow. What the client sent stands in it: it goes into no log."""
-        return f"{self.comment} · tags that give no orders: {listed(self.unheard)}" if self.unheard else self.comment
+        """The comment for those who look at the flow: the model first, since a list shows no more than its beginning. What the
+        client sent stands in it: it goes into no log."""
+        target, decision = self.target, self.decision
+        place = f"{target.provider}.{target.key}" if target.key else target.provider
+        again = f" · after {', '.join(self.tried)}" if self.tried else ""
+        unheard = f" · tags that give no orders: {listed(self.unheard)}" if self.unheard else ""
+        reason = decision.reason.removesuffix(f": {decision.route}")
+        head = f"{target.model or self.call.model} · {decision.route} · {place} · {reason}"
+        return f"{head}{again}{self._spoken}{self.aside}{unheard}"
 
     @property
     def _spoken(self) -> str:
@@ -225,7 +239,7 @@ class Plan:
         return read_failure(status, back, body, now=self.clocks.wall())
 
     def failed(self, failed: Failed, now: float) -> float | None:
-        target, error = self.target, failed.error
+        target, error, self.last = self.target, failed.error, failed
         if self.first is None:
             self.first, self.first_target = replace(failed, translated=self.translated is not None), target
         if self.counting:

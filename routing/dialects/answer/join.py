@@ -16,11 +16,13 @@ from dataclasses import dataclass, replace
 
 from ...values import Dialect
 from ..finish import AS_USUAL, Endings, holds_calls, is_whole_call, read_finish
+from ..translation.neutral import Feature, LeftOut
 from .events import (
     Aside,
     Began,
     Block,
     Chunk,
+    Cited,
     Closed,
     Closing,
     Counted,
@@ -30,6 +32,7 @@ from .events import (
     Extra,
     Failed,
     Field,
+    Lost,
     Opened,
     Piece,
     Rank,
@@ -90,6 +93,8 @@ class Join:
         """The answer is no longer one round's own."""
         self.composes = self.foreign = False
         """The last round came in another form, or in another dialect as well."""
+        self.left_out = LeftOut()
+        """What of rounds in other dialects no client but their own can be told."""
 
         self._opening: list[Chunk] = []
         self._held: list[Chunk] = []
@@ -393,17 +398,19 @@ class Join:
                         events = self._without_close(events, block.into)
                     elif not block.hidden:
                         events.append(event)
-                case Piece(block=block) | Extra(block=block) | Closed(block=block) | Closing(block=block):
+                case Piece(block=block) | Extra(block=block) | Cited(block=block) | Closed(block=block) | Closing(block=block):
                     if block.hidden or (type(event) is Closed and self._is_half(block)):
                         same = False
                         continue
                     moved = self._moved(event)
                     same = same and moved is event
                     events.append(moved)
+                case Aside() if self.foreign:
+                    self.left_out.add(Feature.CANDIDATES)  # another choice is nothing to a client of another dialect
                 case Began() | Aside() if self.later:
                     pass
-                case Aside() if self.foreign:
-                    pass  # another choice is nothing to a client of another dialect
+                case Lost():
+                    self.left_out.add(event.feature, event.what)
                 case Counted() if self.later and not self._ending:
                     pass
                 case Field() if self.later and (event.thought or not event.says):
@@ -439,18 +446,38 @@ class Join:
     def is_own(self, block: Block) -> bool:
         return block.kind == "call" and block.name in self.own and not block.theirs
 
-    def _moved(self, event: Piece | Extra | Closed | Closing) -> Piece | Extra | Closed | Closing:
+    def _moved(self, event: Piece | Extra | Cited | Closed | Closing) -> Piece | Extra | Cited | Closed | Closing:
         """The event in the block where the client sees it. That changes nothing of what its bytes say, but for the place."""
         block = event.block
+        if type(event) is Cited:
+            return self._placed(event)
         event.block = into = block.into or block
         if type(event) is Closed:
             self._unclosed = [open_ for open_ in self._unclosed if open_ is not into]  # its end is on its way
         elif type(event) is Piece and block.kind == "text" and (text := event.text):
             self._spoke = True
             if self._glue and (block.into is not None or not block.refusal):
-                self._glue = False
+                self._glue, block.glue = False, len(BLANK_LINE)
                 return Piece(into, BLANK_LINE + text, event.native)
         return event
+
+    def _placed(self, cited: Cited) -> Cited:
+        """A source of a text as the client sees it."""
+        own, citation = cited.block, cited.citation
+        into, before, lead = own.into or own, 0, own.glue
+        texts = [(block, text) for content in self._contents for block, text in content.blocks.items() if block.kind == "text"]
+        for block, text in texts:
+            if block is own:
+                start, end = (citation.start, citation.end) if 0 <= citation.start < citation.end else (0, len(str(text)))
+                return Cited(into, replace(citation, start=lead + start, end=lead + end), before)
+            size = block.glue + len(str(text))
+            before, lead = (before, lead + size) if (block.into or block) is into else (before + size, lead)
+        return cited
+
+    @property
+    def _contents(self) -> list[Content]:
+        contents = [one.content for one in self.rounds]
+        return contents if self.content in contents else [*contents, self.content]
 
     def _is_half(self, block: Block) -> bool:
         """A call that may have broken off: whether it ends depends on the reason. In its own dialect it ends as it came."""
@@ -530,7 +557,7 @@ def _keep_nothing(text: str) -> None:
 
 
 def _first_block(chunk: Chunk) -> Block | None:
-    return next((event.block for event in chunk.events if isinstance(event, Opened | Piece | Extra)), None)
+    return next((event.block for event in chunk.events if isinstance(event, Opened | Piece | Extra | Cited)), None)
 
 
 def _ends(event: Event) -> bool:

@@ -23,18 +23,22 @@ from ...errors import BadAnswer
 from ...values import Dialect, FinishReason, JsonObject, ProviderError, Usage
 from .. import answers
 from ..finish import CUT_OFF
-from ..translation.neutral import Asked, ToolName
+from ..translation.neutral import Asked, LeftOut, ToolName
+from .chat import abroad as chat_abroad
 from .chat import history as chat_history
 from .chat import read as chat_read
 from .chat import write as chat_write
 from .events import Block, Chunk, Event, Failed, Opened, Piece
+from .gemini import abroad as gemini_abroad
 from .gemini import history as gemini_history
 from .gemini import read as gemini_read
 from .gemini import write as gemini_write
 from .join import Join
+from .messages import abroad as messages_abroad
 from .messages import history as messages_history
 from .messages import read as messages_read
 from .messages import write as messages_write
+from .responses import abroad as responses_abroad
 from .responses import history as responses_history
 from .responses import read as responses_read
 from .responses import write as responses_write
@@ -55,6 +59,8 @@ class Writer(Protocol):
     """Where one plain piece of a block leaves as it came, so do those that follow it."""
     altered: bool
     """The answer is no longer one round's own."""
+    left_out: LeftOut
+    """What was said in another dialect, and has no place in this one."""
 
     def begin_round(self, tools: Mapping[str, ToolName]) -> None: ...
 
@@ -91,8 +97,8 @@ class _Modules:
     stream: Callable[[Asked], Writer]
     whole: Callable[[Asked], Writer]
     history: Callable[[Content], tuple[JsonObject, ...]]
-    abroad: Callable[[str, str], Reader] | None = None
-    """Reads for clients of other dialects, where those are told more in words."""
+    abroad: Callable[[str, str], Reader]
+    """Reads for clients of other dialects: what has no neutral form is told in words, made one, or named."""
     by_order: bool = False
     """Calls need no ids: their names and order stand for them, and ids that are made for us say so."""
     apart: bool = False
@@ -100,20 +106,35 @@ class _Modules:
 
 
 _DIALECTS: Mapping[Dialect, _Modules] = {
-    Dialect.CHAT: _Modules(chat_read.Reader, chat_write.Writer, chat_write.Whole, chat_history.history),
-    Dialect.MESSAGES: _Modules(messages_read.Reader, messages_write.Writer, messages_write.Whole, messages_history.history),
+    Dialect.CHAT: _Modules(
+        chat_read.Reader, chat_write.Writer, chat_write.Whole, chat_history.history, abroad=chat_abroad.Abroad
+    ),
+    Dialect.MESSAGES: _Modules(
+        messages_read.Reader, messages_write.Writer, messages_write.Whole, messages_history.history, abroad=messages_abroad.Abroad
+    ),
     Dialect.GEMINI: _Modules(
         gemini_read.Reader,
         gemini_write.Writer,
         gemini_write.Whole,
         gemini_history.history,
-        abroad=gemini_read.Abroad,
+        abroad=gemini_abroad.Abroad,
         by_order=True,
         apart=True,
     ),
-    Dialect.RESPONSES: _Modules(responses_read.Reader, responses_write.Writer, responses_write.Whole, responses_history.history),
+    Dialect.RESPONSES: _Modules(
+        responses_read.Reader,
+        responses_write.Writer,
+        responses_write.Whole,
+        responses_history.history,
+        abroad=responses_abroad.Abroad,
+    ),
 }
 SPOKEN = frozenset(_DIALECTS)
+
+
+def reader_of(dialect: Dialect) -> Reader:
+    """For who wants to know what an answer says, and writes none."""
+    return _DIALECTS[dialect].reader("", "")
 
 
 @dataclass(slots=True)
@@ -170,7 +191,7 @@ class Answer:
         round_ = round_ or Round(self._client)
         self._foreign = round_.spoken is not self._client
         spoken = _DIALECTS[round_.spoken]
-        read = spoken.abroad if self._foreign and spoken.abroad is not None else spoken.reader
+        read = spoken.abroad if self._foreign else spoken.reader
         streams = self._asked.stream
         quiet = self._quiet and not (self._foreign or self._join.altered) and streams and not self._asked.endpoint.json_array
         self._source = source = Source(read(round_.maker, self._asked.id), quiet=quiet, bounded=not streams)
@@ -333,6 +354,14 @@ class Answer:
     def content(self) -> Content:
         """What the running round has said so far."""
         return self._join.content
+
+    @property
+    def left_out(self) -> str:
+        """What of rounds in other dialects the client is not told, or in another form only."""
+        whole = LeftOut()
+        whole.add_all(self._join.left_out)
+        whole.add_all(self._writer.left_out)
+        return str(whole)
 
     @property
     def converted(self) -> bool:

@@ -17,6 +17,7 @@ from .events import (
     Aside,
     Began,
     Block,
+    Cited,
     Counted,
     Done,
     Ended,
@@ -103,6 +104,7 @@ class Content:
     def __init__(self, *, apart: bool = False) -> None:
         self.blocks: dict[Block, GrowingText] = {}
         self.extras: dict[Block, list[JsonObject]] = {}
+        self.cited: dict[Block, list[Cited]] = {}
         self.fields: list[Field] = []
         self.asides: list[JsonObject] = []
         self.apart: dict[Block, list[tuple[int, int, JsonObject]]] | None = {} if apart else None
@@ -133,6 +135,8 @@ class Content:
             case Extra():
                 self.text_of(event.block)
                 self.extras.setdefault(event.block, []).append(event.native)
+            case Cited():
+                self.cited.setdefault(event.block, []).append(event)
             case Began():
                 self.began = self.began or event
             case Field():

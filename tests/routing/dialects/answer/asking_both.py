@@ -56,6 +56,10 @@ def ask_both(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("answer_side", ["old", "new"], indirect=True)
 
 
+def is_different(item: pytest.Item) -> bool:
+    return any(re.search(pattern, item.nodeid) for pattern in DIFFERENCES)
+
+
 def mark_difference(item: pytest.Item) -> None:
     for pattern, reason in DIFFERENCES.items():
         if re.search(pattern, item.nodeid):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from routecodex.routing.dialects.answer import events as new
-from routecodex.routing.dialects.answer.gemini.read import Abroad
+from routecodex.routing.dialects.answer.gemini.abroad import Abroad
 from routecodex.routing.dialects.answer.machine import Answer, Round
 from routecodex.routing.dialects.answer.serial import Serial
 from routecodex.routing.dialects.answer.stream import Source

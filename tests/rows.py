@@ -1,0 +1,96 @@
+"""A parametrised test of nothing but its rows is one item of the suite, which tries every row and names those that fail.
+
+Making, sending and reporting an item costs more than most rows ask. A row is an item of its own where its name is given (`-k`, or
+an id with brackets), with `--rows`, and where it has a mark, a fixture, or a search of its own.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any, TypeVar
+
+import pytest
+
+from tests.routing.dialects.answer.asking_both import is_different
+
+EVERYWHERE = frozenset(("own_folders", "answer_side", "request", "monkeypatch", "tmp_path_factory"))
+"""What every test gets, though it does not ask for it."""
+
+SIDE = "answer_side"
+
+T = TypeVar("T")
+
+
+def covering(values: Sequence[T]) -> list[tuple[T, T, T]]:
+    """Threes of these in which every two stand together in every two places; all threes in the long profile."""
+    if os.environ.get("ROUTECODEX_TESTS") == "long":
+        return list(product(values, repeat=3))
+    return [
+        (one, two, values[(place + shift) % len(values)]) for place, one in enumerate(values) for shift, two in enumerate(values)
+    ]
+
+
+def wanted_alone(config: pytest.Config) -> bool:
+    options = config.option
+    return bool(options.rows or options.keyword or options.times > 1 or any("[" in argument for argument in config.args))
+
+
+def together(made: list[pytest.Item | pytest.Collector]) -> list[pytest.Item | pytest.Collector]:
+    """The rows of one test function, as one item where that asks the same."""
+    alone: list[pytest.Item | pytest.Collector] = []
+    groups: dict[str, list[pytest.Function]] = {}
+    for row in made:
+        if isinstance(row, pytest.Function) and _is_plain(row):
+            groups.setdefault(row.callspec.params.get(SIDE, ""), []).append(row)
+        else:
+            alone.append(row)
+    for side, rows in groups.items():
+        name, spec = rows[0].originalname, rows[0].callspec
+        kept = replace(spec, params={SIDE: side}, indices={SIDE: spec.indices[SIDE]}) if side else None
+        whole = pytest.Function.from_parent(
+            rows[0].parent, name=f"{name}[{side}]" if side else name, callspec=kept, callobj=_all_of(rows)
+        )
+        alone += [whole] if len(rows) > 1 else rows
+    return alone
+
+
+def _is_plain(row: pytest.Function) -> bool:
+    parametrized = list(row.iter_markers("parametrize"))
+    named = {name.strip() for mark in parametrized for name in _names(mark.args[0]) if not mark.kwargs.get("indirect")}
+    return (
+        bool(parametrized)
+        and row.cls is None
+        and set(row.callspec.params) - {SIDE} <= named
+        and set(inspect.signature(row.obj).parameters) <= named
+        and set(row.fixturenames) <= named | EVERYWHERE
+        and not is_different(row)
+        and all(mark.name == "parametrize" for mark in row.own_markers)
+        and not getattr(row.obj, "is_hypothesis_test", False)
+    )
+
+
+def _names(given: str | list[str] | tuple[str, ...]) -> list[str]:
+    return given.split(",") if isinstance(given, str) else list(given)
+
+
+def _all_of(rows: list[pytest.Function]) -> Callable[[], None]:
+    tried: list[tuple[str, Callable[..., None], dict[str, Any]]] = [
+        (row.callspec.id, row.obj, {name: value for name, value in row.callspec.params.items() if name != SIDE}) for row in rows
+    ]
+
+    def every_row() -> None:
+        failed: dict[str, BaseException] = {}
+        for name, test, given in tried:
+            try:
+                test(**given)
+            except (Exception, pytest.fail.Exception) as wrong:
+                failed[name] = wrong
+        for first in failed.values():
+            first.add_note(f"{len(failed)} of {len(tried)} rows: {', '.join(list(failed)[:20])}")
+            raise first
+
+    return every_row
