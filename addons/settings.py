@@ -29,7 +29,7 @@ from ..routing.turn.hidden_store import HiddenStore
 from ..routing.turn.loading import load_plugins
 from ..routing.turn.plan import Clocks
 from ..routing.turn.plugins import Plugin, TurnInfo
-from . import clockwork, guard, intercept
+from . import clockwork, intercept, stand_in
 from .clockwork import Clockwork
 from .disk_threads import in_thread
 from .journal import DebugFile, Journal
@@ -210,7 +210,7 @@ class Settings:
         self.hosts = intercept.Hosts(config.intercept_hosts)
         if self._desk is not None:
             self._desk = self._new_desk(self._desk.store, self._desk.hidden)
-        guard.lift()
+        stand_in.lift()
         for warning in config.warnings:
             logger.warning("%s", warning)
 
