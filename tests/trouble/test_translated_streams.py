@@ -23,6 +23,7 @@ from tests.rig.reply import Reply, ToolUse
 from tests.rig.spoken import EVENTS
 from tests.routing.dialects.answers.streams import sizes_of
 from tests.routing.dialects.translation.vendor_streams import Stream, every_stream
+from tests.sheet import seen
 
 CHUNKINGS = 10_000 if LONG else 1_000
 CUTS = 50
@@ -69,6 +70,7 @@ def test_random_chunkings_of_many_streams_are_told_in_the_same_bytes() -> None:
         stream = STREAMS[at]
         for client in FOUR:
             assert told(client, stream.spoken, randomly(stream.raw, number)) == whole[at, client], (stream.id, number, client)
+    seen("R1", f"{CHUNKINGS * 4:,} chunkings of {len(STREAMS)} streams in translation: the same bytes")
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
@@ -169,6 +171,7 @@ def test_a_stream_that_is_cut_is_no_success(client: Endpoint, spoken: Dialect) -
     out, complete = through_the_turn(client, spoken, [raw])
     assert complete
     assert said_in(client, out).finish == "tool_calls"
+    seen("R4", f"{len(cuts)} cuts of {spoken} for {client.dialect}: 0 false ends")
 
 
 @pytest.mark.parametrize("client, spoken", PAIRS)
