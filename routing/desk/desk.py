@@ -23,11 +23,11 @@ from ..clock.time_tag import without_tag
 from ..config import Config
 from ..control.overlay import Overlay, described
 from ..dialects import calls
+from ..dialects.answer import machine
 from ..dialects.calls.following import own_id, pass_over_ours
 from ..dialects.echo import EchoFailure, delay_of, echo_answer
 from ..dialects.estimate import count_answer, estimate_tokens
 from ..dialects.finish import Endings
-from ..dialects.merging import Merger
 from ..errors import KeysWithheld, Resting, RouteCodexError
 from ..redact import Redactor
 from ..router.attempts import Attempts
@@ -477,7 +477,7 @@ class Desk:
         turn = Turn(endpoint, plan.call.stream, plan, limits, self.clocks.monotonic(), merger, alone=alone)
         return Departure(request, plan, turn, company)
 
-    def _merger(self, plan: Plan, company: Company | None) -> Merger | None:
+    def _merger(self, plan: Plan, company: Company | None) -> machine.Answer | None:
         plan.endings = self.endings.named(plan.received.id[:8])
         if company is not None:
             plan.call = company.offer(plan.call, able=plan.provider.server_tools)

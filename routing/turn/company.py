@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ..clients.identify import client_of
+from ..dialects.answer.machine import Answer, answer_for
 from ..dialects.calls import growing
 from ..dialects.calls.without_tools import without_tools
 from ..dialects.finish import AS_USUAL, Endings
-from ..dialects.merging import Merger, merger_for
 from ..dialects.said import Said
 from ..errors import RouteCodexError, StoreError
 from ..sessions.store import SessionKey
@@ -37,11 +37,11 @@ class NextCall:
     plugin: str
 
 
-def merger_of(call: Call, endings: Endings, own_tools: frozenset[str] = frozenset()) -> Merger:
+def merger_of(call: Call, endings: Endings, own_tools: frozenset[str] = frozenset()) -> Answer:
     """Who writes the answer to this call."""
     options = call.body.get("stream_options")
     asked = isinstance(options, dict) and options.get("include_usage") is True
-    return merger_for(call.endpoint, stream=call.stream, own_tools=own_tools, include_usage=asked, endings=endings)
+    return answer_for(call.endpoint, stream=call.stream, own_tools=own_tools, include_usage=asked, endings=endings)
 
 
 class Company:
@@ -82,7 +82,7 @@ class Company:
             self.life.turn.notes.append(f"tools of ours are left out: {offered.left_out}")
         return offered.call
 
-    def merger(self, call: Call, endings: Endings = AS_USUAL) -> Merger:
+    def merger(self, call: Call, endings: Endings = AS_USUAL) -> Answer:
         return merger_of(call, endings.named(self.life.turn.id[:8]), self._own)
 
     def begun(self) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..dialects import answers
+from ..dialects.answer.machine import answer_for
 from ..dialects.fields import count_of, read_object, text_of
 from ..dialects.finish import is_cut, is_whole_call
-from ..dialects.merging import merger_for
 from ..dialects.said import Said
 from ..values import Answer, Endpoint
 
@@ -52,7 +52,7 @@ def as_whole(endpoint: Endpoint, body: bytes) -> bytes | None:
 
 
 def _said(endpoint: Endpoint, body: bytes, *, stream: bool) -> Said | None:
-    merger = merger_for(endpoint, stream=stream)
+    merger = answer_for(endpoint, stream=stream)
     merger.begin_round()
     merger.feed(body)
     said = merger.end_round()

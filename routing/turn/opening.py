@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..dialects.merging import Merger, opener_for
+from ..dialects.answer.machine import Answer, answer_for
 from ..values import Endpoint
 
 
@@ -20,10 +20,10 @@ class Opening:
     """The epoch in seconds."""
 
 
-def begin_early(endpoint: Endpoint, merger: Merger | None, opening: Callable[[], Opening]) -> tuple[Merger | None, bytes]:
+def begin_early(endpoint: Endpoint, answer: Answer | None, opening: Callable[[], Opening]) -> tuple[Answer | None, bytes]:
     """Who writes the answer from now on, and how it begins; nothing changes where keep-alives need no beginning."""
-    opener = opener_for(endpoint.dialect, merger)
-    if opener is None:
-        return merger, b""
+    opener = answer or answer_for(endpoint, stream=True)
+    if not opener.opens:
+        return answer, b""
     about = opening()
     return opener, opener.open(id=about.id, model=about.model, created=about.created)

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..dialects import answers
-from ..dialects.merging import Merger
+from ..dialects.answer.machine import Answer
 from ..errors import RouteCodexError
 from ..values import Endpoint, Headers, ProviderError, Usage
 from .actions import (
@@ -55,7 +55,7 @@ class Turn:
     planner: Planner
     limits: Limits
     started: float
-    merger: Merger | None = None
+    merger: Answer | None = None
     """Writes one answer out of several rounds; None where bytes pass as they come, because nobody can want a second one."""
     alone: bool = False
     """There is nobody to ask whether another round follows."""

@@ -12,8 +12,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterable
 
-from routecodex.routing.dialects.answer.machine import Answer, Round
-from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.dialects.answer.machine import Answer, Round, answer_for
 from routecodex.routing.dialects.translation.coming_down import Translation
 from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.turn.edges import Edges
@@ -113,7 +112,7 @@ def old_passed(dialect: Dialect) -> Run:
 
 def old_merged(dialect: Dialect, rounds: int) -> Run:
     def run(reads: list[bytes]) -> None:
-        merger = merger_for(endpoint(dialect), stream=True, own_tools=OWN)
+        merger = answer_for(endpoint(dialect), stream=True, own_tools=OWN)
         for _ in range(rounds):
             merger.begin_round()
             for read in reads:
@@ -127,7 +126,7 @@ def old_merged(dialect: Dialect, rounds: int) -> Run:
 def old_translated(client: Dialect, spoken: Dialect, merged: bool) -> Run:
     def run(reads: list[bytes]) -> None:
         translation, passage = Translation(spoken, asked(client)), Passage(Endpoint(client))
-        merger = merger_for(endpoint(client), stream=True, own_tools=OWN)
+        merger = answer_for(endpoint(client), stream=True, own_tools=OWN)
         feed = merger.feed if merged else passage.feed
         merger.begin_round()
         for read in reads:

@@ -11,7 +11,7 @@ from itertools import product
 import pytest
 
 from routecodex.routing.dialects import answers
-from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.said import Said
 from routecodex.routing.dialects.translation.coming_down import Translation
 from routecodex.routing.dialects.translation.neutral import Asked
@@ -56,7 +56,7 @@ def randomly(raw: bytes, seed: int) -> Iterator[bytes]:
 
 def said_in(client: Endpoint, out: bytes) -> Said:
     """What our own merger reads in it, as the client would."""
-    merger = merger_for(client, stream=True)
+    merger = answer_for(client, stream=True)
     merger.begin_round()
     merger.feed(out)
     return merger.end_round()

@@ -259,10 +259,13 @@ class Join:
             if content.ended is None and not content.done:
                 out.append(self._made([Ended(self._word(None, calls))]))
             return out if content.done else [*out, self._made([Done()])]
-        before = self._left([kept for chunk in shown if (kept := _without_end(chunk)) is not None])
+        before = self._left(without_ends(shown))
         ends = _ends_of(held) if held else last.end
         ended = Ended(self._word(content.ended, calls), content.ended.stop if content.ended is not None else "")
-        return [*before, *self._composed(ends, ended, self._summed())]
+        out = self._composed(ends, ended, self._summed())
+        if before and out[0].native is not None and out[0].native is before[-1].native and not _is_final(content.ended):
+            out[0] = _changed(out[0], [*before.pop().events, *out[0].events])  # a unit that says something and ends stays one
+        return [*before, *out]
 
     def broken(self) -> list[Chunk] | None:
         """What the running round said of its own failure, as it came; None where the client would not understand it."""
@@ -572,6 +575,11 @@ def _content(events: Sequence[Event]) -> list[Event]:
     return [event for place, event in enumerate(events) if not _ends(event) or (place < last and event.rank is Rank.RESTS)]
 
 
+def without_ends(chunks: Iterable[Chunk]) -> list[Chunk]:
+    """What they say, and nothing of how the answer ends."""
+    return [kept for chunk in chunks if (kept := _without_end(chunk)) is not None]
+
+
 def _without_end(chunk: Chunk) -> Chunk | None:
     if chunk.form == "behind":
         return None
@@ -581,6 +589,10 @@ def _without_end(chunk: Chunk) -> Chunk | None:
 
 def _ends_of(chunks: Iterable[Chunk]) -> list[Chunk]:
     return [_changed(chunk, ends) for chunk in chunks if (ends := [event for event in chunk.events if _ends(event)])]
+
+
+def _is_final(ended: Ended | None) -> bool:
+    return ended is None or ended.final
 
 
 def _holds(chunk: Chunk, kind: type[Event]) -> bool:

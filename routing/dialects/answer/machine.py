@@ -20,9 +20,9 @@ from itertools import chain
 from typing import ClassVar, Protocol, runtime_checkable
 
 from ...errors import BadAnswer
-from ...values import Dialect, FinishReason, JsonObject, ProviderError, Usage
+from ...values import Dialect, Endpoint, FinishReason, JsonObject, ProviderError, Usage
 from .. import answers
-from ..finish import CUT_OFF
+from ..finish import AS_USUAL, CUT_OFF, Endings
 from ..translation.neutral import Asked, LeftOut, ToolName
 from .chat import abroad as chat_abroad
 from .chat import history as chat_history
@@ -33,7 +33,7 @@ from .gemini import abroad as gemini_abroad
 from .gemini import history as gemini_history
 from .gemini import read as gemini_read
 from .gemini import write as gemini_write
-from .join import Join
+from .join import Join, without_ends
 from .messages import abroad as messages_abroad
 from .messages import history as messages_history
 from .messages import read as messages_read
@@ -158,6 +158,8 @@ class Answer:
         self._writer = modules.stream(asked) if asked.stream else modules.whole(asked)
         self._before_end = self._writer
         """The writer as it was when nothing of the end had been written."""
+        self._unsent: tuple[list[bytes], list[Chunk]] = [], []
+        """What waited then, and the end itself: `fail` may come instead of it."""
         self._quiet = quiet
         self._join = Join(self._client, own=own, endings=asked.endings, live=asked.stream, quiet=quiet, apart=modules.apart)
         self._serial: Serial | None = None
@@ -175,9 +177,14 @@ class Answer:
         self._opened = ""
         """Who we said it is, where we began it."""
 
+    @property
+    def opens(self) -> bool:
+        """Keep-alives may not stand before the answer's beginning."""
+        return isinstance(self._writer, Repeating)
+
     def open(self, *, id: str, model: str, created: int) -> bytes:
         """Begin a stream that nothing is known of yet; nothing where keep-alives need no beginning."""
-        if not (isinstance(self._writer, Repeating) and self._asked.stream):
+        if not isinstance(self._writer, Repeating):
             return b""
         self._opened = id
         self._join.altered = self._join.started = self._writer.altered = True
@@ -278,7 +285,9 @@ class Answer:
         if not self._asked.stream:
             self._written(chunks)
             return self._writer.finish()
-        return chain(self._take(), (piece for piece in self._end(chunks) if piece))
+        waited = self._take()
+        self._unsent = waited, list(chunks)
+        return chain(waited, (piece for piece in self._end(chunks) if piece))
 
     def _broken_off(self) -> Iterable[bytes]:
         told = self._join.broken() if self._asked.stream else None
@@ -292,9 +301,10 @@ class Answer:
             return b""
         over, self._over, self._failed = self._over, True, True
         error, told = ProviderError(status, message, code), self._join.content.error
-        if over or not self._asked.stream:  # what `finish` gave never left
-            self._writer = self._before_end
-            return self._error(error)
+        if over or not self._asked.stream:  # what `finish` gave never left: what the model said does
+            self._writer, (waited, unsent) = self._before_end, self._unsent
+            self._join.altered = True
+            return b"".join([*waited, *self._written(without_ends(unsent))]) + self._error(error)
         if told is not None and told.message == message and (chunks := self._join.broken()) is not None:
             return b"".join([*self._take(), *self._written(chunks)])  # the provider's own words say it best
         return b"".join(self._take()) + self._error(error)
@@ -445,3 +455,16 @@ class Answer:
         out = self._pending
         self._pending = []
         return out
+
+
+def answer_for(
+    endpoint: Endpoint,
+    *,
+    stream: bool,
+    own_tools: frozenset[str] = frozenset(),
+    include_usage: bool = False,
+    endings: Endings = AS_USUAL,
+) -> Answer:
+    """One whose rounds are all in the client's own dialect. `include_usage`: a Chat client asked for the usage of its stream."""
+    asked = Asked(endpoint, stream, id="", model="", created=0, maker="", include_usage=include_usage, endings=endings)
+    return Answer(asked, own=own_tools)

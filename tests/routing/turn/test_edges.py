@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from routecodex.routing.dialects import answers
-from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.turn.actions import Limits
 from routecodex.routing.turn.turn import Turn
 from routecodex.routing.values import Answer, Dialect, Endpoint, ToolCall, Usage
@@ -24,7 +24,7 @@ def written(dialect: Dialect, answer: Answer, stream: bool) -> bytes:
 
 def turn_of(dialect: Dialect, raw: bytes, *, stream: bool, merged: bool) -> Turn:
     endpoint = Endpoint(dialect)
-    merger = merger_for(endpoint, stream=stream, include_usage=True) if merged else None
+    merger = answer_for(endpoint, stream=stream, include_usage=True) if merged else None
     turn = Turn(endpoint, stream, Script(dialect), Limits(), 0.0, merger, alone=merged)
     turn.head(200, {"content-type": "text/event-stream" if stream else "application/json"}, 0.0)
     for at in range(0, len(raw), 700):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from routecodex.routing.dialects import answers
-from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.turn.actions import Again, Decide, Finish, Forward, OpenHead
 from routecodex.routing.turn.opening import begin_early
@@ -46,7 +46,7 @@ def test_other_dialects_bear_keep_alives_at_any_moment(dialect: Dialect) -> None
         raise AssertionError("nobody has to say who it is")
 
     endpoint = Endpoint(dialect)
-    merger = merger_for(endpoint, stream=True)
+    merger = answer_for(endpoint, stream=True)
     assert begin_early(endpoint, merger, never) == (merger, b"")
     assert begin_early(endpoint, None, never) == (None, b"")
 

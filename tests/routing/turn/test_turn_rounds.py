@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from routecodex.routing.dialects import answers
+from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.failures import read_failure
-from routecodex.routing.dialects.merging import merger_for
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.turn.actions import (
     Abandon,
@@ -99,7 +99,7 @@ class Bench:
     def __post_init__(self) -> None:
         endpoint = Endpoint(self.dialect)
         self.script = Script(self.dialect, self.again)
-        merger = merger_for(endpoint, stream=self.stream, include_usage=True)
+        merger = answer_for(endpoint, stream=self.stream, include_usage=True)
         self.turn = Turn(endpoint, self.stream, self.script, self.limits, self.now, merger)
 
     def take(self) -> list[Action]:
@@ -219,7 +219,7 @@ def test_a_single_round_is_the_providers_own_bytes(dialect: Dialect, stream: boo
 @pytest.mark.parametrize("share", [1.0, 0.7])
 def test_where_there_is_nobody_to_ask_a_round_is_the_whole_answer(dialect: Dialect, stream: bool, share: float) -> None:
     bench = Bench(dialect, stream)
-    merger = merger_for(Endpoint(dialect), stream=stream, include_usage=True)
+    merger = answer_for(Endpoint(dialect), stream=stream, include_usage=True)
     bench.turn = Turn(Endpoint(dialect), stream, bench.script, bench.limits, bench.now, merger, alone=True)
     bench.round("hello there", share=share)
     assert bench.kinds[-1] == "Finish"

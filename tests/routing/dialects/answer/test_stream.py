@@ -11,9 +11,9 @@ from routecodex.routing.dialects.answer.messages.read import Reader as MessagesR
 from routecodex.routing.dialects.answer.responses.read import Reader as ResponsesReader
 from routecodex.routing.dialects.answer.stream import WHOLE_BYTES, Source
 from routecodex.routing.errors import BadAnswer
+from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer.rounds import spoken
 from tests.routing.dialects.answer.talks import CHAT, GEMINI, MESSAGES, RESPONSES, WAYS, WRITTEN, Way, chunk, sse
-from tests.routing.dialects.merging import rounds
-from tests.routing.dialects.merging.rounds import spoken
 
 READERS = {CHAT: ChatReader, MESSAGES: MessagesReader, RESPONSES: ResponsesReader, GEMINI: GeminiReader}
 ROUND = spoken(("thinking", "hm"), ("text", "Grüße 😀" * 20), ("tool", '{"a": 1}'))

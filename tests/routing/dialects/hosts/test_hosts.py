@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from routecodex.routing.dialects import answers
+from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.finish import read_finish, write_finish
-from routecodex.routing.dialects.merging import merger_for
 from routecodex.routing.dialects.sse import ArrayItems, Events
 from routecodex.routing.dialects.translation.coming_down import Translation
 from routecodex.routing.dialects.translation.neutral import Asked
@@ -27,7 +27,6 @@ PATHS = ("pass", "merge", *(f"to {client}" for client in Dialect))
 
 _M, _C, _R, _G = (f"to {client}" for client in (Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI))
 KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
-    "openai-responses: OpenAI: a refusal: stream": ("a merger takes no refusal for text", ("merge",)),
     "openai-chat: OpenAI: web search annotations: json": ("R16: citations are lost", (_M, _R)),
     "openai-chat: xAI: citations with the last chunk: stream": ("R16: citations are lost", (_M, _R)),
     "openai-chat: Perplexity: a message beside an empty delta: json": ("R16: citations are lost", (_M, _R)),
@@ -38,7 +37,7 @@ KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "openai-chat: Snowflake: an empty call beside the text: stream": ("R13: a call of nobody's", (_M, _R, _G)),
     "openai-chat: Snowflake: a phantom call with an empty name: json": ("R13: a call of nobody's", (_M, _R, _G)),
     "openai-responses: Bedrock Mantle: content index 1 for the deltas, 0 in the item: stream": ("R13: told twice", (_M, _C, _G)),
-    "openai-responses: a gateway: a call without a name: json": ("R15: a call that nobody can run", ("merge", _M, _C, _G)),
+    "openai-responses: a gateway: a call without a name: json": ("R15: a call that nobody can run", (_M, _C, _G)),
     "openai-chat: Google: thoughts marked beside the text: stream": ("they stay text", (_M, _R, _G)),
     "openai-chat: Perplexity: a stream without [DONE]: stream": ("a merger writes the end that is missing", ("merge",)),
     "openai-chat: MiniMax: the whole message once more at the end: stream": (
@@ -126,7 +125,7 @@ def _pass(sample: Sample) -> None:
 
 def _merge(sample: Sample) -> None:
     expected, streamed = sample.expected, sample.form == "stream"
-    merger = merger_for(sample.endpoint, stream=streamed, include_usage=True)
+    merger = answer_for(sample.endpoint, stream=streamed, include_usage=True)
     merger.begin_round(exact=True)
     out = merger.feed(sample.raw)
     said = merger.end_round()
@@ -193,7 +192,7 @@ def _told(sample: Sample, asked: Asked, size: int) -> bytes:
 
 
 def _is_complete(endpoint: Endpoint, out: bytes, streamed: bool) -> bool:
-    merger = merger_for(endpoint, stream=streamed)
+    merger = answer_for(endpoint, stream=streamed)
     merger.begin_round()
     merger.feed(out)
     return merger.end_round().complete
