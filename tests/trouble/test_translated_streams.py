@@ -10,12 +10,10 @@ from itertools import product
 
 import pytest
 
-from routecodex.routing.dialects import answers
 from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.said import Said
 from routecodex.routing.dialects.translation.coming_down import Translation
 from routecodex.routing.dialects.translation.neutral import Asked
-from routecodex.routing.turn.terminal import Passage
 from routecodex.routing.values import Dialect, Endpoint
 from tests.conftest import LONG
 from tests.rig.reply import Asked as RigAsked
@@ -142,13 +140,12 @@ def stream_of(spoken: Dialect) -> tuple[bytes, int]:
 
 def through_the_turn(client: Endpoint, spoken: Dialect, chunks: Iterable[bytes]) -> tuple[bytes, bool]:
     """What leaves for a client whose answer nothing of ours acts on, and whether it came to its own end."""
-    passage, translation = Passage(client), Translation(spoken, asked_by(client))
-    out = b"".join([passage.feed(told_now) for told_now in [*map(translation.feed, chunks), translation.close()] if told_now])
-    out += passage.close()
-    if passage.complete:
-        return out, translation.error is None
-    error = answers.write_error_event(client.dialect, 502, "It broke off.", "UPSTREAM_ERROR", json_array=client.json_array)
-    return out + error, False
+    passing, translation = answer_for(client, stream=True, quiet=True), Translation(spoken, asked_by(client))
+    passing.begin_round()
+    out = b"".join([passing.feed(told) for told in [*map(translation.feed, chunks), translation.close()] if told])
+    if passing.end_round().complete:
+        return out + b"".join(passing.finish()), translation.error is None
+    return out + passing.fail(502, "It broke off.", "UPSTREAM_ERROR"), False
 
 
 def check_ends_in_error(client: Endpoint, out: bytes) -> None:

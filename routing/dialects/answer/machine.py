@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -24,6 +25,7 @@ from ...values import Dialect, Endpoint, FinishReason, JsonObject, ProviderError
 from .. import answers
 from ..finish import AS_USUAL, CUT_OFF, Endings
 from ..translation.neutral import Asked, LeftOut, ToolName
+from . import counting
 from .chat import abroad as chat_abroad
 from .chat import history as chat_history
 from .chat import read as chat_read
@@ -160,7 +162,8 @@ class Answer:
         """The writer as it was when nothing of the end had been written."""
         self._unsent: tuple[list[bytes], list[Chunk]] = [], []
         """What waited then, and the end itself: `fail` may come instead of it."""
-        self._quiet = quiet
+        self.quiet = quiet
+        """Nobody takes part, and nothing of ours stands in it."""
         self._join = Join(self._client, own=own, endings=asked.endings, live=asked.stream, quiet=quiet, apart=modules.apart)
         self._serial: Serial | None = None
         self._source = Source(modules.reader("", ""))
@@ -179,14 +182,15 @@ class Answer:
 
     @property
     def opens(self) -> bool:
-        """Keep-alives may not stand before the answer's beginning."""
-        return isinstance(self._writer, Repeating)
+        """Keep-alives of its stream need a beginning, even before a round has said anything."""
+        return self._asked.stream and isinstance(self._writer, Repeating)
 
     def open(self, *, id: str, model: str, created: int) -> bytes:
         """Begin a stream that nothing is known of yet; nothing where keep-alives need no beginning."""
-        if not isinstance(self._writer, Repeating):
+        if not (self._asked.stream and isinstance(self._writer, Repeating)):
             return b""
         self._opened = id
+        self.quiet = False
         self._join.altered = self._join.started = self._writer.altered = True
         return self._writer.open(id=id, model=model, created=created)
 
@@ -199,12 +203,14 @@ class Answer:
         self._foreign = round_.spoken is not self._client
         spoken = _DIALECTS[round_.spoken]
         read = spoken.abroad if self._foreign else spoken.reader
-        streams = self._asked.stream
-        quiet = self._quiet and not (self._foreign or self._join.altered) and streams and not self._asked.endpoint.json_array
-        self._source = source = Source(read(round_.maker, self._asked.id), quiet=quiet, bounded=not streams)
+        counts, streams = self._asked.endpoint.action == "count", self._asked.stream
+        reader = counting.Reader(self._client) if counts else read(round_.maker, self._asked.id)
+        passes = self.quiet and streams and not (self._foreign or self._join.altered)
+        another = partial(read, round_.maker, self._asked.id) if passes else None
+        self._source = source = Source(reader, quiet=another, bounded=not streams)
         self._same = None
         self._writer.begin_round(round_.tools)
-        calls = source.since_calls if quiet else None
+        calls = source.since_calls if passes else None
         self._pending += self._written(self._join.begin(foreign=self._foreign, exact=exact, calls=calls))
         if self._serial is not None:
             self._pending += [self._writer.made(event) for event in self._serial.between()]
@@ -237,7 +243,7 @@ class Answer:
             if self._source.form == "document" and self._asked.stream:
                 self._join.composes = True
             self._hear(chunks, self._pending)
-            if chunks and chunks[-1].form == "ragged" and self._pending:
+            if chunks and chunks[-1].form == "ragged" and self._pending and not self._asked.endpoint.json_array:
                 self._due = b"\n\n"
         except BadAnswer as error:
             self._spoil(error)
@@ -259,7 +265,7 @@ class Answer:
             finish=self._finish_reason(content),
             usage=content.usage,
             id=id,
-            native=() if self._quiet else self._history(content),
+            native=() if self.quiet else self._history(content),
             complete=content.complete,
             error=content.error,
         )
@@ -333,7 +339,7 @@ class Answer:
 
     def _spoil(self, error: BadAnswer) -> None:
         content = self._join.content
-        content.error = content.error or ProviderError(error.status, error.message, error.code)
+        content.error = content.error or ProviderError(error.status, error.message, error.code, network=True)
 
     # --- what a turn asks -----------------------------------------------------------------------------------------------
 
@@ -346,9 +352,15 @@ class Answer:
         return first.id if first is not None else ""
 
     @property
+    def round_id(self) -> str:
+        """Who the running round says it is."""
+        began = self._join.content.began
+        return began.id if began is not None else ""
+
+    @property
     def visible(self) -> bool:
         """Content of the running round has left: from here on nothing can be taken back."""
-        return self._join.visible
+        return self._join.visible and self._asked.stream
 
     @property
     def error(self) -> ProviderError | None:
@@ -464,7 +476,10 @@ def answer_for(
     own_tools: frozenset[str] = frozenset(),
     include_usage: bool = False,
     endings: Endings = AS_USUAL,
+    quiet: bool = False,
 ) -> Answer:
-    """One whose rounds are all in the client's own dialect. `include_usage`: a Chat client asked for the usage of its stream."""
-    asked = Asked(endpoint, stream, id="", model="", created=0, maker="", include_usage=include_usage, endings=endings)
-    return Answer(asked, own=own_tools)
+    """One whose rounds are all in the client's own dialect. `include_usage`: a Chat client asked for the usage of its stream;
+    `quiet`: nobody takes part, and what a provider counts passes."""
+    counts = include_usage or quiet
+    asked = Asked(endpoint, stream, id="", model="", created=0, maker="", include_usage=counts, endings=endings)
+    return Answer(asked, own=own_tools, quiet=quiet)
