@@ -106,6 +106,13 @@ class Planner(Protocol):
     def exact(self) -> bool:
         """The running round's reason is not ours to correct."""
 
+    @property
+    def notice(self) -> str:
+        """What the person is told before the answer's first text; empty where there is nothing to tell."""
+
+    def noticed(self) -> None:
+        """It stands there now."""
+
     def opening(self) -> Opening:
         """The answer begins now; its id is the client's for it, whatever the provider's will be."""
 

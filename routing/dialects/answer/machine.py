@@ -196,22 +196,23 @@ class Answer:
 
     # --- rounds ---------------------------------------------------------------------------------------------------------
 
-    def begin_round(self, round_: Round | None = None, *, exact: bool = False) -> None:
+    def begin_round(self, round_: Round | None = None, *, exact: bool = False, notice: str = "") -> None:
         """Another round begins; without a word about it, in the client's own dialect. `exact`: the provider is where the
-        client was going anyway, and its reason counts even where it is wrong."""
+        client was going anyway, and its reason counts even where it is wrong. `notice`: what we tell the person before the
+        first text of all."""
         round_ = round_ or Round(self._client)
         self._foreign = round_.spoken is not self._client
         spoken = _DIALECTS[round_.spoken]
         read = spoken.abroad if self._foreign else spoken.reader
         counts, streams = self._asked.endpoint.action == "count", self._asked.stream
         reader = counting.Reader(self._client) if counts else read(round_.maker, self._asked.id)
-        passes = self.quiet and streams and not (self._foreign or self._join.altered)
+        passes = self.quiet and streams and not (self._foreign or self._join.altered or notice)
         another = partial(read, round_.maker, self._asked.id) if passes else None
         self._source = source = Source(reader, quiet=another, bounded=not streams)
         self._same = None
         self._writer.begin_round(round_.tools)
         calls = source.since_calls if passes else None
-        self._pending += self._written(self._join.begin(foreign=self._foreign, exact=exact, calls=calls))
+        self._pending += self._written(self._join.begin(foreign=self._foreign, exact=exact, notice=notice, calls=calls))
         if self._serial is not None:
             self._pending += [self._writer.made(event) for event in self._serial.between()]
         self._serial = Serial() if self._foreign and self._writer.one_by_one else None
@@ -361,6 +362,11 @@ class Answer:
     def visible(self) -> bool:
         """Content of the running round has left: from here on nothing can be taken back."""
         return self._join.visible and self._asked.stream
+
+    @property
+    def told(self) -> bool:
+        """The notice stands before the text."""
+        return self._join.told
 
     @property
     def error(self) -> ProviderError | None:

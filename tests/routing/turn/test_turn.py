@@ -90,6 +90,10 @@ class Script:
     first: list[str] = field(default_factory=list)
 
     exact: bool = False
+    notice: str = ""
+
+    def noticed(self) -> None:
+        self.notice = ""
 
     def opening(self) -> Opening:
         return Opening("resp_ours", "m", 7)
