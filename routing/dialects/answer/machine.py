@@ -57,8 +57,11 @@ class Writer(Protocol):
     dialect: ClassVar[Dialect]
     one_by_one: ClassVar[bool]
     """Its dialect knows one open block at a time."""
-    steady: ClassVar[bool]
-    """Where one plain piece of a block leaves as it came, so do those that follow it."""
+
+    @property
+    def steady(self) -> bool:
+        """Where one plain piece of a block leaves as it came, so do those that follow it."""
+
     altered: bool
     """The answer is no longer one round's own."""
     left_out: LeftOut
@@ -169,9 +172,6 @@ class Answer:
         self._source = Source(modules.reader("", ""))
         self._foreign = False
         """The running round speaks another dialect than the client."""
-        self._same: Block | None = None
-        """Join and writer let its pieces leave as they come, once they are kept."""
-        self._keep: Callable[[str], None] = self._join.keep
         self._pending: list[bytes] = []
         """What may leave as soon as somebody asks."""
         self._due = b""
@@ -209,7 +209,6 @@ class Answer:
         passes = self.quiet and streams and not (self._foreign or self._join.altered or notice)
         another = partial(read, round_.maker, self._asked.id) if passes else None
         self._source = source = Source(reader, quiet=another, bounded=not streams)
-        self._same = None
         self._writer.begin_round(round_.tools)
         calls = source.since_calls if passes else None
         self._pending += self._written(self._join.begin(foreign=self._foreign, exact=exact, notice=notice, calls=calls))
@@ -399,15 +398,10 @@ class Answer:
     # --- from chunks to bytes -------------------------------------------------------------------------------------------
 
     def _hear(self, chunks: Iterable[Chunk], out: list[bytes]) -> None:
-        join, same, keep = self._join, self._same, self._keep
+        join, source = self._join, self._source
+        source.left = out
         for chunk in chunks:
             events = chunk.events
-            if same is not None:
-                if len(events) == 1 and type(event := events[0]) is Piece and event.block is same and event.native is None:
-                    keep(event.text)
-                    out.append(chunk.raw)
-                    continue
-                same = self._same = None
             if self._foreign:
                 self._name_calls(events)
             writer, serial = self._writer, self._serial
@@ -420,8 +414,7 @@ class Answer:
                 if shown.rest and data is shown.raw:
                     out += shown.rest
                 if data is chunk.raw and join.plain is not None and writer.steady:
-                    same = self._same = join.plain
-                    keep = self._keep = join.keep
+                    source.same, source.keep = join.plain, join.keep
 
     def _name_calls(self, events: Iterable[Event]) -> None:
         """Before anybody asks whose they are."""

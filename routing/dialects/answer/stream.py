@@ -19,7 +19,7 @@ from ..failures import ERROR_KEY, document_without_empty_error, failure_of_page,
 from ..fields import read_json, read_object
 from ..sse import ArrayItems, Events
 from ..sse import Event as Unit
-from .events import Chunk, Ended, Event, Failed, Opened, Piece, Rank
+from .events import Block, Chunk, Ended, Event, Failed, Opened, Piece, Rank
 from .repeated import LONG, Repeated
 
 WHOLE_BYTES = 64 << 20
@@ -86,6 +86,10 @@ class Source:
         self._looks = _LOOKS
         self._newest = b""
         """What passed last."""
+        self.same: Block | None = None
+        """Its plain pieces leave as they come, to `left`, once they are kept; until something else comes."""
+        self.keep: Callable[[str], None] = _nobody
+        self.left: list[bytes] = []
         self._since_calls: list[bytes] | None = None
         """What has come since the first call began."""
 
@@ -226,6 +230,12 @@ class Source:
             if (is_long := len(raw) >= LONG) and document is not None:
                 self._repeated.share(document)
             events = read(document, name) if document is not None else self._reader.read_word(data)
+            if (same := self.same) is not None:
+                if len(events) == 1 and type(event := events[0]) is Piece and event.block is same and event.native is None:
+                    self.keep(event.text)
+                    self.left.append(raw)
+                    continue
+                self.same = None
             chunk = Chunk(raw, document, events, dialect, name)
             if events:
                 rank = events[-1].rank
@@ -236,6 +246,10 @@ class Source:
                     chunk.raw, *rest = self._repeated.cut(raw)
                     chunk.rest = tuple(rest)
             yield chunk
+
+
+def _nobody(text: str) -> None:
+    pass
 
 
 def _frame_of(chunk: Chunk) -> tuple[bytes, bytes]:
