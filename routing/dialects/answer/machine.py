@@ -206,7 +206,7 @@ class Answer:
         read = spoken.abroad if self._foreign else spoken.reader
         counts, streams = self._asked.endpoint.action == "count", self._asked.stream
         reader = counting.Reader(self._client) if counts else read(round_.maker, self._asked.id)
-        passes = self.quiet and streams and not (self._foreign or self._join.altered or notice)
+        passes = self.quiet and streams and not (self._foreign or self._join.altered or self._asked.endpoint.json_array or notice)
         another = partial(read, round_.maker, self._asked.id) if passes else None
         self._source = source = Source(reader, quiet=another, bounded=not streams)
         self._writer.begin_round(round_.tools)
