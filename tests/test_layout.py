@@ -30,7 +30,6 @@ DIALECTS = frozenset({"messages", "chat", "responses", "gemini"})
 BY_NAME = {
     "routecodex.routing.dialects.calls.growing": "routecodex.routing.dialects.calls.grow_*",
     "routecodex.addons.control.commands": "routecodex.addons.control.commands.*",
-    "routecodex.routing.dialects.merging": "routecodex.routing.dialects.merging.*",
 }
 """Modules that load others by name."""
 TESTED_FROM = {

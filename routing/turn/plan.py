@@ -33,7 +33,6 @@ from .actions import Failed, Head, Refusal
 from .opening import Opening
 from .upstream import Received, Request, Translated
 
-_ID = re.compile(rb'"id"\s{0,4}:\s{0,4}"([^"\\]{1,200})"')
 _ERROR = re.compile(rb'"error"\s{0,4}:\s{0,4}[{"]|"type"\s{0,4}:\s{0,4}"error"')
 _KEY_REFUSED = frozenset({401, 402, 403})
 
@@ -293,15 +292,14 @@ class Plan:
         if not self.at_home:
             self.memory.seals.note_items(self.provider.id, items)
 
-    def answered(self, first: bytes, now: float) -> None:
+    def answered(self, id: str, now: float) -> None:
         self.settled = True
         if self.counting:
             return
         self.attempts.settled()
         self.memory.health.succeeded(self.target, now, began=self.began)
-        found = _ID.search(first)
         begun, self.begun_as = self.begun_as, None  # it stands for the first round's answer
-        self.on_answer(self.target, found[1].decode("utf-8", "replace") if found else None, begun)
+        self.on_answer(self.target, id or None, begun)
 
     def used(self, usage: Usage) -> None:
         """What the answer cost: our estimates learn from it. `origin` is asked for its own counts."""
