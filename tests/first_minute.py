@@ -111,9 +111,8 @@ def _one_python(folder: Path, python: str, wheel: Path, path: str, names: Sequen
     bin = folder / "venv" / "bin"
     subprocess.run([str(bin / "python"), "-m", "pip", "install", "-q", str(wheel)], check=True)
     installed = time.monotonic() - began
-    version = subprocess.run(
-        [python, "-c", "import platform; print(platform.python_version())"], capture_output=True, text=True, check=True
-    )
+    ask = [python, "-c", "import platform; print(platform.python_version())"]
+    version = subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip()
     with FakeProvider() as provider, Mitmdump(upstream=provider, folder=folder / "company", start_s=90) as company:
         provider.standing = Behaviour(reply=Reply(FROM_ELSEWHERE))
         provider.script(beside)
