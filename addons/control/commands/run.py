@@ -75,7 +75,9 @@ def _by_base_url(given: argparse.Namespace, client: Client, program: str, words:
         else:
             found.set[name] = here
     if client.loses:
-        found.said.append(f"behind another address {client.title} {client.loses}; `routecodex run {words[0]}` keeps it")
+        found.said.append(
+            f"behind another address {client.title} {client.loses}; with `routecodex run {client.programs[0]}` that is not so"
+        )
     lease = Lease(line, question("lease", given, places(), proxy, bases))
     try:
         return _start(found, client, program, words)
