@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import Iterable
+from enum import StrEnum
 
 from mitmproxy import http
 from mitmproxy.net.http import status_codes
@@ -16,10 +18,13 @@ from ..routing.errors import BadCall, TooLarge
 from ..routing.turn.actions import Head, Refusal
 from ..routing.turn.replies import Reply
 from ..routing.turn.upstream import Received, Request
-from ..routing.values import Endpoint, Headers, Target
+from ..routing.values import Endpoint, Headers, JsonObject
 from .framing import with_headers
+from .layers import Place, place_of
 from .relay import Wire
-from .sealing import Sealed, seal
+from .sealing import Sealed, is_mask, seal
+
+logger = logging.getLogger("routecodex")
 
 REQUEST_BYTES = 32 << 20
 """A request may be this large on the wire, and once more when it is decoded."""
@@ -30,8 +35,22 @@ _BREATH = 1000
 """So many bites, or KiB, of a packed request, and the loop has its turn."""
 NOT_AGAIN = b"RouteCodex repeats only what it sent itself, to the same place: it holds no credential for anything else.\n"
 REFUSED = {"content-type": "application/json", "x-should-retry": "false"}
-MARK = ":arrow_right:"
-"""How mitmweb shows that a flow is ours."""
+RECORD = "routecodex"
+"""What is written down about a flow, in its metadata."""
+
+
+class Marker(StrEnum):
+    """How windows show what a flow of ours is."""
+
+    CALL = ":arrow_right:"
+    ROUND = ":arrow_right_hook:"
+    RETRY = ":repeat:"
+    FAILED = ":x:"
+    ANSWERED_HERE = ":speech_balloon:"
+    REFUSED = ":no_entry:"
+    LEG = ":mag:"
+
+
 _CHUNKED = (("transfer-encoding", "chunked"),)
 
 
@@ -107,18 +126,21 @@ def write_request(request: http.Request, up: Request, sealed: Sealed) -> Wire:
     request.data.headers = _headers(pairs)
     request.raw_content = up.body
     request.trailers = None
-    return sealed.wire if up.client_credential else adding(up.headers.secret)
+    return sealed.wire if up.client_credential else adding(up.headers.secret, place_of(request))
 
 
-def adding(secret: fields.Fields) -> Wire:
-    """A wire that puts these headers on."""
+def adding(secret: fields.Fields, place: Place) -> Wire:
+    """A wire that puts these headers on, if the request still goes to this place: another addon may send it elsewhere."""
 
     added = [(name.encode("latin-1"), value.encode("latin-1", "surrogateescape")) for name, value in secret]
     names = {name.lower() for name, _ in added}
 
     def wire(shown: http.Request) -> http.Request:
-        kept = [pair for pair in shown.headers.fields if pair[0].lower() not in names]
-        return with_headers(shown, kept + added)
+        kept = [pair for pair in shown.headers.fields if pair[0].lower() not in names and not is_mask(*pair)]
+        if place_of(shown) == place:
+            return with_headers(shown, kept + added)
+        logger.warning("Another addon sent a call for %s elsewhere: no key goes to %s", place[1], shown.host)
+        return with_headers(shown, kept)
 
     return wire
 
@@ -142,11 +164,17 @@ def posted(upgrade: http.Request, pairs: fields.Fields, body: bytes) -> http.Req
     )
 
 
-def mark(flow: http.HTTPFlow, comment: str, target: Target, call_id: str) -> None:
-    """What mitmweb shows of a decision. All rounds of one call carry its id."""
+def mark(flow: http.HTTPFlow, comment: str, marker: Marker, record: JsonObject) -> None:
+    """What windows show of a decision. All rounds of one call carry its id (`call` in the record)."""
     flow.comment = comment
-    flow.marked = MARK
-    flow.metadata["routecodex"] = {"target": str(target), "call": call_id}
+    flow.marked = marker
+    flow.metadata[RECORD] = record
+
+
+def add_to_record(flow: http.HTTPFlow, more: JsonObject) -> None:
+    """A new one, in place of the old: copies of the flow share it."""
+    known = flow.metadata.get(RECORD)
+    flow.metadata[RECORD] = {**(known if isinstance(known, dict) else {}), **more}
 
 
 def turn_away(flow: http.HTTPFlow, why: str) -> None:
@@ -155,14 +183,14 @@ def turn_away(flow: http.HTTPFlow, why: str) -> None:
     told = {"type": "error", "error": {"type": "invalid_request_error", "code": "NOT_FOR_A_PROXY", "message": why}}
     flow.response = http.Response.make(400, json.dumps(told), {**REFUSED, "connection": "close"})
     flow.comment = "refused: " + why
-    flow.marked = MARK
+    flow.marked = Marker.REFUSED
 
 
 def write_reply(flow: http.HTTPFlow, reply: Reply) -> None:
     """An answer of our own; mitmproxy runs the response hooks for it as for any other."""
     flow.response = _response(reply.status, (*reply.headers, ("content-length", str(len(reply.body)))), reply.body)
     flow.comment = reply.comment
-    flow.marked = MARK
+    flow.marked = Marker.ANSWERED_HERE if reply.status < 400 else Marker.REFUSED
 
 
 def open_response(head: Head, *, http2: bool) -> http.Response:

@@ -10,15 +10,19 @@ import logging
 import os
 import threading
 import time
+from collections import deque
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ..routing.values import JsonObject
 from .disk_threads import PATIENT
 
 logger = logging.getLogger("routecodex")
 
 PAUSE_S = 0.1
+REMEMBERED = 100
+"""So many calls are remembered for a page that shows them."""
 LARGEST = 16 << 20
 """A debug file of this size makes way for a new one; one old one is kept."""
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -33,6 +37,18 @@ class CallLine:
     asked: str = ""
     began: float = 0.0
     """On the steady clock."""
+    title: str = ""
+    """How what the person typed begins, without tags."""
+    typed: str = ""
+    """All of it."""
+    call: str = ""
+    flow: str = ""
+    """The ids of the call and of its client's flow."""
+
+    @property
+    def about(self) -> dict[str, str]:
+        names = ("call", "session", "client", "asked", "typed")
+        return {name: getattr(self, name) for name in names}
 
     def say(self, comment: str, status: str, now: float, *, tokens: tuple[int, int] | None = None, rounds: int = 1) -> str:
         spent = f"{tokens[0]}+{tokens[1]} tokens" if tokens is not None else ""
@@ -46,6 +62,17 @@ class Journal:
     def __init__(self) -> None:
         self._lines: list[str] = []
         self.verbose = False
+        self.calls: deque[JsonObject] = deque(maxlen=REMEMBERED)
+        """The newest last."""
+
+    def answered(
+        self, line: CallLine, comment: str, status: str, now: float, *, tokens: tuple[int, int] | None = None, rounds: int = 1
+    ) -> None:
+        """A call is over."""
+        self.note(line.say(comment, status, now, tokens=tokens, rounds=rounds))
+        call: JsonObject = {"time": time.time(), "comment": comment, "status": status, "seconds": now - line.began}
+        call |= {"session": line.session, "client": line.client, "asked": line.asked, "title": line.title, "call": line.call}
+        self.calls.append({**call, "tokens": tokens, "rounds": rounds, "flow": line.flow})
 
     def note(self, line: str) -> None:
         """Many lines may leave as one record: each says when it was."""

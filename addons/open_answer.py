@@ -11,6 +11,7 @@ from mitmproxy import http
 from mitmproxy.proxy.server import ConnectionHandler
 
 from . import guarded
+from .kept import Kept
 
 if TYPE_CHECKING:
     from .heard import FirstRound
@@ -39,7 +40,8 @@ class OpenAnswer:
     """Cut the client off: the answer has begun and cannot be completed."""
     waits: bool = False
     """A piece of the end is on its way, and the next one waits until the client has taken it."""
-    shown: bytearray = field(default_factory=bytearray)
+    kept: Kept = field(default_factory=Kept)
+    """Of what has left."""
 
     def take(self) -> bytes:
         """What leaves now. Where `ending` is not None then, there is more once the client has taken this."""

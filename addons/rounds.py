@@ -18,7 +18,8 @@ from mitmproxy.proxy import commands
 from mitmproxy.proxy.layers.http import HttpLayer, HTTPMode
 
 from . import intercept
-from .relay import SHOWN_BYTES, Relay, Wire
+from .kept import Kept
+from .relay import Relay, Wire
 
 
 class Listener(Protocol):
@@ -56,7 +57,7 @@ class Round(ReplayHandler):
         self.listener = listener
         self.hide = hide
         self.cancelled = False
-        self.shown = bytearray()
+        self.kept = Kept()
 
     def hear(self, response: http.Response) -> Callable[[bytes], list[bytes]]:
         """The head has come; the filter for what follows."""
@@ -64,7 +65,7 @@ class Round(ReplayHandler):
 
         def listen(chunk: bytes) -> list[bytes]:
             if chunk:
-                self.shown += chunk[: max(0, SHOWN_BYTES - len(self.shown))]
+                self.kept.add(chunk)
                 self.listener.data(chunk)
             return []  # never b"": mitmproxy would write that as the last chunk
 
@@ -72,8 +73,7 @@ class Round(ReplayHandler):
 
     def end(self, response: http.Response | None) -> None:
         if response is not None:
-            response.data.content = self.hide(bytes(self.shown))  # for mitmweb; nobody else reads it
-            self.shown.clear()
+            response.data.content = self.hide(self.kept.take())  # for mitmweb; nobody else reads it
         self.listener.end()
 
     def cancel(self) -> None:

@@ -42,21 +42,27 @@ from routecodex.addons import (
     rounds,
     sealing,
     settings,
+    window,
 )
 from routecodex.addons.control import leash, panel
 from routecodex.addons.disk_threads import in_thread, in_thread_if_possible
+from routecodex.addons.flows import Marker
 from routecodex.addons.guarded import guarded
 from routecodex.addons.intercept import Comes, Later, TurnedAway
 from routecodex.addons.journal import CallLine, Journal
 from routecodex.addons.layers import lift_connection_limit
 from routecodex.addons.sealing import Sealed
+from routecodex.addons.shown_flows import ShownFlows
 from routecodex.addons.turns import CarriedTurn
 from routecodex.addons.untrusted import Untrusted
+from routecodex.addons.window.commands import Commands
 from routecodex.routing.desk.desk import Departure, Reading
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.errors import ConfigError, RouteCodexError
 from routecodex.routing.storage import disk
 from routecodex.routing.turn.replies import Reply
+from routecodex.routing.values import Endpoint
+from routecodex.routing.window import record
 
 logger = logging.getLogger("routecodex")
 
@@ -93,7 +99,10 @@ class RouteCodex(quick_hooks.Own):
         self.settings = settings.Settings(ROOT, self.journal)
         self.leash: leash.Leash | None = None
         self.untrusted = Untrusted()
+        self.shown = ShownFlows()
         self.panel = panel.Panel(self.settings)
+        self.addons = [Commands(self.settings.served)]
+        """mitmproxy finds their commands."""
         self.sealed = self.relay.sealed
         """The credentials taken off our flows; no flow that is shown or saved holds any."""
 
@@ -103,6 +112,9 @@ class RouteCodex(quick_hooks.Own):
         loader.add_option("routecodex_config", str, "", "RouteCodex: the configuration file (default: mitm-config.yaml).")
         loader.add_option("routecodex_server", str, "", "RouteCodex: whose sessions these are (default: address and port).")
         loader.add_option("routecodex_http2", bool, False, "RouteCodex: offer HTTP/2 to clients.")
+        loader.add_option(
+            "routecodex_web_flows", int, 1000, "RouteCodex: so many flows stay in mitmweb (0: all, as in mitmproxy)."
+        )
         loader.add_option("routecodex_shortcuts", bool, True, "RouteCodex: take shortcuts through mitmproxy where it is alone.")
         if changed := internals.unknown():
             logger.error("RouteCodex does not know mitmproxy %s: %s", version.VERSION, ", ".join(changed))
@@ -150,8 +162,10 @@ class RouteCodex(quick_hooks.Own):
         collector.settle()
         self.leash = leash.hold(self.settings) or self.leash
         self.panel.open()
+        window.open_(self.panel.answer, lambda: list(reversed(self.journal.calls)))
 
     def done(self) -> None:
+        window.close()
         self.panel.close()
         self.settings.close()
         self.take_shortcuts(False)
@@ -208,6 +222,7 @@ class RouteCodex(quick_hooks.Own):
                 self.again(flow)
             case Comes.CALL:
                 self.seal(flow)
+                self.relay.read_whole(flow)
             case Comes.PASSING:
                 self.seal(flow)
                 flow.request.stream = True
@@ -248,12 +263,14 @@ class RouteCodex(quick_hooks.Own):
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
             reading = desk.read(received)
             line.session, line.client, line.asked = reading.key.id, reading.caller.client, reading.call.model
+            line.call, line.flow = received.id, flow.id
+            line.title, line.typed = reading.title, desk.hide.text(reading.words[:1000])
             orders = await desk.obey(reading, carrier)
             outcome = await desk.decide(reading, orders, carrier)
         except RouteCodexError as error:
             outcome = desk.refuse(endpoint, error, reading.caller.client if reading is not None else "")
         if isinstance(outcome, Reply):
-            await self.reply(flow, outcome, line)
+            await self.reply(flow, outcome, endpoint, line)
             return
         try:
             self.send(flow, outcome, sealed, line)
@@ -269,14 +286,15 @@ class RouteCodex(quick_hooks.Own):
         flow.response = http.Response.make(426, b"", {"upgrade": "HTTP/1.1", "connection": "Upgrade"})
         flow.comment = "WebSocket refused: the tool falls back to HTTP"
 
-    async def reply(self, flow: http.HTTPFlow, reply: Reply, line: CallLine) -> None:
+    async def reply(self, flow: http.HTTPFlow, reply: Reply, endpoint: Endpoint, line: CallLine) -> None:
         """An answer of our own."""
         if reply.delay_s:
             await asyncio.sleep(reply.delay_s)
         if reply.before is not None:
             await in_thread_if_possible(reply.before, self.journal.note)
         flows.write_reply(flow, reply)
-        self.journal.note(line.say(reply.comment, str(reply.status), time.monotonic()))
+        flows.add_to_record(flow, record.of_reply(reply.comment, line.about, endpoint.dialect))
+        self.journal.answered(line, reply.comment, str(reply.status), time.monotonic())
 
     def send(self, flow: http.HTTPFlow, departure: Departure, sealed: Sealed, line: CallLine) -> None:
         """To a provider. Round 1 is the client's own flow, rewritten in place; the turn hears what becomes of it."""
@@ -284,7 +302,7 @@ class RouteCodex(quick_hooks.Own):
         self.relay.set_wire(flow, flows.write_request(flow.request, departure.request, sealed))
         if flow.server_conn.via is not None and intercept.is_this_machine(flow.request.host):
             flow.server_conn = connection.Server(address=(flow.request.host, flow.request.port))
-        flows.mark(flow, plan.told, plan.target, plan.received.id)
+        flows.mark(flow, plan.told, Marker.CALL, record.of_round(plan, "first"))
         CarriedTurn(self.relay, flow, departure.turn, plan, sealed, self.journal, line, departure.company)
         self.journal.detail(f"{plan.received.host} -> {plan.comment}")
 
@@ -313,6 +331,7 @@ class RouteCodex(quick_hooks.Own):
             self.relay.backs.seal(flow, flow.response)
             sealing.seal_stored(flow.request)
             sealing.seal_stored(flow.response)
+        self.shown.add(flow, ctx.options.routecodex_web_flows)
 
     @guarded
     def error(self, flow: http.HTTPFlow) -> None:
@@ -321,6 +340,9 @@ class RouteCodex(quick_hooks.Own):
             later.listener.broke(message)
         elif (carried := self.relay.carried(flow)) is not None:
             carried.gone()
+        if flow in self.sealed:
+            self.relay.backs.seal(flow, flow.response)
+        self.shown.add(flow, ctx.options.routecodex_web_flows)
 
 
 addons: list[Any] = [RouteCodex()]

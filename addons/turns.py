@@ -20,6 +20,7 @@ from ..routing.turn.plan import Plan, describe
 from ..routing.turn.state import State
 from ..routing.turn.stepping import Done, begin
 from ..routing.turn.turn import Turn
+from ..routing.window import record
 from . import flows, guarded
 from .alarm import Alarm
 from .disk_threads import in_thread_if_possible
@@ -30,6 +31,7 @@ from .open_answer import OpenAnswer, in_bites
 from .relay import Relay
 from .rounds import Round, new_flow
 from .sealing import Sealed
+from .window import legs
 
 
 class CarriedTurn:
@@ -211,6 +213,7 @@ class CarriedTurn:
                 case turns.Abandon():
                     self._abandon()
                 case turns.Again(after_s):
+                    self._show_failure()
                     self._later(self._run_round(after_s))
                 case turns.Decide(said):
                     if said.own:
@@ -247,6 +250,14 @@ class CarriedTurn:
         else:
             self.answer.abandoned = True
             self.relay.stop_waiting(self.flow)
+
+    def _show_failure(self) -> None:
+        """Another round takes the place of the first in the client's own flow: what came of it is kept beside."""
+        failed = self.plan.last
+        if failed is None or not isinstance(self.current, FirstRound) or not legs.are_seen():
+            return
+        response = flows.whole_response(turns.Refusal(failed.head, failed.body)) if failed.head is not None else None
+        legs.failed(self.flow, response, describe(failed.error), self.flow.comment)
 
     # When a round is complete
 
@@ -323,7 +334,9 @@ class CarriedTurn:
             return
         flow = new_flow(self.flow, request)
         call_id = self.plan.received.id
-        flows.mark(flow, f"{self.round_name} of {call_id[:8]} · {self._comment}", self.plan.target, call_id)
+        marker = flows.Marker.RETRY if self.round_name.startswith("retry") else flows.Marker.ROUND
+        told = record.of_round(self.plan, self.round_name, parent=self.flow.id)
+        flows.mark(flow, f"{self._comment} · {self.round_name} of {call_id[:8]}", marker, told)
         self.journal.detail(f"{self.round_name} -> {self.plan.comment}")
         self.decode, self.mask = None, Mask(())
         later = LaterRound(self)
@@ -404,8 +417,10 @@ class CarriedTurn:
             self.closed = True
             if self.company is not None:
                 rounds = "1 round" if self.turn.rounds == 1 else f"{self.turn.rounds} rounds"
-                self.flow.comment = f"{rounds} of {self.plan.received.id[:8]} · {self._comment}"
+                self.flow.comment = f"{self._comment} · {rounds} of {self.plan.received.id[:8]}"
             self.alarm.stop()
+            ended = record.of_end(self.plan, rounds=self.turn.rounds, usage=self.turn.usage(), failed=self.failed)
+            flows.add_to_record(self.flow, ended)
             self.plan.over(ended=self.turn.ended)
             if self.turn.ended and self.plan.keep_end is not None:
                 self._later(in_thread_if_possible(self.plan.keep_end, self.plan.note))
@@ -420,8 +435,8 @@ class CarriedTurn:
         if usage is not None and self.plan.settled:
             self.plan.used(usage)
         tokens = (usage.input, usage.output) if usage is not None else None
-        said = self.line.say(self.plan.comment, self._status, time.monotonic(), tokens=tokens, rounds=self.turn.rounds)
-        self.journal.note(said)
+        now, rounds = time.monotonic(), self.turn.rounds
+        self.journal.answered(self.line, self.plan.comment, self._status, now, tokens=tokens, rounds=rounds)
 
     @property
     def _status(self) -> str:

@@ -25,6 +25,7 @@ COMMANDS = {
     "try": "a first success: a tag, the rewritten call, an answer",
     "daemon": "see and set what holds for all sessions of the running servers",
     "sessions": "which sessions have something in force; clear ID erases one",
+    "usage": "what calls cost, by day, session, key, model",
     "check": "read the configuration: all mistakes at once, and where calls go",
     "doctor": "look for what keeps things from working, and say what to do",
     "models": "which models a provider offers, and which are declared",

@@ -34,6 +34,11 @@ def user_folder(env: Mapping[str, str] = os.environ) -> Path:
     return Path(named).absolute() if named else _home() / ".routecodex"
 
 
+def usage(env: Mapping[str, str] = os.environ) -> Path:
+    """What calls cost: one file for all servers of a person."""
+    return user_folder(env) / "usage.sqlite"
+
+
 def config_file(option: str = "", env: Mapping[str, str] = os.environ) -> Path:
     """The file that holds; whoever names one that is not there is told so."""
     path = chosen(option, env, _home(), ROOT)

@@ -201,6 +201,19 @@ def _clear_sessions(served: Served, given: Given) -> JsonObject:
     return {"server": served.server, "erased": list(kept.clear_all(served.folder))}
 
 
+def _usage(served: Served, given: Given) -> JsonObject:
+    """`by`: as `routecodex usage` says it; `days`: so many back."""
+    from ..usage import report  # sqlite is for whoever asks
+
+    name = text_of(given.get("by")) or "daily"
+    by = next((verb for verb in report.VERBS if verb == name), None)
+    if by is None:
+        raise BadQuestion(f"there is no usage by {name[:40]!r} (nearest: {', '.join(nearest(name, report.VERBS))})")
+    days = given.get("days")
+    since = int((served.desk.clocks.wall() - days * 86_400) * 1000) if isinstance(days, int) and days > 0 else 0
+    return report.of_file(served.desk.user_folder / report.FILE_NAME, by, since_ms=since)
+
+
 def _line(served: Served, given: Given) -> JsonObject:
     """For a status line: where the session's last call went, and what is in force."""
     key = SessionKey("session", text_of(given.get("session")))
@@ -238,5 +251,6 @@ VERBS: Mapping[str, Verb] = {
     "session": Verb(_session, waits=True),
     "clear session": Verb(_clear_session, waits=True, changes=True),
     "clear sessions": Verb(_clear_sessions, waits=True, changes=True),
+    "usage": Verb(_usage, waits=True),
     "line": Verb(_line, waits=True),
 }

@@ -10,6 +10,7 @@ from ..clients.typed import Typed
 from ..sessions.store import SessionKey
 from ..tags.grammar import Tag
 from ..tags.once import Place, mark_of
+from ..tags.scan import strip
 from ..tags.unheard import Unheard
 from ..turn.upstream import Received
 from ..values import Call, Caller
@@ -45,6 +46,16 @@ class Reading:
     @property
     def tagged(self) -> bool:
         return self.place is not None
+
+    @property
+    def title(self) -> str:
+        """How what was typed begins, in one line and without tags."""
+        return " ".join(strip(self.words[:400]).split())[:60]
+
+    @property
+    def words(self) -> str:
+        """What a person typed last, tags and all."""
+        return self.newest.words if self.newest is not None and self.obeys else ""
 
     @functools.cached_property
     def mark(self) -> str:

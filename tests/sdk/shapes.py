@@ -4,6 +4,8 @@ One JSON command a line on stdin, one JSON list a line on stdout:
 
     {"dialect": "anthropic-messages", "body": {…}}   → what is wrong with it: ["messages[0].content: an unknown field", …]
     {"dialect": "anthropic-messages"}                → every field that a call may have
+    {"dialect": "anthropic-messages", "answer": {…}} → what is wrong with it
+    {"dialect": "anthropic-messages", "event": {…}}  → what is wrong with one event of a stream
 
 Nothing beyond the types is allowed, whatever the vendor's server would overlook: unknown fields, other types, words that are not
 in a list of words. What these types are wrong about stands with the test.
@@ -22,9 +24,12 @@ from typing import Annotated, Any, Literal, NotRequired, Required, Union
 
 import pydantic
 from anthropic.types import message_create_params as messages
+from anthropic.types.beta import BetaMessage, BetaRawMessageStreamEvent
 from anthropic.types.beta import message_create_params as beta_messages
 from google.genai import types
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.chat import completion_create_params as chat
+from openai.types.responses import Response, ResponseStreamEvent
 from openai.types.responses import response_create_params as responses
 from typing_extensions import ReadOnly, is_typeddict
 
@@ -53,6 +58,14 @@ SHAPES: dict[str, Any] = {
     "openai-responses": responses.ResponseCreateParams,
     "gemini-chat": Gemini,
 }
+
+
+ANSWERS: dict[str, dict[str, Any]] = {
+    "anthropic-messages": {"answer": BetaMessage, "event": BetaRawMessageStreamEvent},
+    "openai-chat": {"answer": ChatCompletion, "event": ChatCompletionChunk},
+    "openai-responses": {"answer": Response, "event": ResponseStreamEvent},
+}
+"""Fields that these do not know are allowed: the SDKs keep them."""
 
 
 def problems(value: Any, hint: Any, where: str = "") -> list[str]:
@@ -150,6 +163,15 @@ def _of_model(value: Any, hint: type[pydantic.BaseModel], where: str) -> list[st
     return []
 
 
+def unread(value: Any, hint: Any) -> list[str]:
+    """What of an answer is none of the vendor's own types."""
+    try:
+        pydantic.TypeAdapter(hint).validate_json(json.dumps(value), strict=True)
+    except pydantic.ValidationError as error:
+        return [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+    return []
+
+
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 90 else f"{text[:90]}…"
@@ -167,6 +189,10 @@ def fields(hint: Any) -> set[str]:
 def main() -> None:
     for line in sys.stdin:
         command = json.loads(line)
+        kind = next((kind for kind in ("answer", "event") if kind in command), "")
+        if kind:
+            print(json.dumps(unread(command[kind], ANSWERS[command["dialect"]][kind])), flush=True)
+            continue
         hint = SHAPES[command["dialect"]]
         told = problems(command["body"], hint) if "body" in command else sorted(fields(hint))
         print(json.dumps(told), flush=True)

@@ -33,6 +33,10 @@ class Told:
     input: int = 0
     output: int = 0
     id: str = ""
+    cited: list[tuple[str, str]] = field(default_factory=list)
+    """Addresses of sources, each with the text that rests on it (Messages: with what the source says)."""
+    ran: list[Document] = field(default_factory=list)
+    """What tools of the provider's did."""
     alive: int = 0
     """Keep-alives."""
 
@@ -127,11 +131,18 @@ def _messages(events: list[Event], told: Told) -> Told:
 
 def _grow(block: Document, delta: Document) -> None:
     kind = delta["type"]
+    if kind == "citations_delta":
+        assert block["type"] == "text"
+        block["citations"] = [*block.get("citations", ()), delta["citation"]]
+        return
     expected = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "thinking", "input_json_delta": "tool_use"}
-    assert block["type"] == expected[kind], f"{kind} in {block['type']}"
+    assert block["type"] in (expected[kind], *(_SERVED if kind == "input_json_delta" else ())), f"{kind} in {block['type']}"
     name = {"input_json_delta": "partial_json"}.get(kind, kind.removesuffix("_delta"))
     into = "written" if kind == "input_json_delta" else name
     block[into] = block.get(into, "") + delta[name]
+
+
+_SERVED = ("server_tool_use", "mcp_tool_use")
 
 
 def _from_blocks(blocks: list[Document], told: Told) -> Told:
@@ -141,12 +152,19 @@ def _from_blocks(blocks: list[Document], told: Told) -> Told:
                 assert block["text"], "an empty text block"
                 told.text += block["text"]
                 told.texts += 1
+                told.cited += [(one["url"], one["cited_text"]) for one in block.get("citations") or ()]
             case "thinking":
                 told.thinking.append(block["thinking"])
                 told.signatures.append(block["signature"])
             case "tool_use":
                 told.calls.append((block["name"], json.loads(block["written"]) if block.get("written") else block["input"]))
                 told.ids.append(block["id"])
+            case "server_tool_use" | "mcp_tool_use":
+                assert not told.ran or "content" in told.ran[-1]
+                told.ran.append({**block, "input": json.loads(block["written"]) if block.get("written") else block["input"]})
+            case kind if kind.endswith("_tool_result"):
+                assert block["tool_use_id"] == told.ran[-1]["id"]
+                told.ran[-1] |= {"content": block["content"], "failed": block.get("is_error", False)}
             case kind:
                 raise AssertionError(kind)
     return told
@@ -190,6 +208,7 @@ def _chat(events: list[Event], told: Told) -> Told:
             if entry["index"] == len(calls):
                 calls.append({"id": entry["id"], "name": entry["function"]["name"], "written": ""})
             calls[entry["index"]]["written"] += entry["function"]["arguments"]
+    told.cited = [_cited(one["url_citation"], told.text) for choice in mine for one in choice["delta"].get("annotations", ())]
     told.thinking = ["".join(told.thinking)] if told.thinking else []
     told.calls = [(call["name"], json.loads(call["written"])) for call in calls]
     told.ids = [call["id"] for call in calls]
@@ -208,11 +227,18 @@ def _chat_whole(document: Document) -> Told:
         calls=[(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in calls],
         ids=[call["id"] for call in calls],
         texts=1 if message["content"] else 0,
+        cited=[_cited(one["url_citation"], message["content"]) for one in message.get("annotations") or ()],
         finish=choice["finish_reason"],
         input=usage["prompt_tokens"],
         output=usage["completion_tokens"],
         id=document["id"],
     )
+
+
+def _cited(source: Document, text: str) -> tuple[str, str]:
+    start, end = source["start_index"], source["end_index"]
+    assert 0 <= start < end <= len(text)
+    return source["url"], text[start:end]
 
 
 # ---- Responses ----
@@ -233,6 +259,7 @@ def _responses(events: list[Event], told: Told) -> Told:
     done: list[Document] = []
     texts: dict[tuple[int, int], str] = {}
     arguments: dict[int, str] = {}
+    sources: list[Document] = []
     for kind, document in zip(kinds, documents, strict=True):
         index = document.get("output_index")
         if kind == "output_item.added":
@@ -244,6 +271,10 @@ def _responses(events: list[Event], told: Told) -> Told:
             done.append(document["item"])
         elif index is not None:
             assert document["item_id"] == open_items[index]["id"]
+            if kind == "output_text.annotation.added":
+                assert document["annotation_index"] >= 0
+                sources.append(document["annotation"])
+                continue
             _responses_part(kind, document, texts, arguments)
     assert not open_items
     response = documents[-1]["response"]
@@ -251,6 +282,8 @@ def _responses(events: list[Event], told: Told) -> Told:
     for (index, place), text in texts.items():
         if done[index]["type"] == "message":
             assert done[index]["content"][place]["text"] == text
+    parts = [part for item in done if item["type"] == "message" for part in item["content"]]
+    assert all(source in (part.get("annotations") or ()) for source in sources for part in parts[:1]) or len(parts) > 1
     for index, written in arguments.items():
         assert done[index]["arguments"] == written
     return _from_items(response, told)
@@ -282,6 +315,7 @@ def _from_items(response: Document, told: Told) -> Told:
             case "message":
                 told.text += "".join(part["text"] for part in item["content"])
                 told.texts += 1
+                told.cited += [_cited(one, part["text"]) for part in item["content"] for one in part.get("annotations") or ()]
                 assert item["status"] == "completed"
             case "function_call":
                 told.calls.append((item["name"], json.loads(item["arguments"])))
@@ -289,6 +323,9 @@ def _from_items(response: Document, told: Told) -> Told:
             case "reasoning":
                 told.thinking.append("".join(part["text"] for part in item["summary"]))
                 told.signatures += [item["encrypted_content"]] if "encrypted_content" in item else []
+            case "web_search_call" | "code_interpreter_call" | "mcp_call":
+                assert item["status"] in ("completed", "failed")
+                told.ran.append(item)
             case kind:
                 raise AssertionError(kind)
     usage = response["usage"]

@@ -83,7 +83,9 @@ def saved(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) -> S
     flows = read(proxy.flows_path.read_bytes())
     flows = list({flow.id: flow for flow in flows}.values())
     assert any(flow.error for flow in flows)
-    assert {flow.comment.partition(" ")[0] for flow in flows} >= {"retry", "round", "3", "echo", "WebSocket", ""}
+    shown = "\n".join(flow.comment for flow in flows)
+    assert all(words in shown for words in ("· retry of", "· round 2", "· 3 rounds of", "echo · ", "WebSocket"))
+    assert any(not flow.comment for flow in flows)
     return Saved(proxy.flows_path, flows)
 
 
@@ -194,7 +196,7 @@ def test_calls_go_on_beside_them(web: Web, opened: Mitmdump, provider: FakeProvi
     assert tool.ask('<**stopMessage:"go on",1**> hello', stream=True).status == 200
     assert [received.host for received in provider.calls] == ["api.anthropic.com"] * 2
     before = web.flows
-    assert before[-1]["comment"].startswith("round 2")
+    assert " · round 2" in before[-1]["comment"]
 
 
 def test_a_flow_saved_while_its_call_is_open_is_not_taken_for_it(

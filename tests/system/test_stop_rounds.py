@@ -463,18 +463,27 @@ def test_rounds_are_flows_of_their_own(tmp_path: Path, provider: FakeProvider) -
     rounds = [flow for flow in flows if flow is not parent]
     assert [flow.is_replay for flow in rounds] == ["request"] * 3
     assert [flow.response.status_code for flow in rounds if flow.response] == [503, 200, 200]
-    assert {flow.marked for flow in flows} == {":arrow_right:"}
+    assert parent.marked == ":arrow_right:"
+    assert {flow.marked for flow in rounds} == {":arrow_right_hook:"}
     call = parent.metadata["routecodex"]["call"]
     assert [flow.metadata["routecodex"]["call"] for flow in rounds] == [call] * 3
     comments = [flow.comment for flow in rounds]
-    assert [comment.partition(" · ")[0] for comment in comments] == [
+    assert [comment.rpartition(" · ")[2] for comment in comments] == [
         f"round {number}:stop_followup of {call[:8]}" for number in (2, 2, 3)
     ]
-    assert all("six." in comment for comment in comments)
+    assert all(comment.startswith("m · ") and " · six." in comment for comment in comments)
+    assert [flow.metadata["routecodex"]["parent"] for flow in rounds] == [parent.id] * 3
     assert ["stopMessage 1/2" in comment for comment in comments] == [True, True, False]
     assert "stopMessage 2/2" in comments[2]
     assert "after six." in comments[1]
-    assert parent.comment.startswith(f"3 rounds of {call[:8]} · six.")
+    assert parent.comment.startswith("m · ")
+    assert " · six." in parent.comment
+    assert parent.comment.endswith(f" · 3 rounds of {call[:8]}")
+    record = parent.metadata["routecodex"]
+    assert record["rounds"] == 3
+    assert "stopMessage" in record["typed"]
+    assert "stopMessage" not in record["sent"]
+    assert len(record["attempts"]) == 1
     assert "stopMessage 2/2" in parent.comment
     assert parent.response is not None
     assert b"first" in (parent.response.raw_content or b"")

@@ -105,16 +105,33 @@ def desk(provider: FakeProvider, proxy: Mitmdump) -> Iterator[Desk]:
         assert secret not in proxy.log.encode()
 
 
+def legs_of(web: Web) -> tuple[Any, Any, Any]:
+    """The client's own flow, the attempt that failed, and the one that answered."""
+    flows = web.flows
+    failed = next(flow for flow in flows if flow["marked"] == "❌")
+    first, retry = (flow for flow in flows if flow is not failed)
+    return first, failed, retry
+
+
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
 def test_what_is_shown(desk: Desk, stream: bool) -> None:
     desk.provider.enqueue(Behaviour(status=500, error="down"))
     desk.tool.ask("<**six.m**> hello", stream=stream)
-    first, retry = desk.web.flows
-    for flow in (first, retry):
-        assert flow["marked"]
+    first, failed, retry = legs_of(desk.web)
+    for flow in (first, failed, retry):
+        assert flow["comment"].startswith("m · ")
         assert flow["comment"].count("six.k") >= 1
         assert flow["request"]["host"] == "six.example"
-    assert retry["comment"].startswith("retry of ")
+    assert [flow["marked"] for flow in (first, failed, retry)] == ["➡", "❌", "🔁"]
+    assert " · retry of " in retry["comment"]
+    assert failed["error"]["msg"].startswith("status 500")
+    assert failed["response"]["status_code"] == 500
+    assert b"down" in desk.web.get(f"/flows/{failed['id']}/response/content.data")
+    view = "Conversation"
+    told = desk.web.get(f"/flows/{first['id']}/request/content/{view}.json?lines=200").decode()
+    assert "TYPED" in told
+    assert "<**six.m**> hello" in told
+    assert "taken out: <**six.m**>" in told
     shown = desk.web.get(f"/flows/{first['id']}/response/content.data")
     assert (b"message_stop" if stream else b'"stop_reason"') in shown, "the client's whole answer is shown"
     request = desk.web.get(f"/flows/{first['id']}/request/content.data")
@@ -156,15 +173,19 @@ def test_a_persons_replay_goes_to_the_same_target_with_its_key(desk: Desk, text:
 
 
 def test_a_failed_attempt_can_be_replayed(desk: Desk) -> None:
-    """And so can the later one, that has a flow of its own."""
+    """And so can the later one, that has a flow of its own; what shows how the first one failed can not."""
     desk.provider.enqueue(Behaviour(status=500, error="down"))
     desk.tool.ask("<**six.m**> hello")
-    first, retry = desk.web.flows
+    first, failed, retry = legs_of(desk.web)
     keys = [received.key for received in desk.provider.calls]
     desk.provider.forget()
     for count, flow in enumerate((first, retry), start=1):
         desk.replay(flow, count)
     assert [received.key for received in desk.provider.calls] == keys
+    desk.provider.forget()
+    desk.web.post(f"/flows/{failed['id']}/replay")
+    assert next(flow for flow in desk.web.flows if flow["id"] == failed["id"]) == failed
+    assert desk.provider.calls == []
 
 
 @pytest.mark.parametrize("change", [{"host": "api.openai.com"}, {"port": 444}, {"scheme": "http"}, {"host": "evil.example"}])

@@ -16,7 +16,8 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from ...values import Dialect, JsonObject, ProviderError
-from ..translation.neutral import Media, Seal, Tokens
+from ..translation.neutral import Feature, Media, Seal, Tokens
+from .beside import Citation, Trace
 
 if TYPE_CHECKING:
     from .said import GrowingText
@@ -51,6 +52,7 @@ class Block:
         "ends_itself",
         "field",
         "foreign",
+        "glue",
         "half",
         "hidden",
         "hides",
@@ -66,6 +68,7 @@ class Block:
         "seal",
         "text",
         "theirs",
+        "trace",
     )
 
     def __init__(
@@ -92,6 +95,8 @@ class Block:
         """A text that refuses."""
         self.seal: Seal | None = None
         self.media: Media | None = None
+        self.trace: Trace | None = None
+        """What a tool of the provider's did, for clients of other dialects."""
         self.ends_itself = ends_itself
         """Its dialect says when it is over; if not, it is over where another begins, or with the answer."""
         self.theirs = False
@@ -106,6 +111,8 @@ class Block:
         """The client does not see it."""
         self.into: Block | None = None
         """The earlier text in which the client sees it go on."""
+        self.glue = 0
+        """So many characters of ours stand before its text."""
         self.closed = False
         """The writer was told that it is over."""
         self.half = False
@@ -165,6 +172,26 @@ class Extra(Event):
 
     def __init__(self, block: Block, native: JsonObject) -> None:
         self.block, self.native = block, native
+
+
+class Cited(Event):
+    """A source of a block's text, for clients of other dialects. `before`: how much text of the answer stands before the
+    block's, once the join has said so."""
+
+    __slots__ = ("before", "block", "citation")
+    rank = Rank.SAYS
+
+    def __init__(self, block: Block, citation: Citation, before: int = 0) -> None:
+        self.block, self.citation, self.before = block, citation, before
+
+
+class Lost(Event):
+    """Only its own dialect can say this: for clients of others it is named."""
+
+    __slots__ = ("feature", "what")
+
+    def __init__(self, feature: Feature, what: str = "") -> None:
+        self.feature, self.what = feature, what
 
 
 class Closed(Event):

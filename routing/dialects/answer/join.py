@@ -16,11 +16,13 @@ from dataclasses import dataclass, replace
 
 from ...values import Dialect
 from ..finish import AS_USUAL, Endings, holds_calls, is_whole_call, read_finish
+from ..translation.neutral import Feature, LeftOut
 from .events import (
     Aside,
     Began,
     Block,
     Chunk,
+    Cited,
     Closed,
     Closing,
     Counted,
@@ -30,6 +32,7 @@ from .events import (
     Extra,
     Failed,
     Field,
+    Lost,
     Opened,
     Piece,
     Rank,
@@ -70,6 +73,8 @@ class Join:
         """The client sees what leaves; one that waits for JSON is shown nothing before the end."""
         self._quiet = quiet
         """Nobody takes part: texts are not kept."""
+        self._told = False
+        """The provider's own error has left."""
         self._unread: Callable[[], list[Event] | None] | None = None
         """What a round that is not read in full says from its first call on."""
         self._exact = False
@@ -90,6 +95,8 @@ class Join:
         """The answer is no longer one round's own."""
         self.composes = self.foreign = False
         """The last round came in another form, or in another dialect as well."""
+        self.left_out = LeftOut()
+        """What of rounds in other dialects no client but their own can be told."""
 
         self._opening: list[Chunk] = []
         self._held: list[Chunk] = []
@@ -175,14 +182,12 @@ class Join:
         return self._left(self._shown((chunk,))) if self.visible else self._hold(chunk, opens=not self.later)
 
     def _pass(self, chunk: Chunk) -> Sequence[Chunk]:
-        """No other round follows: all leaves as it comes. But what opens the answer waits for it; and so does an error, which
-        the round's end tells."""
+        """No other round follows: all leaves as it comes, but what opens an answer waits for it."""
         self.overhear(chunk.events)
-        if self._held or any(type(event) is Failed for event in chunk.events):
-            self._held.append(chunk)
-            return ()
+        failed = any(type(event) is Failed for event in chunk.events)
         if not (self.visible or self._begins(chunk)):
             return self._hold(chunk, opens=True)
+        self._told = self._told or failed
         out, self._opening = [*self._opening, chunk], []
         if not self._exact and any(type(event) is Ended for event in chunk.events):
             out[-1] = self._corrected(chunk, self._passed_calls(chunk.events))
@@ -192,8 +197,12 @@ class Join:
         return out
 
     def _begins(self, chunk: Chunk) -> bool:
+        """Content, or the end of an answer that has none."""
         return any(
-            event.rank is Rank.SAYS or type(event) in (Ended, Done) or (type(event) is Field and event.says)
+            event.rank is Rank.SAYS
+            or type(event) is Ended
+            or (type(event) is Field and event.says)
+            or (type(event) is Done and self.content.began is not None)
             for event in chunk.events
         )
 
@@ -254,13 +263,19 @@ class Join:
             if content.ended is None and not content.done:
                 out.append(self._made([Ended(self._word(None, calls))]))
             return out if content.done else [*out, self._made([Done()])]
-        before = self._left([kept for chunk in shown if (kept := _without_end(chunk)) is not None])
+        before = self._left(without_ends(shown))
         ends = _ends_of(held) if held else last.end
         ended = Ended(self._word(content.ended, calls), content.ended.stop if content.ended is not None else "")
-        return [*before, *self._composed(ends, ended, self._summed())]
+        out = self._composed(ends, ended, self._summed())
+        if before and out[0].native is not None and out[0].native is before[-1].native and not _is_final(content.ended):
+            out[0] = _changed(out[0], [*before.pop().events, *out[0].events])  # a unit that says something and ends stays one
+        return [*before, *out]
 
     def broken(self) -> list[Chunk] | None:
-        """What the running round said of its own failure, as it came; None where the client would not understand it."""
+        """What the running round said of its own failure, as it came, if that has not left; None where the client would not
+        understand it."""
+        if self._told:
+            return []
         if self.altered or self.composes or not any(_holds(chunk, Failed) for chunk in self._held):
             return None
         waiting, self._opening, self._held = [*self._opening, *self._held], [], []
@@ -393,17 +408,19 @@ class Join:
                         events = self._without_close(events, block.into)
                     elif not block.hidden:
                         events.append(event)
-                case Piece(block=block) | Extra(block=block) | Closed(block=block) | Closing(block=block):
+                case Piece(block=block) | Extra(block=block) | Cited(block=block) | Closed(block=block) | Closing(block=block):
                     if block.hidden or (type(event) is Closed and self._is_half(block)):
                         same = False
                         continue
                     moved = self._moved(event)
                     same = same and moved is event
                     events.append(moved)
+                case Aside() if self.foreign:
+                    self.left_out.add(Feature.CANDIDATES)  # another choice is nothing to a client of another dialect
                 case Began() | Aside() if self.later:
                     pass
-                case Aside() if self.foreign:
-                    pass  # another choice is nothing to a client of another dialect
+                case Lost():
+                    self.left_out.add(event.feature, event.what)
                 case Counted() if self.later and not self._ending:
                     pass
                 case Field() if self.later and (event.thought or not event.says):
@@ -439,18 +456,38 @@ class Join:
     def is_own(self, block: Block) -> bool:
         return block.kind == "call" and block.name in self.own and not block.theirs
 
-    def _moved(self, event: Piece | Extra | Closed | Closing) -> Piece | Extra | Closed | Closing:
+    def _moved(self, event: Piece | Extra | Cited | Closed | Closing) -> Piece | Extra | Cited | Closed | Closing:
         """The event in the block where the client sees it. That changes nothing of what its bytes say, but for the place."""
         block = event.block
+        if type(event) is Cited:
+            return self._placed(event)
         event.block = into = block.into or block
         if type(event) is Closed:
             self._unclosed = [open_ for open_ in self._unclosed if open_ is not into]  # its end is on its way
         elif type(event) is Piece and block.kind == "text" and (text := event.text):
             self._spoke = True
             if self._glue and (block.into is not None or not block.refusal):
-                self._glue = False
+                self._glue, block.glue = False, len(BLANK_LINE)
                 return Piece(into, BLANK_LINE + text, event.native)
         return event
+
+    def _placed(self, cited: Cited) -> Cited:
+        """A source of a text as the client sees it."""
+        own, citation = cited.block, cited.citation
+        into, before, lead = own.into or own, 0, own.glue
+        texts = [(block, text) for content in self._contents for block, text in content.blocks.items() if block.kind == "text"]
+        for block, text in texts:
+            if block is own:
+                start, end = (citation.start, citation.end) if 0 <= citation.start < citation.end else (0, len(str(text)))
+                return Cited(into, replace(citation, start=lead + start, end=lead + end), before)
+            size = block.glue + len(str(text))
+            before, lead = (before, lead + size) if (block.into or block) is into else (before + size, lead)
+        return cited
+
+    @property
+    def _contents(self) -> list[Content]:
+        contents = [one.content for one in self.rounds]
+        return contents if self.content in contents else [*contents, self.content]
 
     def _is_half(self, block: Block) -> bool:
         """A call that may have broken off: whether it ends depends on the reason. In its own dialect it ends as it came."""
@@ -530,7 +567,7 @@ def _keep_nothing(text: str) -> None:
 
 
 def _first_block(chunk: Chunk) -> Block | None:
-    return next((event.block for event in chunk.events if isinstance(event, Opened | Piece | Extra)), None)
+    return next((event.block for event in chunk.events if isinstance(event, Opened | Piece | Extra | Cited)), None)
 
 
 def _ends(event: Event) -> bool:
@@ -545,6 +582,11 @@ def _content(events: Sequence[Event]) -> list[Event]:
     return [event for place, event in enumerate(events) if not _ends(event) or (place < last and event.rank is Rank.RESTS)]
 
 
+def without_ends(chunks: Iterable[Chunk]) -> list[Chunk]:
+    """What they say, and nothing of how the answer ends."""
+    return [kept for chunk in chunks if (kept := _without_end(chunk)) is not None]
+
+
 def _without_end(chunk: Chunk) -> Chunk | None:
     if chunk.form == "behind":
         return None
@@ -554,6 +596,10 @@ def _without_end(chunk: Chunk) -> Chunk | None:
 
 def _ends_of(chunks: Iterable[Chunk]) -> list[Chunk]:
     return [_changed(chunk, ends) for chunk in chunks if (ends := [event for event in chunk.events if _ends(event)])]
+
+
+def _is_final(ended: Ended | None) -> bool:
+    return ended is None or ended.final
 
 
 def _holds(chunk: Chunk, kind: type[Event]) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ..fields import read_json
 from ..finish import is_cut
-from .events import Block, Closed, Closing, Ended, Event, Extra, Failed, Opened, Piece
+from .events import Block, Cited, Closed, Closing, Ended, Event, Extra, Failed, Opened, Piece
 
 _MOST_LOOKS = 64
 """So often a call is looked at for its last brace; then it waits for the end of the answer."""
@@ -77,7 +77,7 @@ class Serial:
         out: list[Event] = []
         for event in events:
             match event:
-                case Opened() | Piece() | Extra() | Closed():
+                case Opened() | Piece() | Extra() | Cited() | Closed():
                     self._put(event, out)
                 case Closing():
                     pass
@@ -101,7 +101,7 @@ class Serial:
         self._end(out, open_=[one for one in last if one.block.kind == "text" and not one.ended])
         return out
 
-    def _put(self, event: Opened | Piece | Extra | Closed, out: list[Event]) -> None:
+    def _put(self, event: Opened | Piece | Extra | Cited | Closed, out: list[Event]) -> None:
         block = event.block
         one = self._waiting.get(block)
         if type(event) is Closed:
@@ -110,6 +110,9 @@ class Serial:
             elif not block.closed:
                 block.closed = True
                 out.append(event)
+            return
+        if type(event) is Cited and one is None:
+            out.append(event)  # the writer knows whether it can still be told
             return
         if one is None:
             if self._order and self._order[-1].is_over:

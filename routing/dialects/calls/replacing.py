@@ -23,7 +23,7 @@ class Swap:
     items: Sequence[JsonObject]
 
 
-_KEYS: Mapping[Dialect, str] = {
+LIST_KEYS: Mapping[Dialect, str] = {
     Dialect.MESSAGES: "messages",
     Dialect.CHAT: "messages",
     Dialect.RESPONSES: "input",
@@ -39,7 +39,7 @@ _VIEWS: Mapping[Dialect, Callable[[int, JsonObject], Message]] = {
 
 def raw_items(call: Call) -> list[JsonObject]:
     """The items of the history as they stand in the body; a Responses input that is one text counts as the message it is."""
-    body, key = inner_body(call), _KEYS[call.endpoint.dialect]
+    body, key = inner_body(call), LIST_KEYS[call.endpoint.dialect]
     if isinstance(text := body.get(key), str):
         return [{"type": "message", "role": "user", "content": text}]
     return items_in(body, key) if key in body else []
@@ -47,7 +47,7 @@ def raw_items(call: Call) -> list[JsonObject]:
 
 def history_of(dialect: Dialect, items: Sequence[JsonObject]) -> JsonObject:
     """A body that holds nothing but this history."""
-    return {_KEYS[dialect]: list(items)}
+    return {LIST_KEYS[dialect]: list(items)}
 
 
 def view_of(dialect: Dialect, index: int, item: JsonObject) -> Message:
@@ -74,6 +74,6 @@ def replace_items(call: Call, swaps: Sequence[Swap]) -> None:
         views += [view(len(views) + offset, item) for offset, item in enumerate(swap.items)]
         items += swap.items
         at = swap.end
-    inner_body(call)[_KEYS[call.endpoint.dialect]] = items
+    inner_body(call)[LIST_KEYS[call.endpoint.dialect]] = items
     call.messages[:] = views
     call.changed = True

@@ -557,7 +557,8 @@ def test_a_tag_in_an_unknown_wrapper_is_named_and_passes_as_it_came(house: House
     sent = tool.say(WRAPPED)
     assert sent.target == "origin.client.client-model"
     assert texts_of(dialect, sent.body) == [WRAPPED]
-    assert sent.plan.told == f"{sent.plan.comment} · tags that give no orders: <**!glm.glm-4.7**> in <userRequest>"
+    assert sent.plan.told.startswith("client-model · default · origin")
+    assert sent.plan.told.endswith(" · tags that give no orders: <**!glm.glm-4.7**> in <userRequest>")
     assert "<**" not in sent.plan.comment, "that goes into the log"
     assert house.files == []
     sent.answered()

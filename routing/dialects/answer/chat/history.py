@@ -8,7 +8,7 @@ from ...signed import signed_fields
 from ...translation.neutral import Media, Seal
 from ...translation.seals import wrap
 from ...translation.telling.words import free_text, told_media
-from ..events import Block
+from ..events import Block, Cited
 from ..said import Content, arguments_of
 from .read import BODIES, MARKED, THOUGHTS, is_thinking
 
@@ -55,7 +55,7 @@ def message(content: Content) -> JsonObject:
                 if text and (field := field_of(block)):
                     told[field] = text_of(told.get(field)) + ("\n\n" if told.get(field) and block.foreign else "") + text
                 details += details_of(block, text, len(details))
-            case "call" if block.foreign and content.broke_off_in(block):
+            case "call" if content.leaves_out(block):
                 pass
             case "call" if block.field == "function_call":
                 told["function_call"] = _function(block, text)
@@ -143,6 +143,15 @@ def sealed_call(seal: Seal | None) -> JsonObject:
     if seal.dialect is Dialect.CHAT:
         return signed_fields(seal.payload)
     return {"extra_content": {"google": {"thought_signature": wrap(seal)}}}
+
+
+def annotation(cited: Cited) -> JsonObject | None:
+    """A source that has an address; its place is one in the whole text."""
+    citation, before = cited.citation, cited.before
+    if not citation.url:
+        return None
+    place = {"start_index": before + citation.start, "end_index": before + citation.end}
+    return {"type": "url_citation", "url_citation": {**place, "title": citation.title, "url": citation.url}}
 
 
 def shown_media(media: Media) -> JsonObject:

@@ -45,6 +45,8 @@ _ORDER = ("content", "refusal", "images", "tool_calls", "function_call")
 """What stands behind thoughts, whichever is written first."""
 _OPAQUE = ("signature", "data")
 """Fields of `reasoning_details` that only their maker can read."""
+SOURCES = ("citations", "search_results")
+"""Where hosts that search the web list what they found, beside the choices."""
 _DONE = b"[DONE]"
 MARKED = "marked"
 """The field of thoughts that Google's OpenAI-compatible address puts into the text, in `<thought>` tags, and marks as such."""

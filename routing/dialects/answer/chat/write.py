@@ -20,13 +20,15 @@ from ...answers import chat as errors
 from ...fields import list_of, object_of
 from ...sse import write_event
 from ...translation.ids import digest
-from ...translation.neutral import Asked, Tokens, ToolName
+from ...translation.neutral import Asked, Feature, LeftOut, Tokens, ToolName
+from ..beside import name_media, name_tool
 from ..counts import summed_counts
 from ..events import (
     Aside,
     Began,
     Block,
     Chunk,
+    Cited,
     Closed,
     Counted,
     Done,
@@ -39,8 +41,8 @@ from ..events import (
     Piece,
 )
 from ..said import Content, arguments_of
-from .history import call_of, details_of, field_of, message, sealed_call, shown_media
-from .read import MARKED, Reader
+from .history import annotation, call_of, details_of, field_of, message, sealed_call, shown_media
+from .read import MARKED, SOURCES, Reader
 
 _HEAD = ("id", "created", "model")
 """What every chunk repeats."""
@@ -57,6 +59,7 @@ class _Writer:
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
+        self.left_out = LeftOut()
         self._tools: Mapping[str, ToolName] = asked.tools
         self._named = 0
         self.altered = False
@@ -76,6 +79,14 @@ class _Writer:
         block.id = block.id or "call_" + digest(f"{self._asked.id}{answer}:{self._named}", 24)
         self._named += 1
         block.named = True
+
+    def _name_lost(self, block: Block) -> None:
+        if not block.foreign:
+            return
+        if block.kind == "trace":
+            name_tool(self.left_out, block.name, block.native)
+        elif block.media is not None and "images" not in shown_media(block.media):
+            name_media(self.left_out, block.media)
 
     def _usage(self, counted: Counted | None) -> JsonObject:
         if counted is None:
@@ -104,11 +115,16 @@ class Writer(_Writer):
         self._written: set[Block] = set()
         """Calls that have arguments."""
         self._details = 0
+        self._beside: JsonObject = {}
+        """What a document says beside its choices: it stands in the last chunk."""
 
     def write(self, chunk: Chunk) -> bytes:
         document = chunk.native
         if chunk.dialect is not Dialect.CHAT or chunk.form == "document" or (document is None and not chunk.raw):
-            return b"".join([self.made(event) for event in chunk.events])
+            if chunk.dialect is not Dialect.CHAT or document is None:
+                return b"".join([self.made(event) for event in chunk.events])
+            self._beside = _beside_choices(document)
+            return b"".join([self._field(event) if type(event) is Field else self.made(event) for event in chunk.events])
         if document is None:
             return chunk.raw
         if not chunk.raw:
@@ -240,6 +256,8 @@ class Writer(_Writer):
                 return self._open(block)
             case Closed(block=block):
                 return self._close(block)
+            case Cited():
+                return self._cite(event)
             case Counted():
                 self._counted = event
                 return b""
@@ -251,6 +269,10 @@ class Writer(_Writer):
                 return errors.write_error_event(error.status, error.message, error.code)
             case _:
                 return b""
+
+    def _field(self, field: Field) -> bytes:
+        """What a document of this dialect says of its message, and no block holds."""
+        return self._delta({field.name: field.native}) if field.says and field.name else b""
 
     def _begin(self, id: str) -> bytes:
         if self._before:
@@ -281,6 +303,7 @@ class Writer(_Writer):
         return self._delta({field: glue + text})
 
     def _open(self, block: Block) -> bytes:
+        self._name_lost(block)
         if block.kind == "media" and block.media is not None:
             return self._delta(shown_media(block.media))
         if block.kind != "call" or not block.name:
@@ -289,6 +312,13 @@ class Writer(_Writer):
         if block.as_custom:
             return b""
         return self._entry(block, {"id": block.id, "type": "function", "function": {"name": block.name, "arguments": ""}})
+
+    def _cite(self, cited: Cited) -> bytes:
+        told = annotation(cited)
+        if told is None:
+            self.left_out.add(Feature.CITATIONS, cited.citation.title)
+            return b""
+        return self._delta({"annotations": [told]})
 
     def _entry(self, block: Block, entry: JsonObject) -> bytes:
         return self._delta({"tool_calls": [{"index": self._place(block), **entry}]})
@@ -327,6 +357,8 @@ class Writer(_Writer):
         begun = b"" if self._before else self._begin("")
         reason = b'"finish_reason":' + dumps(event.word)
         out = begun + self._before + b"{}" + self._behind.replace(b'"finish_reason":null', reason, 1)
+        if self._beside:
+            out = out.removesuffix(b"}\n\n") + b"," + dumps(self._beside)[1:] + b"\n\n"
         if not self._asked.include_usage:
             return out
         counts = self._before[: self._before.rindex(b',"choices":[')] + b',"choices":[],"usage":'
@@ -350,16 +382,22 @@ class Whole(_Writer):
         if chunk.dialect is not Dialect.CHAT or (document is None and not chunk.raw):
             return b"".join([self.made(event) for event in chunk.events])
         self._content.add(chunk.events)
+        self._content.as_document = self._content.as_document or chunk.form != "document"
         self._chunks += bool(chunk.events)
         self._only = chunk.raw if chunk.form == "document" and self._chunks == 1 else b""
         if document is not None and not self._frame:
             self._frame = document if chunk.form == "document" else {**document, "object": "chat.completion", "choices": []}
+        elif document is not None:
+            self._frame |= _beside_choices(document)
         return b""
 
     def made(self, event: Event) -> bytes:
         self._chunks += 1
         self._only = b""
-        self._content.add((event,))
+        if type(event) is not Field:  # another dialect's
+            self._content.add((event,))
+        if type(event) is Opened:
+            self._name_lost(event.block)
         return b""
 
     def finish(self) -> Iterable[bytes]:
@@ -376,15 +414,26 @@ class Whole(_Writer):
         if given:
             empty = {name: value for name, value in object_of(first.get("message")).items() if value is None or value == []}
         choice = {name: value for name, value in first.items() if name != "delta"}
-        choice |= {"message": {**empty, **message(content)}, "finish_reason": content.ended.word if content.ended else None}
+        cited = [cited for of in content.cited.values() for cited in of]
+        annotations = [told for one in cited if (told := annotation(one)) is not None]
+        for one in cited if len(annotations) < len(cited) else ():
+            self.left_out.add(Feature.CITATIONS, one.citation.title if not one.citation.url else "")
+        told = message(content)
+        if annotations:
+            told["annotations"] = [*list_of(told.get("annotations")), *annotations]
+        choice |= {"message": {**empty, **told}, "finish_reason": content.ended.word if content.ended else None}
         others = [one for one in choices if one is not first] if choices else _others(content.asides)
-        told = content.counted is not None or "usage" in given or not choices
-        usage = {"usage": self._usage(content.counted)} if told else {}
+        counts = content.counted is not None or "usage" in given or not choices
+        usage = {"usage": self._usage(content.counted)} if counts else {}
         return dump_pieces({**frame, "choices": [choice, *others], **usage}, dumps)
 
 
 def _head_of(document: JsonObject) -> JsonObject:
     return {name: document[name] for name in _HEAD if name in document}
+
+
+def _beside_choices(document: JsonObject) -> JsonObject:
+    return {name: document[name] for name in SOURCES if document.get(name)}
 
 
 def _others(asides: Iterable[JsonObject]) -> list[JsonObject]:

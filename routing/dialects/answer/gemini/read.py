@@ -4,8 +4,6 @@
 2. A text or thought goes on in the next plain part of its kind. A signature belongs to its own part alone.
 3. A reason may stand in a chunk of its own, come again, or come with every chunk: none of them is known to be the last.
 4. Counts stand in every chunk. They are kept, and looked at when somebody asks.
-5. Clients of other dialects are told in words what Google's own tools did, and the signature of a text behind all of it:
-   providers sign its last piece, which is in the middle of it for them.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from ...fields import list_of, object_of, text_of
 from ...finish import is_cut
 from ...translation.hearing.gemini import shown_in, signature_of, tokens_of
 from ...translation.hearing.gemini_arguments import Arguments
-from ...translation.neutral import MediaShown, Seal, TextPiece, Tokens
+from ...translation.neutral import MediaShown, Seal, Tokens
 from ..events import (
     Aside,
     Began,
@@ -112,7 +110,7 @@ class Reader:
             self._read_part(part, out)
         for name in SHOWN_BESIDE:
             if candidate.get(name):
-                out.append(Field(name, candidate[name], says=True))
+                self._read_beside(name, object_of(candidate[name]), out)
         word = text_of(candidate.get("finishReason")) or blocked(inner)
         if word:
             self._end(out, half=is_cut(word))
@@ -125,6 +123,9 @@ class Reader:
             tokens = tokens_of(self._usage) if self._usage else None
             out.insert(0, Began(text_of(inner.get("responseId")) or self._id, text_of(inner.get("modelVersion")), tokens))
         return out
+
+    def _read_beside(self, name: str, told: JsonObject, out: list[Event]) -> None:
+        out.append(Field(name, told, says=True))
 
     def _counted(self, usage: JsonObject) -> Counted:
         return Counted(Tokens(), usage, read=tokens_of)
@@ -225,55 +226,3 @@ class Reader:
     def _end(self, out: list[Event], *, half: bool) -> None:
         """Something else begins, or nothing more comes."""
         self._end_call(out, half=half)
-
-
-class Abroad(Reader):
-    """The same for clients of other dialects."""
-
-    def __init__(self, maker: str = "", id: str = "") -> None:
-        super().__init__(maker, id)
-        self._signed: Seal | None = None
-        """Of the text before, until it is over."""
-
-    def _read_text(self, part: JsonObject, text: str, word: str, out: list[Event]) -> None:
-        kind: Kind = "thought" if part.get("thought") is True else "text"
-        if kind == "text" and word and not text and (self._last is None or self._last.kind == "text"):
-            self._wait(word, out)
-        else:
-            super()._read_text(part, text, word, out)
-
-    def _sign(self, block: Block, kind: Kind, word: str, out: list[Event]) -> None:
-        if block.kind == "thought":
-            super()._sign(block, kind, word, out)
-        else:
-            self._wait(word, out)
-
-    def _read_other(self, part: JsonObject, word: str, out: list[Event]) -> None:
-        shown = None if part.get("thought") is True else shown_in(part)
-        if isinstance(shown, TextPiece):
-            last = self._last
-            if last is None or last.kind != "text":
-                last = self._open(Block("text"), out)
-            out.append(Piece(last, shown.text))
-        elif shown is not None:
-            super()._read_other(part, "", out)
-        if word and self._last is not None and self._last.kind == "thought":
-            self._sign(self._last, "text", word, out)
-        elif word:
-            self._wait(word, out)
-
-    def _wait(self, word: str, out: list[Event]) -> None:
-        self._tell_seal(out)
-        self._signed = self._seal(word, "part")
-
-    def _end(self, out: list[Event], *, half: bool) -> None:
-        super()._end(out, half=half)
-        self._tell_seal(out)
-
-    def _tell_seal(self, out: list[Event]) -> None:
-        """A thought of nothing else."""
-        seal, self._signed = self._signed, None
-        if seal is not None:
-            block = Block("thought")
-            block.seal = seal
-            out += (Opened(block), Closed(block))

@@ -19,13 +19,15 @@ from ...calls.grow_gemini import made_id
 from ...fields import list_of, object_of
 from ...sse import write_event
 from ...translation.ids import digest
-from ...translation.neutral import Asked, Tokens, ToolName
+from ...translation.neutral import Asked, Feature, LeftOut, Tokens, ToolName
 from ...translation.telling.gemini_parts import identity_of, media_part, usage_of
+from ..beside import name_tool
 from ..events import (
     Aside,
     Began,
     Block,
     Chunk,
+    Cited,
     Closed,
     Counted,
     Done,
@@ -59,6 +61,7 @@ class _Writer:
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
+        self.left_out = LeftOut()
         self._array, self._envelope = asked.endpoint.json_array, asked.endpoint.envelope
         self._tools: Mapping[str, ToolName] = asked.tools
         self._named = 0
@@ -84,6 +87,13 @@ class _Writer:
         self._given.add(block.id)
         known = self._tools.get(block.name)
         block.name = known.name if known is not None else block.name
+
+    def _name_lost(self, event: Event) -> bytes:
+        if type(event) is Opened and event.block.foreign and event.block.kind == "trace":
+            name_tool(self.left_out, event.block.name, event.block.native)
+        elif type(event) is Cited:
+            self.left_out.add(Feature.CITATIONS)
+        return b""
 
     def _usage(self, counted: Counted | None) -> JsonObject:
         if counted is None:
@@ -215,7 +225,7 @@ class Writer(_Writer):
                 return b""
             case Opened(block=block) if block.kind == "media" and block.foreign and block.media is not None:
                 return self._chunk(dumps(media_part(block.media)))
-            case Opened() | Extra():
+            case Extra() | Opened() if not event.block.foreign:
                 part = _part_of(event)
                 return self._chunk(dumps(part)) if part is not None else b""
             case Field(says=True) if event.name in SHOWN_BESIDE:
@@ -223,6 +233,8 @@ class Writer(_Writer):
                 return self._patched([event], {**document, **(self._identity or {})})
             case Closed(block=block) if block.foreign:
                 return self._close(block)
+            case Cited() | Opened():
+                return self._name_lost(event)
             case Counted():
                 self._counted = event
                 return b""
@@ -333,6 +345,7 @@ class Whole(_Writer):
     def made(self, event: Event) -> bytes:
         self._chunks += 1
         self._only = b""
+        self._name_lost(event)
         if type(event) is Opened and event.block.foreign:
             self._last = {}
         self._content.add((event,))

@@ -82,7 +82,7 @@ class Reader:
         for index, start in enumerate(content):
             if isinstance(start, dict):
                 events += self._open(index, start)
-                events.append(Closed(self._blocks.pop(index)))
+                events += self._close(self._blocks.pop(index))
         return [*events, *self._read_end({"delta": document}), Done()]
 
     # --- the answer -----------------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ class Reader:
 
     def _read_block_start(self, document: JsonObject) -> list[Event]:
         index = _index(document)
-        before: list[Event] = [Closed(same)] if (same := self._blocks.pop(index, None)) is not None else []
+        before = self._close(same) if (same := self._blocks.pop(index, None)) is not None else []
         return before + self._open(index, object_of(document.get("content_block")))
 
     def _open(self, index: object, start: JsonObject) -> list[Event]:
@@ -148,7 +148,10 @@ class Reader:
 
     def _read_block_stop(self, document: JsonObject) -> list[Event]:
         block = self._blocks.pop(_index(document), None)
-        return [Closed(block)] if block is not None else []
+        return self._close(block) if block is not None else []
+
+    def _close(self, block: Block) -> list[Event]:
+        return [Closed(block)]
 
     def _read_delta(self, document: JsonObject) -> list[Event]:
         index, delta = _index(document), object_of(document.get("delta"))
@@ -163,7 +166,10 @@ class Reader:
         if kind in _PIECES:
             return [*before, Piece(block, text_of(delta.get(_PIECES[kind])), delta)]
         self._seal(block, delta)
-        return [*before, Extra(block, delta)]
+        return [*before, *self._extra(block, delta)]
+
+    def _extra(self, block: Block, delta: JsonObject) -> list[Event]:
+        return [Extra(block, delta)]
 
     def _seal(self, block: Block, where: JsonObject) -> None:
         if block.kind == "thought":

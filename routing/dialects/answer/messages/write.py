@@ -20,7 +20,7 @@ from ... import answers
 from ...fields import object_of, text_of
 from ...finish import sends_message_stop
 from ...sse import write_event
-from ...translation.neutral import Asked, CallStarted, Seal, Tokens, ToolName
+from ...translation.neutral import Asked, CallStarted, Feature, LeftOut, Seal, Tokens, ToolName
 from ...translation.telling.messages_blocks import (
     Ids,
     as_object,
@@ -32,10 +32,12 @@ from ...translation.telling.messages_blocks import (
     usage_of,
     word_of,
 )
+from ..beside import name_media, name_tool
 from ..events import (
     Began,
     Block,
     Chunk,
+    Cited,
     Closed,
     Counted,
     Done,
@@ -47,7 +49,7 @@ from ..events import (
     Piece,
 )
 from ..said import Content, arguments_of
-from .history import blocks
+from .history import blocks, citation, served
 from .read import GROWS
 
 _EMPTY: Mapping[str, JsonObject] = {
@@ -67,6 +69,7 @@ class _Writer:
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
+        self.left_out = LeftOut()
         self._tools: Mapping[str, ToolName] = asked.tools
         self._ids = Ids(asked)
         self.altered = False
@@ -81,6 +84,10 @@ class _Writer:
         known = self._tools.get(block.name)
         head = self._ids.head(CallStarted(block.id, known.name if known is not None else block.name), answer)
         block.id, block.name, block.named = text_of(head["id"]), text_of(head["name"]), True
+
+    def _name_lost(self, block: Block) -> None:
+        if block.foreign and block.media is not None:
+            name_media(self.left_out, block.media)
 
     def _end_of(self, ended: Ended) -> JsonObject:
         word = "stop_sequence" if ended.stop and ended.word == "end_turn" else ended.word
@@ -222,6 +229,8 @@ class Writer(_Writer):
                 return self._open(block)
             case Closed(block=block):
                 return self._close(block)
+            case Cited():
+                return self._cite(event)
             case Began():
                 return self._begin(event)
             case Counted():
@@ -248,6 +257,7 @@ class Writer(_Writer):
 
     def _open(self, block: Block) -> bytes:
         begun = self._begin(None)
+        self._name_lost(block)
         match block.kind:
             case "call":
                 self._calls[block] = []
@@ -260,6 +270,14 @@ class Writer(_Writer):
                 return begun + self._waiting_seals() + self._start(block, block.native)
             case _:
                 return begun
+
+    def _cite(self, cited: Cited) -> bytes:
+        block, told = cited.block, citation(cited)
+        if told is None or block.place < 0 or block.closed:
+            self.left_out.add(Feature.CITATIONS, cited.citation.title)
+            return b""
+        delta = {"type": "citations_delta", "citation": told}
+        return _event({"type": "content_block_delta", "index": block.place, "delta": delta})
 
     def _first(self, block: Block, text: str) -> bytes:
         """The first piece of a block that has not begun, or one that its provider's own event began."""
@@ -300,6 +318,8 @@ class Writer(_Writer):
 
     def _close(self, block: Block) -> bytes:
         out = b""
+        if block.kind == "trace" and block.foreign:
+            return self._trace(block)
         if block.half and block in self._calls:
             del self._calls[block]
             return b""
@@ -316,6 +336,19 @@ class Writer(_Writer):
                 return self._stop(block) + self._sealed(seal)
             out = self._signature(block, seal)
         return out + self._stop(block)
+
+    def _trace(self, block: Block) -> bytes:
+        """A use of a tool, and its result: two blocks."""
+        told = served(block)
+        if not told:
+            name_tool(self.left_out, block.name, block.native)
+        out = self._begin(None) + self._waiting_seals()
+        for start in told:
+            one, given = Block("trace"), object_of(start.get("input"))
+            out += self._start(one, {**start, "input": {}} if "input" in start else start)
+            out += self.made(Piece(one, dumps(given).decode())) if "input" in start else b""
+            out += self._stop(one)
+        return out
 
     def _stop(self, block: Block) -> bytes:
         if block.place < 0:
@@ -358,6 +391,7 @@ class Whole(_Writer):
         if chunk.dialect is not Dialect.MESSAGES or (document is None and not chunk.raw):
             return b"".join([self.made(event) for event in chunk.events])
         self._content.add(chunk.events)
+        self._content.as_document = self._content.as_document or chunk.form != "document"
         self._chunks += bool(chunk.events)
         self._only = chunk.raw if chunk.form == "document" and self._chunks == 1 else b""
         if document is None:
@@ -375,6 +409,12 @@ class Whole(_Writer):
         self._chunks += 1
         self._only = b""
         self._content.add((event,))
+        if type(event) is Opened:
+            self._name_lost(event.block)
+        elif type(event) is Closed and event.block.kind == "trace" and event.block.foreign and not served(event.block):
+            name_tool(self.left_out, event.block.name, event.block.native)
+        elif type(event) is Cited and citation(event) is None:
+            self.left_out.add(Feature.CITATIONS, event.citation.title)
         return b""
 
     def finish(self) -> Iterable[bytes]:
@@ -386,7 +426,7 @@ class Whole(_Writer):
         told = {**object_of(frame.get("usage")), **object_of(last.get("usage"))}
         counted = content.counted or (Counted(content.began.tokens) if content.began and content.began.tokens else None)
         end = {**self._end_of(content.ended or Ended("end_turn")), "usage": self._usage(counted, told)}
-        return dump_pieces({**head, **last, "content": blocks(content), **end}, dumps)
+        return dump_pieces({**head, **last, "content": blocks(content, beside=True), **end}, dumps)
 
 
 def _event(document: JsonObject) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
 from ...fields import list_of, text_of
 from ...translation.hearing.responses_items import WRITTEN
@@ -45,6 +46,30 @@ def seal_fields(seal: Seal | None) -> JsonObject:
     if seal.dialect is not Dialect.RESPONSES:
         return {"encrypted_content": wrap(seal)}
     return {name: value for name in ("content", "encrypted_content") if (value := seal.payload.get(name))}
+
+
+def served(block: Block) -> JsonObject | None:
+    """A use of a tool of another provider's as OpenAI tells its own. None where there is no such tool."""
+    trace = block.trace
+    if trace is None:
+        return None
+    status = "failed" if trace.failed else "completed"
+    match trace.tool:
+        case "search":
+            sources = [{"type": "url", "url": one.url} for one in trace.found]
+            action: JsonObject = {"type": "search", "query": text_of(trace.given.get("query")), "sources": sources}
+            return {"type": "web_search_call", "status": status, "action": action}
+        case "fetch":
+            return {"type": "web_search_call", "status": status, "action": {"type": "open_page", "url": trace.given.get("url")}}
+        case "code":
+            code = text_of(trace.given.get("code")) or text_of(trace.given.get("command"))
+            ran: JsonObject = {"code": code, "container_id": "", "outputs": [{"type": "logs", "logs": trace.output}]}
+            return {"type": "code_interpreter_call", "status": status, **ran}
+        case "mcp":
+            called: JsonObject = {"server_label": trace.server, "name": trace.name, "arguments": dumps(trace.given).decode()}
+            said: JsonObject = {"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": trace.output}]}
+            brought = {"output": None, "error": said} if trace.failed else {"output": trace.output, "error": None}
+            return {"type": "mcp_call", "status": status, "approval_request_id": None, **called, **brought}
 
 
 def _made(block: Block, text: str) -> list[JsonObject]:

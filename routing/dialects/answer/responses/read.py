@@ -224,12 +224,16 @@ class Reader:
         elif block.kind == "thought":
             self._end_thought(block, item, out)
         block.native = item
+        self._look_back(block, item)
         out.append(Closed(block))
         if kind == "image_generation_call" and (data := text_of(item.get("result"))):
             shown = Block("media", ends_itself=True)
             shown.media = Media("image", f"image/{text_of(item.get('output_format')) or 'png'}", data)
             out += [Opened(shown), Closed(shown)]
         return out
+
+    def _look_back(self, block: Block, item: JsonObject) -> None:
+        """An item is over."""
 
     def _rest(self, block: Block, whole: str, out: list[Event]) -> None:
         if len(whole) > (heard := self._heard[block]):
@@ -352,7 +356,10 @@ class Reader:
         if part is None:
             return [*out, *self._read_other(document)]
         part.annotations.append(document.get("annotation"))
-        return [*out, Extra(part.block, document)]
+        return [*out, *self._annotation(part, document)]
+
+    def _annotation(self, part: Part, document: JsonObject) -> list[Event]:
+        return [Extra(part.block, document)]
 
     def _read_summary(self, document: JsonObject) -> list[Event]:
         return self._think(document, ("summary", document.get("summary_index")))

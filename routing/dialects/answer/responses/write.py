@@ -24,8 +24,9 @@ from ...fields import count_of, list_of, object_of, text_of
 from ...finish import Finish, is_cut, is_whole_call, read_finish, read_response_finish
 from ...sse import write_event, write_event_pieces
 from ...translation.hearing.responses_items import WRITTEN
-from ...translation.neutral import Asked, Seal, ToolName
+from ...translation.neutral import Asked, Feature, LeftOut, Seal, ToolName
 from ...translation.reading.responses_tools import BUILT_IN
+from ...translation.seals import MARK
 from ...translation.telling.responses_items import (
     Names,
     built_in,
@@ -36,11 +37,13 @@ from ...translation.telling.responses_items import (
     text_part,
 )
 from ...translation.telling.words import free_text, told_media
+from ..beside import name_media, name_tool
 from ..counts import summed_counts
 from ..events import (
     Began,
     Block,
     Chunk,
+    Cited,
     Closed,
     Closing,
     Counted,
@@ -54,8 +57,8 @@ from ..events import (
 )
 from ..join import BLANK_LINE
 from ..said import GrowingText, arguments_of
-from .history import item_of, seal_fields
-from .items import continued_item, moved_annotation, text_in
+from .history import item_of, seal_fields, served
+from .items import TEXT, continued_item, moved_annotation, text_in
 from .read import ADDED, ITEM_DONE, KEYS, PART_ADDED, PART_DONE, Part
 
 _FIRST = ("id", "created_at", "model", "previous_response_id")
@@ -71,7 +74,7 @@ _FIRST_ACTION: dict[str, JsonObject] = {"local_shell": {"type": "exec", "env": {
 class _Shown:
     """One part of a message, as the client has it."""
 
-    __slots__ = ("annotations", "block", "kind", "length", "native", "own", "said", "sources", "start")
+    __slots__ = ("annotations", "block", "cited", "kind", "length", "native", "own", "said", "sources", "start")
 
     def __init__(self, kind: str, native: JsonObject, block: Block, own: Part | None, start: int = 0) -> None:
         self.kind, self.native = kind, native
@@ -84,6 +87,8 @@ class _Shown:
         self.sources: list[tuple[Part, int]] = []
         """Whose text it is, and where each begins."""
         self.annotations = 0
+        self.cited: list[object] = []
+        """Those of other dialects."""
 
     @property
     def text(self) -> str:
@@ -115,6 +120,7 @@ class _Shown:
             annotations += [moved_annotation(one, start) for one in own] if start else own
             probabilities += list_of(part.native.get("logprobs"))
         done[key] = self.text
+        annotations += self.cited
         if self.kind == "output_text" and (annotations or "annotations" in done):
             done["annotations"] = annotations
         if "logprobs" in done or probabilities:
@@ -166,6 +172,7 @@ class _Writer:
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
+        self.left_out = LeftOut()
         self._names = Names(asked)
         self._own = built_in(asked)
         declared = [tool for tool in map(object_of, list_of(asked.response.get("tools"))) if tool.get("type") == "custom"]
@@ -366,6 +373,19 @@ class _Writer:
         shown.annotations += 1
         return told
 
+    def _cite(self, cited: Cited) -> Iterator[JsonObject]:
+        item, citation = self._items.get(cited.block), cited.citation
+        shown = item.part if item is not None else None
+        if item is None or shown is None or shown.kind != TEXT or shown.block is not cited.block or not citation.url:
+            self.left_out.add(Feature.CITATIONS, citation.title)
+            return
+        place = {"start_index": citation.start - shown.start, "end_index": citation.end - shown.start}
+        told = {"type": "url_citation", **place, "title": citation.title, "url": citation.url}
+        at = self._placed({"type": "response.output_text.annotation.added"}, item)
+        yield {**at, "annotation_index": shown.annotations, "annotation": told}
+        shown.annotations += 1
+        shown.cited.append(told)
+
     def _close_part(self, item: _Item) -> Iterator[JsonObject]:
         if item.part is None:
             return
@@ -417,6 +437,8 @@ class _Writer:
             case Closed(block=block):
                 yield from self._begin()
                 yield from self._close(block)
+            case Cited():
+                yield from self._cite(event)
             case Began():
                 yield from self._begin(event.id)
             case Counted():
@@ -453,6 +475,8 @@ class _Writer:
                 yield from self._close_part(item)
             elif item is not None:
                 yield from self._write_done(item, {})
+        elif block.kind == "trace" and block.foreign:
+            yield from self._write_trace(block)
         elif not block.foreign:
             yield from self._write_whole(block) if item is None and block.native is not None else ()
             if block in self._items:
@@ -534,6 +558,7 @@ class _Writer:
         if media is None:
             return
         if media.kind != "image" or not media.data:
+            name_media(self.left_out, media)
             placeholder = Block("text")
             placeholder.foreign = True
             yield from self._write_text(Piece(placeholder, told_media(media)), {})
@@ -542,6 +567,17 @@ class _Writer:
         item = self._add(block, picture_item("ig", media))
         told = item.named({**item.native, "status": "in_progress", "result": None})
         yield {"type": ADDED, "output_index": item.index, "item": told}
+        yield self._ended(item, item.native)
+
+    def _write_trace(self, block: Block) -> Iterator[JsonObject]:
+        told = served(block)
+        if told is None:
+            name_tool(self.left_out, block.name, block.native)
+            return
+        yield from self._between()
+        prefix = {"web_search_call": "ws", "code_interpreter_call": "ci"}.get(text_of(told["type"]), "mcp")
+        item = self._add(block, {**told, "id": f"{prefix}_{MARK}"})
+        yield {"type": ADDED, "output_index": item.index, "item": item.named({**item.native, "status": "in_progress"})}
         yield self._ended(item, item.native)
 
     # Calls of others
@@ -635,10 +671,8 @@ class _Writer:
                 whole["output_text"] = "".join(text_in(item) for item in output)
         if counted is not None and counted.rounds:
             whole["usage"] = summed_counts(counted.rounds, "input_tokens", "output_tokens")
-        elif counted is not None and counted.native is not None and {"input_tokens", "total_tokens"} <= counted.native.keys():
-            whole["usage"] = counted.native
         elif counted is not None and last:
-            whole["usage"] = made["usage"]
+            whole["usage"] = made["usage"] if counted.native is None else counted.native
         return whole
 
     @property
@@ -819,6 +853,7 @@ class Whole(_Writer):
         super().__init__(asked)
         self._said: dict[Block, list[tuple[Part | None, GrowingText]]] = {}
         """Each block's text, by the part that said it."""
+        self._cited: dict[Block, list[Cited]] = {}
         self._word = "completed"
         self._only = b""
         """The whole document, as long as nothing had to change."""
@@ -857,6 +892,8 @@ class Whole(_Writer):
                     if not texts or texts[-1][0] is not part:
                         texts.append((part, GrowingText()))
                     texts[-1][1].add(text)
+                case Cited(block=block):
+                    self._cited.setdefault(block, []).append(event)
                 case Counted():
                     self._counted = event
                 case Ended(word=word):
@@ -874,7 +911,8 @@ class Whole(_Writer):
                 and (not block.name or (is_cut(self._word) and not _is_whole(block, texts)))
             ):
                 continue  # the answer broke off in it, or it is nobody's: nobody may run it
-            told: list[Event] = [Opened(block), *(Piece(block, str(text), part) for part, text in texts), Closed(block)]
+            pieces = [Piece(block, str(text), part) for part, text in texts]
+            told: list[Event] = [Opened(block), *pieces, *self._cited.get(block, ()), Closed(block)]
             for event in told:
                 _run(self._made(event))
         _run(self._begin())

@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from routecodex.routing.dialects.answer import events as new
-from routecodex.routing.dialects.answer.gemini.read import Abroad
+from routecodex.routing.dialects.answer.gemini.abroad import Abroad
 from routecodex.routing.dialects.answer.machine import Answer, Round
 from routecodex.routing.dialects.answer.serial import Serial
 from routecodex.routing.dialects.answer.stream import Source
 from routecodex.routing.dialects.translation import neutral as old
 from routecodex.routing.values import Dialect
-from tests.routing.dialects.merging import rounds
+from tests.routing.dialects.answer import rounds
 from tests.routing.dialects.translation import coming_down as down
 
 OLD = (down.hear, down.hear_documents, down.tell, down.tell_whole)

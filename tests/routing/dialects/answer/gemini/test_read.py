@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from routecodex.routing.dialects.answer.events import Block, Counted, Event, Opened, Piece
+from routecodex.routing.dialects.answer.gemini.abroad import Abroad, Reader
 from routecodex.routing.dialects.answer.gemini.history import history
-from routecodex.routing.dialects.answer.gemini.read import Abroad, Reader
 from routecodex.routing.dialects.answer.said import Content
 from tests.routing.dialects.answer.said_in import read, words
 from tests.routing.dialects.answer.talks import COUNTS, called, candidate, in_part

@@ -1,0 +1,133 @@
+"use strict";
+// Everything that is shown is text: nothing that a model or a tool wrote becomes markup.
+
+const byId = (id) => document.getElementById(id);
+const xsrf = document.querySelector("meta[name=xsrf]").content;
+
+function make(tag, text, attributes = {}) {
+  const made = document.createElement(tag);
+  if (text !== undefined) made.textContent = text;
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  return made;
+}
+
+function table(id, heads, rows, empty) {
+  const place = byId(id);
+  if (!rows.length) {
+    const row = make("tr");
+    row.append(make("td", empty, { class: "empty" }));
+    place.replaceChildren(row);
+    return;
+  }
+  const head = make("tr");
+  head.append(...heads.map((text) => make("th", text)));
+  place.replaceChildren(head, ...rows.map((cells) => {
+    const row = make("tr");
+    row.append(...cells.map((cell) => {
+      if (!(cell instanceof Node)) return make("td", String(cell ?? ""), typeof cell === "number" ? { class: "number" } : {});
+      const held = make("td");
+      held.append(cell);
+      return held;
+    }));
+    return row;
+  }));
+}
+
+async function ask(question) {
+  const answer = await fetch("/routecodex/ask", {
+    method: "POST",
+    headers: { "Content-Type": "application/json", "X-XSRFToken": xsrf },
+    body: JSON.stringify(question),
+  });
+  const told = answer.ok ? await answer.json() : { error: `mitmweb said ${answer.status}` };
+  byId("said").textContent = told.error ? `Not done: ${told.error}` : (told.changed || told.notes || []).join(" ") || "Done.";
+  byId("said").className = told.error ? "bad" : "";
+  await show();
+}
+
+function button(text, question) {
+  const made = make("button", text, { type: "button" });
+  made.addEventListener("click", () => ask(question));
+  return made;
+}
+
+function lines(texts) {
+  const list = make("div");
+  list.append(...texts.map((text) => make("div", text)));
+  return list;
+}
+
+function tokens(call) {
+  return call.tokens ? `${call.tokens[0].toLocaleString()} + ${call.tokens[1].toLocaleString()}` : "";
+}
+
+function legs(call) {
+  return call.flow ? make("a", "legs", { href: `/#/flows?s=${encodeURIComponent(`~meta ${call.call}`)}` }) : "";
+}
+
+function plot(days) {
+  const most = Math.max(1, ...days.map((day) => day.totalTokens));
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", `0 0 ${Math.max(14, days.length) * 30} 100`);
+  svg.setAttribute("preserveAspectRatio", "xMinYMid meet");
+  days.forEach((day, at) => {
+    const height = Math.max(1, (day.totalTokens / most) * 80);
+    const bar = document.createElementNS(svg.namespaceURI, "rect");
+    for (const [name, value] of Object.entries({ x: at * 30 + 2, y: 85 - height, width: 24, height })) bar.setAttribute(name, value);
+    const title = document.createElementNS(svg.namespaceURI, "title");
+    title.textContent = `${day.date}: ${day.totalTokens.toLocaleString()} tokens`;
+    bar.append(title);
+    const label = document.createElementNS(svg.namespaceURI, "text");
+    label.setAttribute("x", at * 30 + 2);
+    label.setAttribute("y", 97);
+    label.textContent = day.date.slice(5);
+    svg.append(bar, label);
+  });
+  byId("plot").replaceChildren(svg);
+}
+
+function money(totals) {
+  const cost = totals.totalCost == null ? "cost unknown" : `$${totals.totalCost.toFixed(2)}`;
+  const open = totals.unpricedRequests ? `, ${totals.unpricedRequests} of ${totals.requests} requests without a known price` : "";
+  return `${(totals.totalTokens || 0).toLocaleString()} tokens, ${cost}${open}`;
+}
+
+function render(told) {
+  const { status, models, sessions, calls, usage } = told;
+  byId("server").textContent = `${(status.listening || []).join(", ")} · ${status.config || ""}`;
+  const force = [...(status.routing?.lines || []), ...(status.keys || []), ...(status.warnings || [])];
+  byId("routing").replaceChildren(...(force.length ? force : ["Nothing: every call goes where the routes say."]).map((text) => make("li", text)));
+  table("calls", ["when", "tool", "what", "where it went, and why", "tokens", ""],
+    calls.map((call) => [new Date(call.time * 1000).toLocaleTimeString(), call.client, call.title, `${call.asked} → ${call.comment} · ${call.status}`, tokens(call), legs(call)]),
+    "No call yet.");
+  table("sessions", ["session", "tool", "it begins", "in force", ""],
+    (sessions.sessions || []).map((one) => [one.id.slice(0, 12), one.client, one.begins, lines(one.inForce || []), button("erase", { verb: "clear session", id: one.id })]),
+    "None: a tag such as <**!glm**> in a chat changes that.");
+  const providers = models.providers || [];
+  table("providers", ["provider", "models", "keys", "", ""],
+    providers.map((one) => [one.name, one.models.join(", "), [...one.keys, ...one.off.map((key) => `${key} (off)`)].join(", "), lines(one.notes),
+      button("disable", { verb: "set routing", orders: [["disable", one.name]] })]),
+    "None is configured.");
+  byId("targets").replaceChildren(...providers.flatMap((one) => [one.name, ...one.models.map((model) => `${one.name}.${model}`)]).map((value) => make("option", undefined, { value })));
+  plot(usage.daily || []);
+  byId("used").textContent = money(usage.totals || {});
+}
+
+async function show() {
+  try {
+    const answer = await fetch("/routecodex/state");
+    if (!answer.ok) throw new Error(`mitmweb said ${answer.status}`);
+    render(await answer.json());
+    document.body.dataset.shown = String(Date.now());
+  } catch (error) {
+    byId("server").textContent = `not reached: ${error.message}`;
+  }
+}
+
+byId("order").addEventListener("submit", (event) => {
+  event.preventDefault();
+  ask({ verb: "set routing", orders: [[byId("word").value, byId("target").value]] });
+});
+byId("clear").addEventListener("click", () => ask({ verb: "set routing", orders: [["clear", ""]] }));
+show();
+setInterval(() => { if (!document.hidden) show(); }, 2000);

@@ -1,0 +1,115 @@
+"""The file of what was used: one row for each round that a provider answered, whatever the client was shown of it.
+
+1. Several processes write to one file; a row that was written is there after a crash.
+2. A file that cannot be read is set aside, never overwritten.
+3. Everything here waits for the disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+_VERSION = 1
+_DAY_MS = 86_400_000
+_WAIT_S = 5.0
+_SWEEP_ROWS = 10_000
+_MADE = """
+create table if not exists rounds (
+    time integer not null, session text not null, client text not null, call text not null, round integer not null,
+    provider text not null, key text not null, asked text not null, model text not null,
+    input integer, cached integer, written integer, output integer, reasoning integer, dollars real
+);
+create index if not exists rounds_by_time on rounds (time);
+"""
+_WRITE = "insert into rounds values (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+
+
+class Row(NamedTuple):
+    """One round. Tokens are None where its provider did not tell them."""
+
+    time_ms: int
+    session: str
+    client: str
+    call: str
+    round: int
+    provider: str
+    key: str
+    asked: str
+    """The model that the client named."""
+    model: str
+    input: int | None
+    """With what came from the cache and what was written to it."""
+    cached: int | None
+    written: int | None
+    output: int | None
+    """With what was reasoned."""
+    reasoning: int | None
+    dollars: float | None
+    """None: its price is not known."""
+
+
+class Ledger:
+    def __init__(self, path: Path, *, retention_days: int, note: Callable[[str], None] = lambda line: None) -> None:
+        self.path = path
+        self._days, self._note = retention_days, note
+        self._open: sqlite3.Connection | None = None
+        self._since_sweep = _SWEEP_ROWS
+
+    def write(self, rows: Iterable[Row], now_ms: int) -> None:
+        connection = self._connection()
+        rows = list(rows)
+        with connection:
+            connection.executemany(_WRITE, rows)
+        self._since_sweep += len(rows)
+        if self._since_sweep >= _SWEEP_ROWS:
+            self._since_sweep = 0
+            with connection:
+                connection.execute("delete from rounds where time < ?", (now_ms - self._days * _DAY_MS,))
+
+    def read(self, query: str, values: Iterable[object] = ()) -> list[sqlite3.Row]:
+        return self._connection().execute(query, tuple(values)).fetchall()
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    def _connection(self) -> sqlite3.Connection:
+        if self._open is None:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            try:
+                self._open = _opened(self.path)
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError as error:
+                aside = self.path.with_name(f"{self.path.name}.damaged-{os.getpid()}")
+                self._note(f"{self.path} cannot be read ({error}); it is kept as {aside.name}, and a new one is begun")
+                for ending in ("", "-wal", "-shm"):
+                    with contextlib.suppress(FileNotFoundError):
+                        os.replace(f"{self.path}{ending}", f"{aside}{ending}")
+                self._open = _opened(self.path)
+        return self._open
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
+    connection = sqlite3.connect(path, timeout=_WAIT_S, check_same_thread=False)
+    try:
+        connection.row_factory = sqlite3.Row
+        connection.execute("pragma journal_mode = wal")
+        connection.execute("pragma synchronous = normal")
+        (version,) = connection.execute("pragma user_version").fetchone()
+        if version > _VERSION:
+            raise sqlite3.OperationalError(f"{path} was written by a newer RouteCodex (format {version})")
+        connection.executescript(_MADE)
+        connection.execute(f"pragma user_version = {_VERSION}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection

@@ -1,0 +1,101 @@
+"""What a million tokens cost at a host, from a table made at the release (`tests/prices.py`), and what a person configured.
+
+A price that nobody knows is unknown: None, never 0.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ..dialects.translation.neutral import Tokens
+
+Amount: TypeAlias = float | tuple[tuple[int, float], ...]
+"""Dollars for a million tokens; where it depends on the input's length: from how many tokens on, how much."""
+
+_FILE = Path(__file__).with_name("prices.json")
+_DATED = re.compile(r"[-@]\d{4}-?\d{2}-?\d{2}$")
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    input: Amount
+    output: Amount
+    cached: Amount | None = None
+    """What comes from the provider's cache; as the rest of the input where nothing else is known."""
+    written: Amount | None = None
+    """What is written to it."""
+
+    def of(self, tokens: Tokens) -> float:
+        """In dollars."""
+
+        def rate(amount: Amount | None) -> float:
+            amount = self.input if amount is None else amount
+            if not isinstance(amount, tuple):
+                return amount
+            return [dollars for start, dollars in amount if tokens.input > start or start == 0][-1]
+
+        fresh = max(0, tokens.input - tokens.cached - tokens.written)
+        dollars = fresh * rate(self.input) + tokens.cached * rate(self.cached) + tokens.written * rate(self.written)
+        return (dollars + tokens.output * rate(self.output)) / _MILLION
+
+
+class Prices:
+    def __init__(self, own: Mapping[str, Price] | None = None) -> None:
+        """`own`: what a person configured, by `provider.model`, `provider` or the model's name."""
+        self._own = own or {}
+
+    def price(self, provider: str, model: str, base_url: str) -> Price | None:
+        for name in (f"{provider}.{model}", model, provider):
+            if (price := self._own.get(name)) is not None:
+                return price
+        return listed(base_url, model)
+
+
+@functools.lru_cache(maxsize=1024)
+def listed(base_url: str, model: str) -> Price | None:
+    """The table's; a model of a date that it does not name costs what the model without its date does."""
+    for host, rows in _table().hosts:
+        if host.match(base_url) is None:
+            continue
+        for name in dict.fromkeys((model.lower(), _DATED.sub("", model.lower()))):
+            for pattern, price in rows:
+                if pattern.search(name) is not None:
+                    return price
+        return None
+    return None
+
+
+def made_on() -> str:
+    """The date of the table."""
+    return _table().date
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    date: str
+    hosts: tuple[tuple[re.Pattern[str], tuple[tuple[re.Pattern[str], Price], ...]], ...]
+
+
+@functools.cache
+def _table() -> _Table:
+    told: Any = json.loads(_FILE.read_text("utf-8"))
+    return _Table(told["date"], tuple((re.compile(host["host"]), tuple(map(_row, host["models"]))) for host in told["hosts"]))
+
+
+def _row(row: list[Any]) -> tuple[re.Pattern[str], Price]:
+    pattern, *amounts = row
+    read, cached, written, output = map(_amount, amounts)
+    assert read is not None
+    assert output is not None
+    return re.compile(pattern), Price(read, output, cached, written)
+
+
+def _amount(told: Any) -> Amount | None:
+    return tuple((start, dollars) for start, dollars in told) if isinstance(told, list) else told

@@ -1,0 +1,98 @@
+"""What an answer says, in its order: thoughts, text, calls, and how it ended.
+
+A long stream is kept in part: its beginning and its end, with a comment between them that says how much is missing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..dialects.answer.machine import reader_of
+from ..dialects.answer.said import Content
+from ..dialects.answer.stream import Source
+from ..errors import RouteCodexError
+from ..values import Dialect
+from .text import INDENT, count, first_words, rule, size, wrapped
+
+GAP = re.compile(rb"\n: (\d+) bytes were not kept here\n")
+"""As whoever kept the answer wrote it."""
+_TEXT_LINES = 400
+_FOLDED_LINES = 12
+_BLANK = re.compile(rb"\r?\n\r?\n")
+_SHOWN_BYTES = 4096
+_READ_BYTES = 4 << 20
+
+
+def lines(body: bytes, dialect: Dialect) -> Iterator[str]:
+    if not body.strip():
+        yield rule("ANSWER: empty")
+        return
+    content, missing, unread = read(body, dialect)
+    if not (content.blocks or content.error or content.ended or content.began):
+        yield rule(f"ANSWER ({size(len(body))}): nothing of it could be read")
+        yield from wrapped(body[:_SHOWN_BYTES].decode("utf-8", "replace"), most=_TEXT_LINES)
+        return
+    yield rule("ANSWER")
+    if content.began is not None and (content.began.id or content.began.model):
+        yield f"{INDENT}{first_words(' · '.join(filter(None, (content.began.model, content.began.id))), 84)}"
+    yield from _blocks(content)
+    if content.error is not None:
+        yield f"{INDENT}ERROR {content.error.status or ''} {content.error.code}".rstrip()
+        yield from wrapped(content.error.message, indent="    ", most=_FOLDED_LINES)
+    if content.ended is not None:
+        yield f"{INDENT}ended: {first_words(content.ended.word, 40)}"
+    elif content.error is None:
+        yield f"{INDENT}no end of it is here"
+    if (tokens := content.tokens) is not None:
+        apart = [("from the cache", tokens.cached), ("written to it", tokens.written)]
+        held = ", ".join(f"{number:,} {what}" for what, number in apart if number)
+        thought = f" ({tokens.reasoning:,} for reasoning)" if tokens.reasoning else ""
+        yield f"{INDENT}tokens: {tokens.input:,} in{f' ({held})' if held else ''} · {tokens.output:,} out{thought}"
+    if missing:
+        yield f"{INDENT}{size(missing)} of it were not kept: the text has a gap"
+    if unread:
+        yield f"{INDENT}{count(unread, 'piece')} of it could not be read"
+
+
+def read(body: bytes, dialect: Dialect) -> tuple[Content, int, int]:
+    """What it says as far as it is there, how many bytes are missing, and how many pieces could not be read."""
+    content, missing, unread = Content(), 0, 0
+    reader = reader_of(dialect)
+    parts = GAP.split(body[:_READ_BYTES])
+    missing = max(0, len(body) - _READ_BYTES) + sum(int(number) for number in parts[1::2])
+    for number, part in enumerate(parts[::2]):
+        if number:  # it begins in the middle of an event
+            begin = _BLANK.search(part)
+            part = part[begin.end() :] if begin is not None else b""
+        source = Source(reader)
+        try:
+            for chunk in source.feed(part):
+                content.add(chunk.events)
+            for chunk in source.close():
+                content.add(chunk.events)
+        except (RouteCodexError, ValueError, TypeError, KeyError, AttributeError):
+            unread += 1
+    return content, missing, unread
+
+
+def _blocks(content: Content) -> Iterator[str]:
+    for block, grown in content.blocks.items():
+        text = str(grown)
+        match block.kind:
+            case "text":
+                if text.strip():
+                    yield from wrapped(text, most=_TEXT_LINES)
+            case "thought":
+                yield f"{INDENT}thinking:" if text.strip() else f"{INDENT}thinking (hidden by its provider)"
+                if text.strip():
+                    yield from wrapped(text, indent="    ", most=_FOLDED_LINES)
+            case "call":
+                yield f"{INDENT}calls {first_words(block.name or '(no name)', 60)} ({first_words(block.id, 40)})"
+                yield from wrapped(text, indent="    ", most=_FOLDED_LINES)
+            case "media":
+                held = block.media.data if block.media is not None else ""
+                yield f"{INDENT}[{block.media.kind if block.media is not None else 'media'}, {size(len(held) or len(text))}]"
+            case "trace":
+                name = block.name or str((block.native or {}).get("type", "")) or block.field
+                yield f"{INDENT}[{first_words(name or 'something else', 60)}, run by the provider]"

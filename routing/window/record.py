@@ -1,0 +1,71 @@
+"""What is written down about a flow while it lives, so that whoever opens it later, saved or not, reads what happened.
+
+Plain JSON and small: mitmproxy saves it with the flow, and searches it (`~meta`). Nothing of it is a credential.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..turn.plan import Plan
+from ..values import Call, Dialect, JsonObject, Usage
+from .text import first_words
+
+_TYPED = 900
+_WORDS = 300
+_FAILED = 160
+_LISTED = 6
+
+
+def of_round(plan: Plan, name: str, *, parent: str = "", local: bool = False) -> JsonObject:
+    """When a round begins. `name`: `first`, `retry`, `round 2`; `parent`: the flow that the client sees."""
+    target, received = plan.target, plan.received
+    spoken = plan.translated.dialect if plan.translated is not None else received.endpoint.dialect
+    record: JsonObject = {
+        "call": received.id,
+        "session": _cut(plan.session, 100),
+        "client": _cut(plan.client, 40),
+        "round": name,
+        "parent": parent,
+        "target": _cut(str(target), 200),
+        "why": _cut(f"{plan.decision.route} · {plan.decision.reason.removesuffix(f': {plan.decision.route}')}", _WORDS),
+        "asked": _cut(plan.asked, 100),
+        "model": _cut(target.model or plan.call.model, 100),
+        "dialects": [str(received.endpoint.dialect), str(spoken)],
+        "spoken": str(received.endpoint.dialect if not parent else spoken),
+        "typed": _cut(plan.hide.text(plan.typed[: 2 * _TYPED]), _TYPED),
+        "sent": _cut(plan.hide.text(_newest_text(plan.call)[: 2 * _TYPED]), _TYPED) if plan.typed else "",
+        "attempts": _listed(plan.faults),
+        "leftOut": _cut(plan.left_out, _WORDS),
+    }
+    return {key: value for key, value in record.items() if value not in ("", [])}
+
+
+def of_end(plan: Plan, *, rounds: int, usage: Usage | None, failed: str = "") -> JsonObject:
+    """What is added when the answer is over."""
+    record: JsonObject = {"rounds": rounds, "attempts": _listed(plan.faults), "error": _cut(failed, _WORDS)}
+    if usage is not None:
+        record["usage"] = {"in": usage.input, "out": usage.output}
+    return {key: value for key, value in record.items() if value not in ("", [], 0)}
+
+
+def of_reply(comment: str, about: Mapping[str, str], dialect: Dialect) -> JsonObject:
+    """An answer of our own. `about`: call, session, client, asked, typed."""
+    record: JsonObject = {name: _cut(text, _TYPED if name == "typed" else 100) for name, text in about.items()}
+    record |= {"target": "RouteCodex", "why": _cut(comment, _WORDS), "spoken": str(dialect)}
+    return {key: value for key, value in record.items() if value}
+
+
+def _newest_text(call: Call) -> str:
+    for message in reversed(call.messages):
+        if message.role == "user" and (text := message.text):
+            return text
+    return ""
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _listed(faults: Sequence[str]) -> list[str]:
+    return [first_words(fault, _FAILED) for fault in faults[-_LISTED:]]

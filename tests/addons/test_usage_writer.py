@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+
+from routecodex.addons.usage_writer import UsageWriter
+from routecodex.routing.usage.ledger import Ledger, Row
+from routecodex.routing.usage.report import report
+from tests.routing.usage.test_ledger import row
+
+
+def test_all_that_was_noted_is_there_after_the_end(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "usage.sqlite", retention_days=400)
+    writer = UsageWriter(ledger, lambda one: 0.25)
+    for at in range(1000):
+        writer.note(row(round=at, dollars=None))
+    writer.close(60)
+    totals = report(ledger, "daily")["totals"]
+    assert (totals["requests"], totals["totalCost"]) == (1000, 250.0)
+    ledger.close()
+
+
+def test_it_begins_anew_after_its_end(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "usage.sqlite", retention_days=400)
+    writer = UsageWriter(ledger, lambda one: None)
+    for _ in range(2):
+        writer.note(row())
+        writer.close(60)
+    assert report(ledger, "daily")["totals"]["requests"] == 2
+    ledger.close()
+
+
+class _Full(Ledger):
+    def write(self, rows: Iterable[Row], now_ms: int) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+
+def test_a_full_disk_is_told_and_holds_nobody(tmp_path: Path, caplog: object) -> None:
+    import logging
+
+    said: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger("routecodex").addHandler(handler)
+    try:
+        writer = UsageWriter(_Full(tmp_path / "usage.sqlite", retention_days=1), lambda one: None)
+        writer.note(row())
+        writer.close(60)
+    finally:
+        logging.getLogger("routecodex").removeHandler(handler)
+    assert len(said) == 1
+    assert "disk is full" in said[0]
