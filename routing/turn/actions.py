@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -106,6 +106,17 @@ class Planner(Protocol):
     def exact(self) -> bool:
         """The running round's reason is not ours to correct."""
 
+    @property
+    def notice(self) -> str:
+        """What the person is told before the answer's first text; empty where there is nothing to tell."""
+
+    def noticed(self) -> None:
+        """It stands there now."""
+
+    @property
+    def secrets(self) -> Collection[str]:
+        """What the running round's provider was sent, and nobody may be told."""
+
     def opening(self) -> Opening:
         """The answer begins now; its id is the client's for it, whatever the provider's will be."""
 
@@ -124,8 +135,8 @@ class Planner(Protocol):
     def answered(self, id: str, now: float) -> None:
         """The round's content has begun; `id` is the answer's, where it tells one."""
 
-    def said(self, items: Sequence[JsonObject]) -> None:
-        """A whole answer, as a history holds it; where a merger writes it for the client."""
+    def said(self, items: Sequence[JsonObject], left_out: str) -> None:
+        """A whole answer, as a history holds it; and what of it the client's dialect cannot say."""
 
 
 @dataclass(frozen=True, slots=True)

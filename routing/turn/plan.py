@@ -9,13 +9,13 @@ from typing import assert_never
 
 from .. import headers
 from ..dialects import answers
+from ..dialects.answer.abroad import Translation
 from ..dialects.calls.following import begun_id
 from ..dialects.estimate import Calibration, count_answer
 from ..dialects.failures import read_failure
 from ..dialects.finish import AS_USUAL, Endings
 from ..dialects.seals import Seals
 from ..dialects.translation import going_up
-from ..dialects.translation.coming_down import Translation
 from ..dialects.translation.neutral import Asked
 from ..errors import RouteCodexError
 from ..masking import Mask
@@ -26,6 +26,7 @@ from ..router.choose import Decision, Wish, choose
 from ..router.health import Cooling, Health
 from ..router.registry import ORIGIN, Provider, Registry
 from ..secret_names import is_secret_header
+from ..tags.notice import Cause, line_of
 from ..tags.unheard import Unheard, listed
 from ..values import Call, Headers, JsonObject, ProviderError, Target, Usage
 from . import upstream
@@ -104,9 +105,16 @@ class Plan:
     translated: Translated | None = None
     """How the running round's request differs in its dialect from the client's."""
     left_out: str = ""
+    unsaid: str = ""
+    """What of the answer the client's dialect cannot say."""
     """What of the call the running round's request does not hold."""
     unheard: tuple[Unheard, ...] = ()
     """Tags that stand where they give no orders."""
+    to_tell: Callable[[Plan], tuple[Cause, ...]] = lambda plan: ()
+    """What the person is to be told before the answer's first text."""
+    on_told: Callable[[tuple[Cause, ...]], None] = lambda causes: None
+    """Hears that it stands there."""
+    telling: tuple[Cause, ...] = ()
     begun_as: str | None = None
     """The id of the answer where it began before any provider's."""
     settled: bool = False
@@ -149,6 +157,8 @@ class Plan:
             said.append("compacted in words")
         if self.left_out:
             said.append(f"left out: {self.left_out}")
+        if self.unsaid:
+            said.append(f"left out of the answer: {self.unsaid}")
         return f" · {', '.join(said)}" if said else ""
 
     @property
@@ -198,12 +208,17 @@ class Plan:
             pairs = (*(pair for pair in pairs if pair[0].lower() not in form), *form.items())
         return Head(status, pairs)
 
-    def mask(self) -> Mask:
-        """What takes out of the round's answer the credentials that this provider was sent: those that are none of a language's
-        words, as a local model's key (`ollama`) may be."""
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The credentials that this provider was sent: those that are none of a language's words, as a local model's key
+        (`ollama`) may be."""
         key = self.provider.key(self.target.key)
         sent = [value for name, value in self.provider.headers.items() if is_secret_header(name)]
-        return Mask(filter(is_like_a_key, [*sent, *([key.value] if key is not None else ())]))
+        return tuple(filter(is_like_a_key, [*sent, *([key.value] if key is not None else ())]))
+
+    def mask(self) -> Mask:
+        """What takes them out of the round's answer."""
+        return Mask(self.secrets)
 
     def _masked(self, text: str) -> str:
         mask = self.mask()
@@ -282,13 +297,22 @@ class Plan:
         """The client went there by itself: what it is told of the end is the server's own word, even a wrong one."""
         return self.target.provider == ORIGIN
 
+    @property
+    def notice(self) -> str:
+        self.telling = self.to_tell(self)
+        return self.hide.text(line_of(self.telling))
+
+    def noticed(self) -> None:
+        self.on_told(self.telling)
+
     def heard(self, said: bytes) -> None:
         """Whole events or documents of the provider's: seals that it made may go back to it."""
         if not self.at_home:
             self.memory.seals.note(self.provider.id, said)
 
-    def said(self, items: Sequence[JsonObject]) -> None:
-        """The same of a whole answer, as a history holds it."""
+    def said(self, items: Sequence[JsonObject], left_out: str = "") -> None:
+        """The same of a whole answer, as a history holds it; and what of it the client's dialect cannot say."""
+        self.unsaid = left_out
         if not self.at_home:
             self.memory.seals.note_items(self.provider.id, items)
 

@@ -84,6 +84,8 @@ class Turn:
     """When the head of the running round came."""
     _calls: bool = False
     """The last round calls tools of the client's."""
+    _tells: bool = False
+    """There is something to tell the person before the text that comes next."""
 
     def __post_init__(self) -> None:
         self.heard = self._quiet_since = self.started
@@ -108,7 +110,9 @@ class Turn:
         self.state = State.PEEKING if 200 <= status < 300 else State.FAILING
         self._head = self.planner.head(status, headers)
         if self.state is State.PEEKING:
-            self.answer.begin_round(exact=self.planner.exact)
+            notice = self.planner.notice
+            self._tells = bool(notice)
+            self.answer.begin_round(exact=self.planner.exact, secrets=self.planner.secrets, notice=notice)
 
     def alive(self, now: float) -> None:
         """The provider has sent something that says nothing in the client's dialect."""
@@ -176,7 +180,9 @@ class Turn:
         if self.state in (State.DECIDING, State.CLOSING):
             self.ended = not self._calls
             self._open()
-            self._over(Finish(self.answer.finish()))
+            end = self.answer.finish()
+            self._hear_told()
+            self._over(Finish(end))
 
     def refuse(self, message: str, code: str) -> None:
         """Whoever decides on the next round has failed: the client is told, whatever it has received so far."""
@@ -210,13 +216,22 @@ class Turn:
                     self._fail(Failed(ProviderError(504, f"The provider gave no answer: {self._no_content}.", network=True)), now)
                 case _:
                     self._fail(Failed(ProviderError(504, f"The provider said nothing for {waited} seconds.", network=True)), now)
+        if now >= self.waits_until and (out := self.answer.tick(now)):
+            self._commit_if_visible(now)
+            self.actions.append(Forward(out))
+            self._quiet_since = now
         if now >= self._silence_ends:
             self._break_silence(now)
 
     @property
     def deadline(self) -> float:
         """When `tick` is due at the latest."""
-        return min(self._round_ends, self._silence_ends)
+        return min(self._round_ends, self._silence_ends, self.waits_until)
+
+    @property
+    def waits_until(self) -> float:
+        """When a text leaves that may have begun to repeat a key."""
+        return self.answer.due if self.state is State.PEEKING or self.state is State.FLOWING else float("inf")
 
     @property
     def _round_ends(self) -> float:
@@ -246,11 +261,10 @@ class Turn:
 
     def _hear(self, chunk: bytes, now: float) -> None:
         answer = self.answer
-        out = answer.feed(chunk)
+        out = answer.feed(chunk, now)
         if out is not chunk:  # what passes unread is content, and no error
-            if self.state is State.PEEKING and answer.visible:
-                self._commit(now)
-                self._begins = not self.alone
+            self._hear_told()
+            self._commit_if_visible(now)
             if (error := answer.error) is not None and self.state is State.PEEKING:
                 self._fail(Failed(error), now)
                 return
@@ -260,6 +274,16 @@ class Turn:
             if self._begins:
                 self._begins = False
                 self.actions.append(Began())
+
+    def _hear_told(self) -> None:
+        if self._tells and self.answer.told:
+            self._tells = False
+            self.planner.noticed()
+
+    def _commit_if_visible(self, now: float) -> None:
+        if self.state is State.PEEKING and self.answer.visible:
+            self._commit(now)
+            self._begins = not self.alone
 
     def _commit(self, now: float) -> None:
         """The first content: from here on this round is the answer, or goes on with it."""
@@ -295,7 +319,7 @@ class Turn:
             told = _error_of(said, missing)
             self._end_in_error(told.message, told.status)
             return
-        self.planner.said(said.native)
+        self.planner.said(said.native, answer.left_out)
         self._calls = len(said.calls) > len(said.own)
         self.state = State.DECIDING
         if self.alone:

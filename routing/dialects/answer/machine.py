@@ -13,11 +13,12 @@ several rounds (and knows no dialect), a dialect's writer makes bytes of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from math import inf
 from typing import ClassVar, Protocol, runtime_checkable
 
 from ...errors import BadAnswer
@@ -30,6 +31,7 @@ from .chat import abroad as chat_abroad
 from .chat import history as chat_history
 from .chat import read as chat_read
 from .chat import write as chat_write
+from .echoes import Echoes
 from .events import Block, Chunk, Event, Failed, Opened, Piece
 from .gemini import abroad as gemini_abroad
 from .gemini import history as gemini_history
@@ -44,6 +46,8 @@ from .responses import abroad as responses_abroad
 from .responses import history as responses_history
 from .responses import read as responses_read
 from .responses import write as responses_write
+from .responses.compaction import NOTHING, Summary
+from .responses.made import Names
 from .said import Content, Said
 from .serial import Serial
 from .stream import Reader, Source
@@ -57,8 +61,11 @@ class Writer(Protocol):
     dialect: ClassVar[Dialect]
     one_by_one: ClassVar[bool]
     """Its dialect knows one open block at a time."""
-    steady: ClassVar[bool]
-    """Where one plain piece of a block leaves as it came, so do those that follow it."""
+
+    @property
+    def steady(self) -> bool:
+        """Where one plain piece of a block leaves as it came, so do those that follow it."""
+
     altered: bool
     """The answer is no longer one round's own."""
     left_out: LeftOut
@@ -134,9 +141,10 @@ _DIALECTS: Mapping[Dialect, _Modules] = {
 SPOKEN = frozenset(_DIALECTS)
 
 
-def reader_of(dialect: Dialect) -> Reader:
-    """For who wants to know what an answer says, and writes none."""
-    return _DIALECTS[dialect].reader("", "")
+def reader_of(dialect: Dialect, maker: str = "", id: str = "", *, abroad: bool = False) -> Reader:
+    """Of one round. `abroad`: it is told to a client of another dialect."""
+    modules = _DIALECTS[dialect]
+    return (modules.abroad if abroad else modules.reader)(maker, id)
 
 
 @dataclass(slots=True)
@@ -148,6 +156,8 @@ class Round:
     """The provider's id."""
     tools: Mapping[str, ToolName] = field(default_factory=dict)
     """Tools that were sent under another name or as another kind."""
+    compacts: bool = False
+    """It writes down the conversation, for a client that asked for a compaction of it."""
 
 
 class Answer:
@@ -165,17 +175,16 @@ class Answer:
         self.quiet = quiet
         """Nobody takes part, and nothing of ours stands in it."""
         self._join = Join(self._client, own=own, endings=asked.endings, live=asked.stream, quiet=quiet, apart=modules.apart)
-        self._serial: Serial | None = None
+        self._serial: Serial | Summary | None = None
+        """What brings events in the order in which the writer can tell them."""
         self._source = Source(modules.reader("", ""))
         self._foreign = False
         """The running round speaks another dialect than the client."""
-        self._same: Block | None = None
-        """Join and writer let its pieces leave as they come, once they are kept."""
-        self._keep: Callable[[str], None] = self._join.keep
         self._pending: list[bytes] = []
         """What may leave as soon as somebody asks."""
         self._due = b""
         """The blank line that the last event which left is lacking."""
+        self._echoes: Echoes | None = None
         self._over = self._failed = False
         self._opened = ""
         """Who we said it is, where we began it."""
@@ -196,27 +205,30 @@ class Answer:
 
     # --- rounds ---------------------------------------------------------------------------------------------------------
 
-    def begin_round(self, round_: Round | None = None, *, exact: bool = False) -> None:
+    def begin_round(
+        self, round_: Round | None = None, *, exact: bool = False, secrets: Collection[str] = (), notice: str = ""
+    ) -> None:
         """Another round begins; without a word about it, in the client's own dialect. `exact`: the provider is where the
-        client was going anyway, and its reason counts even where it is wrong."""
+        client was going anyway, and its reason counts even where it is wrong. `secrets`: what the provider was sent, and nobody
+        may be told. `notice`: what we tell the person before the first text of all."""
         round_ = round_ or Round(self._client)
-        self._foreign = round_.spoken is not self._client
-        spoken = _DIALECTS[round_.spoken]
-        read = spoken.abroad if self._foreign else spoken.reader
+        self._foreign = round_.spoken is not self._client or round_.compacts
         counts, streams = self._asked.endpoint.action == "count", self._asked.stream
-        reader = counting.Reader(self._client) if counts else read(round_.maker, self._asked.id)
-        passes = self.quiet and streams and not (self._foreign or self._join.altered)
-        another = partial(read, round_.maker, self._asked.id) if passes else None
-        self._source = source = Source(reader, quiet=another, bounded=not streams)
-        self._same = None
+        read = partial(reader_of, round_.spoken, round_.maker, self._asked.id, abroad=self._foreign)
+        passes = self.quiet and streams and not (self._foreign or self._join.altered or self._asked.endpoint.json_array or notice)
+        source = Source(counting.Reader(self._client) if counts else read(), quiet=read if passes else None, bounded=not streams)
+        self._source = source
+        source.echoes = self._echoes = Echoes(secrets) if secrets else None
         self._writer.begin_round(round_.tools)
         calls = source.since_calls if passes else None
-        self._pending += self._written(self._join.begin(foreign=self._foreign, exact=exact, calls=calls))
+        self._pending += self._written(self._join.begin(foreign=self._foreign, exact=exact, notice=notice, calls=calls))
         if self._serial is not None:
             self._pending += [self._writer.made(event) for event in self._serial.between()]
         self._serial = Serial() if self._foreign and self._writer.one_by_one else None
+        if round_.compacts:
+            self._serial = Summary(Names(self._asked).item("cmp", 0))
 
-    def feed(self, data: bytes) -> bytes:
+    def feed(self, data: bytes, now: float = 0.0) -> bytes:
         """The provider's bytes; for the client as many as may leave.
 
         `feed(b"")` between two rounds: another round follows, so what the one before held back may leave.
@@ -231,10 +243,22 @@ class Answer:
                 out += self._written(join.release())
             return b"".join(out)
         try:
-            self._hear(source.feed(data), out)
+            self._hear(source.feed(data), out, self._echoes, now)
         except BadAnswer as error:
             self._spoil(error)
         return out[0] if len(out) == 1 else b"".join(out)
+
+    @property
+    def due(self) -> float:
+        """When `tick` is to be told the time."""
+        return self._echoes.due if self._echoes is not None else inf
+
+    def tick(self, now: float) -> bytes:
+        """What leaves because it waited too long."""
+        out, self._pending = self._pending, []
+        if self._echoes is not None:
+            self._hear(self._echoes.tick(now), out)
+        return b"".join(out)
 
     def end_round(self) -> Said:
         """The round's bytes are over: what it said."""
@@ -242,12 +266,16 @@ class Answer:
             chunks = self._source.close()
             if self._source.form == "document" and self._asked.stream:
                 self._join.composes = True
-            self._hear(chunks, self._pending)
+            self._hear(chunks, self._pending, self._echoes)
+            if self._echoes is not None:
+                self._hear(self._echoes.rest(), self._pending)
             if chunks and chunks[-1].form == "ragged" and self._pending and not self._asked.endpoint.json_array:
                 self._due = b"\n\n"
         except BadAnswer as error:
             self._spoil(error)
         join, content = self._join, self._join.content
+        if isinstance(self._serial, Summary) and content.complete and not content.text.strip():
+            content.error = NOTHING
         if self._source.quiet:
             join.overhear(self._source.newest())
         if content.done and not content.complete:
@@ -363,6 +391,11 @@ class Answer:
         return self._join.visible and self._asked.stream
 
     @property
+    def told(self) -> bool:
+        """The notice stands before the text."""
+        return self._join.told
+
+    @property
     def error(self) -> ProviderError | None:
         """What the provider said instead of an answer, or of the rest of it."""
         return self._join.content.error
@@ -392,16 +425,18 @@ class Answer:
 
     # --- from chunks to bytes -------------------------------------------------------------------------------------------
 
-    def _hear(self, chunks: Iterable[Chunk], out: list[bytes]) -> None:
-        join, same, keep = self._join, self._same, self._keep
+    def _hear(self, chunks: Iterable[Chunk], out: list[bytes], echoes: Echoes | None = None, now: float = 0.0) -> None:
+        """`echoes`: takes out of them what nobody may be told."""
+        join, source = self._join, self._source
+        source.left = out
         for chunk in chunks:
             events = chunk.events
-            if same is not None:
-                if len(events) == 1 and type(event := events[0]) is Piece and event.block is same and event.native is None:
-                    keep(event.text)
-                    out.append(chunk.raw)
+            if echoes is not None:
+                if len(events) == 1 and type(event := events[0]) is Piece and echoes.lets(event):
+                    echoes.newest = event.text or echoes.newest
+                else:
+                    self._hear(echoes.look(chunk, now), out)
                     continue
-                same = self._same = None
             if self._foreign:
                 self._name_calls(events)
             writer, serial = self._writer, self._serial
@@ -414,8 +449,7 @@ class Answer:
                 if shown.rest and data is shown.raw:
                     out += shown.rest
                 if data is chunk.raw and join.plain is not None and writer.steady:
-                    same = self._same = join.plain
-                    keep = self._keep = join.keep
+                    source.same, source.keep = join.plain, join.keep
 
     def _name_calls(self, events: Iterable[Event]) -> None:
         """Before anybody asks whose they are."""
@@ -457,7 +491,7 @@ class Answer:
 
     def _is_own(self, chunk: Chunk) -> bool:
         """A unit of the client's dialect: of an earlier round, where all leaves at the end."""
-        return chunk.native is not None and chunk.dialect is self._client
+        return type(self._serial) is not Summary and chunk.native is not None and chunk.dialect is self._client
 
     def _due_line(self) -> bytes:
         due, self._due = self._due, b""

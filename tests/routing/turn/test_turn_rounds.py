@@ -66,6 +66,12 @@ class Script:
     heard: list[object] = field(default_factory=list)
 
     exact: bool = False
+    secrets: tuple[str, ...] = ()
+
+    notice: str = ""
+
+    def noticed(self) -> None:
+        self.notice = ""
 
     def opening(self) -> Opening:
         return Opening("resp_ours", "m", 7)
@@ -82,7 +88,7 @@ class Script:
     def refusal(self) -> Refusal:
         return Refusal(Head(529, ()), answers.write_error(self.dialect, 529, "the first provider's words", "C"))
 
-    def said(self, items: Sequence[JsonObject]) -> None:
+    def said(self, items: Sequence[JsonObject], left_out: str) -> None:
         self.heard.append(items)
 
     def answered(self, id: str, now: float) -> None:

@@ -55,7 +55,6 @@ class _Writer:
 
     dialect: ClassVar[Dialect] = Dialect.CHAT
     one_by_one: ClassVar[bool] = False
-    steady: ClassVar[bool] = False
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
@@ -118,12 +117,21 @@ class Writer(_Writer):
         self._beside: JsonObject = {}
         """What a document says beside its choices: it stands in the last chunk."""
 
+    @property
+    def steady(self) -> bool:
+        return not self.altered
+
     def write(self, chunk: Chunk) -> bytes:
         document = chunk.native
         if chunk.dialect is not Dialect.CHAT or chunk.form == "document" or (document is None and not chunk.raw):
             if chunk.dialect is not Dialect.CHAT or document is None:
                 return b"".join([self.made(event) for event in chunk.events])
             self._beside = _beside_choices(document)
+            told = [object_of(choice) for choice in list_of(document.get("choices"))]
+            if len(told) > 1:
+                self.left_out.add(Feature.CANDIDATES)
+            if any(choice.get("logprobs") for choice in told):
+                self.left_out.add(Feature.LOGPROBS)
             return b"".join([self._field(event) if type(event) is Field else self.made(event) for event in chunk.events])
         if document is None:
             return chunk.raw
@@ -367,6 +375,8 @@ class Writer(_Writer):
 
 class Whole(_Writer):
     """One JSON document."""
+
+    steady: ClassVar[bool] = False
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(asked)

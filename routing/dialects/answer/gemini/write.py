@@ -20,7 +20,6 @@ from ...fields import list_of, object_of
 from ...sse import write_event
 from ...translation.ids import digest
 from ...translation.neutral import Asked, Feature, LeftOut, Tokens, ToolName
-from ...translation.telling.gemini_parts import identity_of, media_part, usage_of
 from ..beside import name_tool
 from ..events import (
     Aside,
@@ -41,7 +40,7 @@ from ..events import (
 )
 from ..said import Content
 from .history import Thinking, call_of, parts, plain_part, sealed
-from .parts import EMPTY, inner_of, main_candidate, summed_counts
+from .parts import EMPTY, identity_of, inner_of, main_candidate, media_part, summed_counts, usage_of
 from .read import SHOWN_BESIDE
 
 _IDENTITY = ("responseId", "modelVersion")
@@ -57,7 +56,6 @@ class _Writer:
 
     dialect: ClassVar[Dialect] = Dialect.GEMINI
     one_by_one: ClassVar[bool] = True
-    steady: ClassVar[bool] = False
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
@@ -93,6 +91,8 @@ class _Writer:
             name_tool(self.left_out, event.block.name, event.block.native)
         elif type(event) is Cited:
             self.left_out.add(Feature.CITATIONS)
+        elif type(event) is Aside:
+            self.left_out.add(Feature.CANDIDATES)
         return b""
 
     def _usage(self, counted: Counted | None) -> JsonObject:
@@ -121,6 +121,10 @@ class Writer(_Writer):
         self._thinking = Thinking()
         self._texts: dict[Block, list[str]] = {}
         """What was written of thoughts, and what waits of calls."""
+
+    @property
+    def steady(self) -> bool:
+        return not (self.altered or self._array)
 
     def write(self, chunk: Chunk) -> bytes:
         document, raw = chunk.native, chunk.raw
@@ -233,7 +237,7 @@ class Writer(_Writer):
                 return self._patched([event], {**document, **(self._identity or {})})
             case Closed(block=block) if block.foreign:
                 return self._close(block)
-            case Cited() | Opened():
+            case Cited() | Opened() | Aside():
                 return self._name_lost(event)
             case Counted():
                 self._counted = event
@@ -319,6 +323,8 @@ class Writer(_Writer):
 
 class Whole(_Writer):
     """One JSON document."""
+
+    steady: ClassVar[bool] = False
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(asked)
