@@ -21,10 +21,12 @@ from ..dialects.calls.ending import with_texts
 from ..dialects.said import waits_for_client
 from ..errors import StoreError
 from ..jsonbytes import dumps
+from ..tags.notice import Cause
 from ..turn.plugins import STOP_FOLLOWUP, AfterRequest, CleanUp, Plugin, Request, ServerTool, TurnInfo, UserText
 from ..turn.tools import takes_any
 from ..values import Caller, JsonObject, Kind, ToolCall
 from .hold import HOLD_TOTAL_S, Deliver, No, Wait, may_hold, next_step
+from .moment import local_text
 from .reminders import Reservation, reminder_text
 from .tasks import Tasks
 from .time_tag import tag_text, takes_tag, takes_texts
@@ -57,7 +59,7 @@ class _Lot:
 
 
 @dataclass(slots=True)
-class _Turn:
+class _TurnNotes:
     session: str | None
     lots: list[_Lot] = field(default_factory=list)
     reminds: bool = False
@@ -90,13 +92,13 @@ class ClockPlugin(Plugin):
         self._log = log
         self._derived_too = derived_too
         self._threads = threads
-        self._turns: dict[str, _Turn] = {}
+        self._turns: dict[str, _TurnNotes] = {}
 
     def wants(self, turn: TurnInfo) -> bool:
         return turn.kind is Kind.MAIN and not turn.call.structured and not starts_as_compaction(turn.call)
 
     async def on_turn_start(self, turn: TurnInfo) -> CleanUp:
-        self._turns[turn.id] = _Turn(self._session(turn.caller))
+        self._turns[turn.id] = _TurnNotes(self._session(turn.caller))
 
         async def over() -> None:
             await self._settle(turn)
@@ -189,12 +191,15 @@ class ClockPlugin(Plugin):
 
     # Reminders
 
-    async def _reserve(self, turn: TurnInfo, mine: _Turn) -> Reservation | None:
+    async def _reserve(self, turn: TurnInfo, mine: _TurnNotes) -> Reservation | None:
         """What the round that comes next brings."""
         if mine.session is None or not mine.reminds:
             return None
         try:
             waiting = await self._waiting(mine.session)
+            for task in self._watch.missed(mine.session, self._settings.retention_ms):
+                due = local_text(task.due_at_ms)
+                turn.tells.append(Cause(f"missed {task.task_id}", f"the reminder for {due} has expired: no call came in time"))
             found = self._watch.reserve(mine.session, turn.id, self._settings) if waiting else None
         except StoreError as error:
             self._note(turn, f"clock: no reminders, {error.message}")
