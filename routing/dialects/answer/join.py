@@ -160,7 +160,7 @@ class Join:
             and len(events) == 1
             and type(event := events[0]) is Piece
             and event.block is plain
-            and not (self._apart and event.native is not None)
+            and not (self._apart and event.native is not None and not plain.foreign)
         ):
             self.keep(event.text)
             if plain.into is not None:

@@ -421,7 +421,8 @@ class Answer:
 
     def _hear(self, chunks: Iterable[Chunk], out: list[bytes], echoes: Echoes | None = None, now: float = 0.0) -> None:
         """`echoes`: takes out of them what nobody may be told."""
-        join, same, keep = self._join, self._same, self._keep
+        join, same, keep, foreign = self._join, self._same, self._keep, self._foreign
+        writer, serial = self._writer, self._serial
         for chunk in chunks:
             events = chunk.events
             if echoes is not None:
@@ -439,14 +440,23 @@ class Answer:
                     same, keep = self._same, self._keep
                     continue
             if same is not None:
-                if len(events) == 1 and type(event := events[0]) is Piece and event.block is same and event.native is None:
+                if (
+                    len(events) == 1
+                    and type(event := events[0]) is Piece
+                    and event.block is same
+                    and (foreign or event.native is None)
+                ):
                     keep(event.text)
-                    out.append(chunk.raw)
+                    if not foreign:
+                        out.append(chunk.raw)
+                        continue
+                    if same.into is not None:
+                        event.block = same.into
+                    out.append(writer.made(event))
                     continue
                 same = self._same = None
-            if self._foreign:
+            if foreign:
                 self._name_calls(events)
-            writer, serial = self._writer, self._serial
             for shown in join.hear(chunk):
                 writer.altered = join.altered
                 if serial is not None and not self._is_own(shown):
@@ -458,6 +468,9 @@ class Answer:
                 if data is chunk.raw and join.plain is not None and writer.steady:
                     same = self._same = join.plain
                     keep = self._keep = join.keep
+            plain = join.plain if foreign else None
+            if plain is not None and plain.kind != "call" and (serial is None or serial.grows is (plain.into or plain)):
+                same, keep = self._same, self._keep = plain, join.keep
 
     def _name_calls(self, events: Iterable[Event]) -> None:
         """Before anybody asks whose they are."""
