@@ -50,15 +50,13 @@ from mitmproxy.proxy.server import ConnectionHandler
 
 from . import framing, quick_hooks
 from .codes import ABORT, BAD_ANSWER, CANCEL, TOO_LARGE
-from .guarded import report
+from .fail_closed import report
 from .intercept import Arrival
-from .layers import PIECE_BYTES, Place, in_pieces, layers_below, place_of, waits_for_connection
+from .layers import PIECE_BYTES, Place, in_pieces, layers_below, place_of, waits_for_connection, was_reset
 from .open_answer import OpenAnswer, drain_client
-from .resets import was_reset
 from .sealing import Backs, Sealed, put_on_wire
 
 if TYPE_CHECKING:
-    from .heard import FirstRound
     from .rounds import Round
     from .turns import CarriedTurn
 
@@ -458,11 +456,10 @@ class Relay:
         """Until a turn writes this flow's answer: mitmproxy itself sends nothing any more once the client has left."""
         self.streams[flow.id].leaving = hear
 
-    def open(self, flow: http.HTTPFlow, upstream: FirstRound) -> OpenAnswer:
+    def open(self, flow: http.HTTPFlow, answer: OpenAnswer) -> None:
         """From now on a turn writes this flow's answer."""
         stream = self.streams[flow.id]
-        stream.answer, stream.leaving = OpenAnswer(upstream), None
-        return stream.answer
+        stream.answer, stream.leaving = answer, None
 
     def carried(self, flow: http.HTTPFlow) -> CarriedTurn | None:
         """The turn that writes this flow's answer, if one does, and is not over."""

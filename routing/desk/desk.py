@@ -49,7 +49,6 @@ from ..tags.unheard import unheard_tags
 from ..tags.vocabulary import Vocabulary
 from ..turn import upstream
 from ..turn.actions import Limits
-from ..turn.cast import takers
 from ..turn.company import Company, InThread, answer_to
 from ..turn.echoing import converse
 from ..turn.hidden import put_back
@@ -59,6 +58,7 @@ from ..turn.plan import Clocks, Plan
 from ..turn.plugins import Plugin, TurnInfo
 from ..turn.replies import JSON, Replies, Reply
 from ..turn.request import Hints
+from ..turn.roster import takers
 from ..turn.turn import Turn
 from ..turn.upstream import Received, Request
 from ..values import Answer, Call, Caller, Dialect, Endpoint, Target

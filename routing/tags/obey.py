@@ -13,29 +13,27 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from ..errors import NoTarget, RouteCodexError, nearest, not_found
-from ..router.registry import Named, Registry
+from ..router.registry import Registry
 from ..sessions.state import EMPTY, SessionState, Sticky, StopMessage
-from ..values import Call, Caller, Kind
+from ..values import Call, Caller, Kind, Named
 from . import changes
 from .grammar import (
     Allow,
+    Ask,
     Asks,
     Clear,
     ClockClear,
     Disable,
     Enable,
     Force,
-    Help,
     Models,
     Name,
-    Status,
     Stick,
     StopClear,
     StopSet,
     Tag,
     Unknown,
     Unreadable,
-    Why,
 )
 from .resolve import resolve
 from .texts import TextRefused
@@ -46,7 +44,7 @@ CLOCK_CLEARED = "The clock's tasks are cleared."
 
 NOTHING_SENT = "Nothing was sent, and nothing changed."
 IF_TEXT = "If this is text and no tag, put it in backticks."
-_TAKES_AWAY = (Clear, Enable, StopClear, Status, Help, Models, Why, Unknown)
+_TAKES_AWAY = (Clear, Enable, StopClear, Ask, Unknown)
 
 
 class BadTag(RouteCodexError):
@@ -154,7 +152,7 @@ def _refuse(tag: Tag, means: Means, *, alone: bool) -> None:
             raise FeatureDisabled("stopMessage", "virtualrouter.stopMessage.enabled")
         case ClockClear() if not means.clock_enabled:
             raise FeatureDisabled("clock", "virtualrouter.clock.enabled")
-        case Status() | Help() | Models() | Why() if not alone:
+        case Ask() if not alone:
             word = type(tag).__name__.lower()
             raise BadTag(word, "it is answered here, without a model: send it in a message of its own")
         case Models(provider) if provider is not None and provider not in means.registry.providers:
@@ -223,7 +221,7 @@ def _apply(message: _Message, tag: Tag) -> None:
         case ClockClear():
             message.clock_clear = True
             message.lines.append(CLOCK_CLEARED)
-        case Status() | Help() | Models() | Why():
+        case Ask():
             message.asks.append(tag)
         case Unknown(body):
             message.ignored.append(f"No such tag: {shortened(body, 60)}.")
