@@ -157,6 +157,22 @@ class StopMessage(Section):
     identical_rounds: int = Field(default=10, ge=2, le=1_000_000)
 
 
+Dollars = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+
+
+class Price(Section):
+    input: Dollars
+    output: Dollars
+    cached: Dollars | None = None
+    written: Dollars | None = None
+
+
+class Usage(Section):
+    enabled: bool = True
+    retention_days: int = Field(default=400, ge=1, le=36_500)
+    prices: dict[str, Price] = {}
+
+
 class VirtualRouter(Section):
     providers: dict[str, Provider] = {}
     routing: dict[str, list[Pool]] = {}
@@ -174,6 +190,7 @@ class Document(Section):
     finish_reasons: FinishReasons = FinishReasons()
     sticky: Sticky = Sticky()
     retries: Retries = Retries()
+    usage: Usage = Usage()
     virtualrouter: VirtualRouter = VirtualRouter()
     plugins: list[str] = []
 

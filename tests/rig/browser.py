@@ -74,7 +74,9 @@ def browser() -> Iterator[Browser]:
     assert chromium is not None, "the long profile needs Chromium"
     assert driver is not None, "the long profile needs chromedriver"
     port = free_port()
-    running = subprocess.Popen([driver, f"--port={port}"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    running = subprocess.Popen(
+        [driver, f"--port={port}"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         options = {"goog:chromeOptions": {"binary": chromium, "args": [*_FLAGS, "--window-size=1500,1000"]}}
         asked = json.dumps({"capabilities": {"alwaysMatch": options}}).encode()
