@@ -1,4 +1,4 @@
-"""A real Chromium, driven over the W3C WebDriver protocol by Debian's chromedriver: what a person clicks, and what they then see."""
+"""A real Chromium, driven over the W3C WebDriver protocol by Debian's chromedriver: what a person clicks, and then sees."""
 
 from __future__ import annotations
 
