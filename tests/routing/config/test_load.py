@@ -797,7 +797,7 @@ def test_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_prices_of_ones_own() -> None:
-    text = "usage:\n  retentionDays: 30\n  prices:\n    glm.glm-4.7: {input: 0.6, cached: 0.11, output: 2.2}\nvirtualrouter: {}\n"
+    text = "usage:\n  retentionDays: 30\n  prices:\n    glm.glm-4.7: {input: 0.6, cached: 0.11, output: 2.2}\n" + ROUTED
     found = read(text, name="c.yaml", env={}).usage
     assert (found.enabled, found.retention_days) == (True, 30)
     assert found.prices["glm.glm-4.7"] == Price(0.6, 2.2, 0.11)
@@ -806,4 +806,4 @@ def test_prices_of_ones_own() -> None:
 @pytest.mark.parametrize("price", ["{input: -1, output: 1}", "{input: 1}", "{input: .nan, output: 1}", "free"])
 def test_a_price_that_is_none(price: str) -> None:
     with pytest.raises(ConfigError, match="prices"):
-        read(f"usage: {{prices: {{m: {price}}}}}\nvirtualrouter: {{}}\n", name="c.yaml", env={})
+        read(f"usage: {{prices: {{m: {price}}}}}\n{ROUTED}", name="c.yaml", env={})
