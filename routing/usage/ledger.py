@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from ..dialects.translation.neutral import Tokens
+
 _VERSION = 1
 _DAY_MS = 86_400_000
 _WAIT_S = 5.0
@@ -51,6 +53,12 @@ class Row(NamedTuple):
     reasoning: int | None
     dollars: float | None
     """None: its price is not known."""
+
+
+def tokens_of(row: Row) -> Tokens | None:
+    if row.input is None:
+        return None
+    return Tokens(row.input, row.output or 0, cached=row.cached or 0, written=row.written or 0, reasoning=row.reasoning or 0)
 
 
 class Ledger:
