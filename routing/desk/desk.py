@@ -41,9 +41,10 @@ from ..sessions.newest import newest_of
 from ..sessions.state import SessionState, Sticky
 from ..sessions.store import FileStore, SessionKey
 from ..tags.cleaning import clean
+from ..tags.grammar import Spent
 from ..tags.obey import Orders, may_obey
 from ..tags.scan import strip
-from ..tags.told import Went
+from ..tags.told import Went, spent_lines
 from ..tags.unheard import unheard_tags
 from ..tags.vocabulary import Vocabulary
 from ..turn import upstream
@@ -244,7 +245,10 @@ class Desk:
 
     async def decide(self, reading: Reading, orders: Orders, carrier: Carrier) -> Reply | Departure:
         """Plugins that take part see the call first. They hear that the turn is over also where it never begins."""
-        reply = self.prepare(reading, orders)
+        spent: list[str] = []
+        if Spent() in orders.asks:
+            spent = await carrier.in_thread(partial(self._spent, reading))
+        reply = self.prepare(reading, orders, spent)
         if reply is not None:
             return reply
         company = self.company(reading, orders, carrier.in_thread)
@@ -272,12 +276,12 @@ class Desk:
                 await company.leave(aborted=False, error=type(error).__name__)
             raise
 
-    def prepare(self, reading: Reading, orders: Orders) -> Reply | None:
+    def prepare(self, reading: Reading, orders: Orders, spent: list[str] | None = None) -> Reply | None:
         """The call as the model is to see it: without tags, with what stayed hidden from the client. Or our own answer."""
         call = reading.call
         clean(call, reading.typed, reading.client)
         if reading.alone:
-            return self._local_answer(reading, orders)
+            return self._local_answer(reading, orders, spent or [])
         entries = self.hidden.load(reading.key) if self.hidden is not None else ()
         if entries:
             put_back(call, entries, client=client_of(reading.caller))
@@ -497,9 +501,20 @@ class Desk:
 
     # Answers of our own
 
-    def _local_answer(self, reading: Reading, orders: Orders) -> Reply:
+    def _spent(self, reading: Reading) -> list[str]:
+        """Waits for the disk."""
+        from ..usage import report  # a database, for whoever asks
+
+        path, now = self.user_folder / report.FILE_NAME, self.clocks.wall()
+        midnight = now - (now + self.clocks.utc_offset_s()) % 86_400
+        session = report.of_file(path, "session", session=reading.key.id)
+        return spent_lines(session["totals"], report.of_file(path, "daily", since_ms=int(midnight * 1000))["totals"])
+
+    def _local_answer(self, reading: Reading, orders: Orders, spent: list[str]) -> Reply:
         clock = self.reminders.status(reading.caller) if self.reminders is not None else ""
-        standing = Standing(self.config, self.learned, self.clocks, reading, clock, lambda state: self._next_one(reading, state))
+        standing = Standing(
+            self.config, self.learned, self.clocks, reading, clock, spent, lambda state: self._next_one(reading, state)
+        )
         text = standing.answer(orders)
         if for_all := described(self.overlay.state):
             text = "\n".join((text, "For all sessions of this server (routecodex daemon):", *for_all))

@@ -27,6 +27,7 @@ create table if not exists rounds (
     input integer, cached integer, written integer, output integer, reasoning integer, dollars real
 );
 create index if not exists rounds_by_time on rounds (time);
+create index if not exists rounds_by_session on rounds (session, time);
 """
 _WRITE = "insert into rounds values (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 

@@ -33,13 +33,13 @@ _SUMS = """
 """
 
 
-def of_file(path: Path, by: By, *, since_ms: int = 0, until_ms: int = 1 << 62) -> dict[str, Any]:
+def of_file(path: Path, by: By, *, since_ms: int = 0, until_ms: int = 1 << 62, session: str = "") -> dict[str, Any]:
     """The same; nothing is made where nothing was written yet."""
     if not path.exists():
         return {"sessions" if by == "session" else by: [], "totals": _sums([])}
     ledger = Ledger(path, retention_days=1)
     try:
-        return report(ledger, by, since_ms=since_ms, until_ms=until_ms)
+        return report(ledger, by, since_ms=since_ms, until_ms=until_ms, session=session)
     finally:
         ledger.close()
 
