@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import Iterable
 from enum import StrEnum
@@ -19,8 +20,11 @@ from ..routing.turn.replies import Reply
 from ..routing.turn.upstream import Received, Request
 from ..routing.values import Endpoint, Headers, JsonObject
 from .framing import with_headers
+from .layers import Place, place_of
 from .relay import Wire
-from .sealing import Sealed, seal
+from .sealing import Sealed, is_mask, seal
+
+logger = logging.getLogger("routecodex")
 
 REQUEST_BYTES = 32 << 20
 """A request may be this large on the wire, and once more when it is decoded."""
@@ -122,18 +126,21 @@ def write_request(request: http.Request, up: Request, sealed: Sealed) -> Wire:
     request.data.headers = _headers(pairs)
     request.raw_content = up.body
     request.trailers = None
-    return sealed.wire if up.client_credential else adding(up.headers.secret)
+    return sealed.wire if up.client_credential else adding(up.headers.secret, place_of(request))
 
 
-def adding(secret: fields.Fields) -> Wire:
-    """A wire that puts these headers on."""
+def adding(secret: fields.Fields, place: Place) -> Wire:
+    """A wire that puts these headers on, if the request still goes to this place: another addon may send it elsewhere."""
 
     added = [(name.encode("latin-1"), value.encode("latin-1", "surrogateescape")) for name, value in secret]
     names = {name.lower() for name, _ in added}
 
     def wire(shown: http.Request) -> http.Request:
-        kept = [pair for pair in shown.headers.fields if pair[0].lower() not in names]
-        return with_headers(shown, kept + added)
+        kept = [pair for pair in shown.headers.fields if pair[0].lower() not in names and not is_mask(*pair)]
+        if place_of(shown) == place:
+            return with_headers(shown, kept + added)
+        logger.warning("Another addon sent a call for %s elsewhere: no key goes to %s", place[1], shown.host)
+        return with_headers(shown, kept)
 
     return wire
 

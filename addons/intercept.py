@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from mitmproxy import connection, http, tls
 from mitmproxy.proxy.mode_specs import ReverseMode
 
+from ..routing.clients.programs import base_url_line
 from ..routing.dialects.endpoints import endpoint_of
 from . import hello
 
@@ -100,7 +101,7 @@ def what_comes(flow: http.HTTPFlow, relay: Relay, hosts: Hosts) -> Comes | Later
     if (later := relay.later_round(flow)) is not None:
         return Later(later)
     arrival = relay.arrival(flow)
-    if (why := refusal(arrival, flow.client_conn, hosts)) is not None:
+    if (why := refusal(flow.request, arrival, flow.client_conn, hosts)) is not None:
         return TurnedAway(why)
     if asks_who(flow.request):
         return Comes.HELLO
@@ -140,20 +141,22 @@ class Arrival:
     """Whom it asked for, as it said it."""
 
 
-def refusal(arrival: Arrival | None, client: connection.Client, hosts: Hosts) -> str | None:
+def refusal(request: http.Request, arrival: Arrival | None, client: connection.Client, hosts: Hosts) -> str | None:
     """Why a request is turned away unread. A page may reach this machine's ports, also under a name of its own (rebinding)."""
     if arrival is None:
         return None
     if arrival.direct:
-        return _DIRECT.format(_own_url(client))
+        endpoint = endpoint_of(request.method, request.path)
+        said = base_url_line(request.headers.get("user-agent", ""), endpoint.dialect if endpoint is not None else None)
+        return _DIRECT.format(_own_url(client), said)
     if is_reverse(client) and not _is_for_us(arrival.host, client, hosts):
         return _STRANGE_NAME.format(_own_url(client), arrival.host[:_LONGEST_NAME])
     return None
 
 
 _DIRECT = (
-    "RouteCodex runs as a proxy here and does not answer as a web server. Set HTTPS_PROXY={} for the tool; for a tool that knows "
-    "only base URLs start mitmdump with --mode reverse:https://api.anthropic.com (or the host it usually calls)."
+    "RouteCodex runs as a proxy here and does not answer as a web server. Set HTTPS_PROXY={} for the tool, and no base URL. "
+    "For a tool that cannot use a proxy: {}"
 )
 _STRANGE_NAME = (
     "RouteCodex answers at {} and to configured hosts, not to {!r}. If that is a name of yours, add it to proxy.interceptHosts."

@@ -14,6 +14,9 @@ from mitmproxy.proxy.layers.http import RequestData, ResponseData, SendHttp
 if TYPE_CHECKING:
     from .relay import TurnStream
 
+Place = tuple[str, str, int]
+"""Scheme, host and port."""
+
 CONNECTIONS_PER_HOST = 1000
 PIECE_BYTES = 64 << 10
 LONG_BODY = 512 << 10
@@ -42,8 +45,8 @@ def lift_connection_limit(client: connection.Client) -> None:
         handler.max_conns = collections.defaultdict(lambda: asyncio.Semaphore(CONNECTIONS_PER_HOST))
 
 
-def place_of(flow: http.HTTPFlow) -> tuple[str, str, int]:
-    return flow.request.scheme, flow.request.host, flow.request.port
+def place_of(request: http.Request) -> Place:
+    return request.scheme, request.host, request.port
 
 
 def in_pieces(command: commands.Command, longest: int = LONG_BODY) -> Iterator[commands.Command]:

@@ -52,7 +52,7 @@ from . import framing, quick_hooks
 from .codes import ABORT, BAD_ANSWER, CANCEL, TOO_LARGE
 from .guarded import report
 from .intercept import Arrival
-from .layers import PIECE_BYTES, in_pieces, layers_below, place_of, waits_for_connection
+from .layers import PIECE_BYTES, Place, in_pieces, layers_below, place_of, waits_for_connection
 from .open_answer import OpenAnswer, drain_client
 from .resets import was_reset
 from .sealing import Backs, Sealed, put_on_wire
@@ -85,6 +85,8 @@ class TurnStream(HttpStream):
     """Hears that the client has left while no turn does yet."""
     arrival: Arrival | None = None
     """How the request came in; None where no client sent it."""
+    read_whole = False
+    """Whatever another addon wants: it is read before anything of it leaves."""
     head_sent = closing = False
     flush_soon: asyncio.Handle | None = None
 
@@ -144,6 +146,9 @@ class TurnStream(HttpStream):
 
     def start_request_stream(self) -> Commands:
         if self.flow.response is not None:  # answered already: mitmproxy itself would fall over that
+            self.client_state = self.state_consume_request_body
+        elif self.read_whole:
+            self.flow.request.stream = False
             self.client_state = self.state_consume_request_body
         else:
             yield from super().start_request_stream()
@@ -402,7 +407,7 @@ class Relay:
         self.sealed: WeakKeyDictionary[http.HTTPFlow, Sealed] = WeakKeyDictionary()
         self.backs = Backs(self.sealed)
         """What was taken off each flow of ours, and off its answer."""
-        self._sent: WeakKeyDictionary[http.HTTPFlow, tuple[tuple[str, str, int], Wire]] = WeakKeyDictionary()
+        self._sent: WeakKeyDictionary[http.HTTPFlow, tuple[Place, Wire]] = WeakKeyDictionary()
         self.rounds: dict[str, Round] = {}
         """The later rounds that are running, by flow id."""
         self.tasks: set[asyncio.Task[None]] = set()
@@ -438,12 +443,16 @@ class Relay:
     def set_wire(self, flow: http.HTTPFlow, wire: Wire) -> None:
         """What joins this flow's request on its way out, to where it points now."""
         self.streams[flow.id].wire = wire
-        self._sent[flow] = (place_of(flow), wire)
+        self._sent[flow] = (place_of(flow.request), wire)
 
     def sent(self, flow: http.HTTPFlow) -> Wire | None:
         """What joined this flow's request when it was sent, if it still points to the same place."""
         place, wire = self._sent.get(flow, (None, None))
-        return wire if place == place_of(flow) else None
+        return wire if place == place_of(flow.request) else None
+
+    def read_whole(self, flow: http.HTTPFlow) -> None:
+        """What is streamed leaves before anybody has read it."""
+        self.streams[flow.id].read_whole = True
 
     def when_gone(self, flow: http.HTTPFlow, hear: Callable[[], None]) -> None:
         """Until a turn writes this flow's answer: mitmproxy itself sends nothing any more once the client has left."""

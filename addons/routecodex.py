@@ -52,6 +52,7 @@ from routecodex.addons.intercept import Comes, Later, TurnedAway
 from routecodex.addons.journal import CallLine, Journal
 from routecodex.addons.layers import lift_connection_limit
 from routecodex.addons.sealing import Sealed
+from routecodex.addons.shown_flows import ShownFlows
 from routecodex.addons.turns import CarriedTurn
 from routecodex.addons.untrusted import Untrusted
 from routecodex.addons.window.commands import Commands
@@ -98,6 +99,7 @@ class RouteCodex(quick_hooks.Own):
         self.settings = settings.Settings(ROOT, self.journal)
         self.leash: leash.Leash | None = None
         self.untrusted = Untrusted()
+        self.shown = ShownFlows()
         self.panel = panel.Panel(self.settings)
         self.addons = [Commands(self.settings.served)]
         """mitmproxy finds their commands."""
@@ -110,6 +112,9 @@ class RouteCodex(quick_hooks.Own):
         loader.add_option("routecodex_config", str, "", "RouteCodex: the configuration file (default: mitm-config.yaml).")
         loader.add_option("routecodex_server", str, "", "RouteCodex: whose sessions these are (default: address and port).")
         loader.add_option("routecodex_http2", bool, False, "RouteCodex: offer HTTP/2 to clients.")
+        loader.add_option(
+            "routecodex_web_flows", int, 1000, "RouteCodex: so many flows stay in mitmweb (0: all, as in mitmproxy)."
+        )
         loader.add_option("routecodex_shortcuts", bool, True, "RouteCodex: take shortcuts through mitmproxy where it is alone.")
         if changed := internals.unknown():
             logger.error("RouteCodex does not know mitmproxy %s: %s", version.VERSION, ", ".join(changed))
@@ -217,6 +222,7 @@ class RouteCodex(quick_hooks.Own):
                 self.again(flow)
             case Comes.CALL:
                 self.seal(flow)
+                self.relay.read_whole(flow)
             case Comes.PASSING:
                 self.seal(flow)
                 flow.request.stream = True
@@ -325,6 +331,7 @@ class RouteCodex(quick_hooks.Own):
             self.relay.backs.seal(flow, flow.response)
             sealing.seal_stored(flow.request)
             sealing.seal_stored(flow.response)
+        self.shown.add(flow, ctx.options.routecodex_web_flows)
 
     @guarded
     def error(self, flow: http.HTTPFlow) -> None:
@@ -333,6 +340,9 @@ class RouteCodex(quick_hooks.Own):
             later.listener.broke(message)
         elif (carried := self.relay.carried(flow)) is not None:
             carried.gone()
+        if flow in self.sealed:
+            self.relay.backs.seal(flow, flow.response)
+        self.shown.add(flow, ctx.options.routecodex_web_flows)
 
 
 addons: list[Any] = [RouteCodex()]

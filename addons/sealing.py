@@ -12,6 +12,7 @@ from mitmproxy.proxy.layers.http import HttpEvent, RequestHeaders, ResponseHeade
 
 from ..routing import headers as fields
 from ..routing.redact import mask_body
+from ..routing.secret_names import is_secret_header
 from .framing import with_headers
 
 if TYPE_CHECKING:
@@ -52,8 +53,15 @@ class Sealed:
             waiting = left.get(name.decode("latin-1").lower())
             if waiting and value == waiting[0][0]:
                 value = waiting.pop(0)[1]
+            elif is_mask(name, value):
+                continue
             restored.append((name, value))
         return with_headers(message, restored)
+
+
+def is_mask(name: bytes, value: bytes) -> bool:
+    """Whether it hides a credential. One that is not ours was remembered by somebody who was shown it, as `stickycookie` does."""
+    return value == _MASK and is_secret_header(name.decode("latin-1"))
 
 
 def seal(request: http.Request) -> Sealed:

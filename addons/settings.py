@@ -29,7 +29,7 @@ from ..routing.turn.hidden_store import HiddenStore
 from ..routing.turn.loading import load_plugins
 from ..routing.turn.plan import Clocks
 from ..routing.turn.plugins import Plugin, TurnInfo
-from . import clockwork, guard, intercept
+from . import clockwork, collector, guard, intercept
 from .clockwork import Clockwork
 from .disk_threads import in_thread
 from .journal import DebugFile, Journal
@@ -179,7 +179,8 @@ class Settings:
         path, interval = self.path, sys.getswitchinterval()
         sys.setswitchinterval(min(interval, _SHORT_TURN_S))
         try:
-            config, plugins = await in_thread(self._read, path)
+            with collector.resting():
+                config, plugins = await in_thread(self._read, path)
             if path != self.path:  # another one was chosen meanwhile
                 self._stamps = self._stamps_of([self.path, *map(Path, (*self.config.plugins, *self.config.secret_files))])
                 return

@@ -15,18 +15,22 @@ BEGIN, END = "<!-- clients -->", "<!-- /clients -->"
 def table() -> str:
     return "\n".join(
         [
-            "| Tool | tried | trusts the certificate through | on later calls |",
-            "|---|---|---|---|",
+            "| Tool | tried | begins with | by hand, beside `HTTPS_PROXY` | with `run --base-url` | on later calls |",
+            "|---|---|---|---|---|---|",
             *(_line(client) for client in ALL if client is not UNKNOWN),
         ]
     )
 
 
 def _line(client: Client) -> str:
+    begins = f"`routecodex run {client.programs[0]}`" if client.programs else "its program"
     trusts = " or ".join(f"`{name}`" for name in client.trusts)
     also = "".join(f", and `{name}`" for name in client.trusts_also)
     settings = "".join(f", and `{name}={value}`" for name, value in client.settings.items())
-    return f"| {client.title} | {client.tried} | {trusts}{also}{settings} | {client.history} |"
+    bases = ", ".join(f"`{name}`" for name in client.bases) or "no"
+    loses = f"; it {client.loses} then" if client.loses else ""
+    cells = (client.title, client.tried, begins, f"{trusts}{also}{settings}", f"{bases}{loses}", client.history)
+    return f"| {' | '.join(cells)} |"
 
 
 def with_table(readme: str) -> str:

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from tests import rows
 from tests.rig.provider import FakeProvider
 from tests.routing.dialects.answer.asking_both import answer_side, ask_both, mark_difference
+from tests.sheet import note_examples
 
 __all__ = ["answer_side"]
 
@@ -57,6 +58,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if (times := metafunc.config.option.times) > 1:
         metafunc.fixturenames.append("time_number")
         metafunc.parametrize("time_number", range(times), indirect=True, ids=[f"time {number + 1}" for number in range(times)])
+
+
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """How many examples a search tried is told to the sheet, where it asks."""
+    if found := re.search(r"(\d+) passing examples", getattr(item, "hypothesis_statistics", "")):
+        note_examples(int(found[1]))
 
 
 @pytest.fixture

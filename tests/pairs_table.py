@@ -1,11 +1,11 @@
-"""What becomes of a call in another dialect: what is left out, and what is told another way. The README shows it.
+"""What becomes of a call in another dialect: what is left out, and what is told another way. docs/dialects.md shows it.
 
 1. For each client's dialect, the calls that say everything (`tests/everything.py`) are written for every provider's dialect.
 2. What the writer names as left out goes into the table.
 3. What was written is read again, also of calls that say one thing alone. A saying that is not there as it was said has to be
    in the writer's list, or in `TOLD_OTHERWISE`: nothing is lost silently.
 
-`python -m tests.pairs_table` writes the table into the README.
+`python -m tests.pairs_table` writes the table into it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from routecodex.routing.dialects.translation.neutral import (
 from routecodex.routing.values import Dialect, Endpoint
 from tests.everything import ENDPOINTS, EVERYTHING
 
-README = Path(__file__).parents[1] / "README.md"
+PAGE = Path(__file__).parents[1] / "docs" / "dialects.md"
 BEGIN, END = "<!-- pairs -->", "<!-- /pairs -->"
 NAMES = {Dialect.MESSAGES: "Messages", Dialect.CHAT: "Chat", Dialect.RESPONSES: "Responses", Dialect.GEMINI: "Gemini"}
 MODELS = {
@@ -81,7 +81,7 @@ LEFT_OUT_AS: dict[str, tuple[Feature, ...]] = {
 @dataclass(frozen=True)
 class Otherwise:
     words: str = ""
-    """For the README; empty where it is what everybody expects."""
+    """For the page; empty where it is what everybody expects."""
     kinds: tuple[str, ...] = ()
     """It stands in a saying of one of these kinds: that is looked for."""
     when: Callable[[Conversation], bool] = lambda meant: True
@@ -366,8 +366,8 @@ def _cell(clients: list[Dialect] | None) -> str:
     return ", ".join(NAMES[client] for client in clients or ())
 
 
-def with_table(readme: str) -> str:
-    head, begin, rest = readme.partition(BEGIN)
+def with_table(page: str) -> str:
+    head, begin, rest = page.partition(BEGIN)
     _, end, tail = rest.partition(END)
     assert begin
     assert end
@@ -375,4 +375,4 @@ def with_table(readme: str) -> str:
 
 
 if __name__ == "__main__":
-    README.write_text(with_table(README.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -30,7 +30,6 @@ DIALECTS = frozenset({"messages", "chat", "responses", "gemini"})
 BY_NAME = {
     "routecodex.routing.dialects.calls.growing": "routecodex.routing.dialects.calls.grow_*",
     "routecodex.addons.control.commands": "routecodex.addons.control.commands.*",
-    "routecodex.routing.dialects.merging": "routecodex.routing.dialects.merging.*",
 }
 """Modules that load others by name."""
 TESTED_FROM = {
@@ -231,7 +230,7 @@ def test_clean(tool: str, tmp_path: Path) -> None:
 
 # --- what is written down exists -------------------------------------------------------------------------------------------
 
-SHELL = {"export", "source", "cd", "curl", "git", "uv", "python3", "claude", "codex", "gemini", "opencode", "aider"}
+SHELL = {"export", "source", "cd", "curl", "git", "uv", "pipx", "python3", "claude", "codex", "gemini", "opencode", "aider"}
 """What a reader has, or is told to get."""
 OURS = re.compile(r"(?:addons|routing|tests|\.ci)/[\w./-]+|mitm-config\.yaml|requirements[\w-]*\.lock|pyproject\.toml")
 

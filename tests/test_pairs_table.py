@@ -1,4 +1,4 @@
-"""What the README says of the pairs of dialects is what the code does, and nothing is lost silently."""
+"""What docs/dialects.md says of the pairs of dialects is what the code does, and nothing is lost silently."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 from routecodex.routing.dialects.translation.neutral import Feature, LeftOut
 from routecodex.routing.values import Dialect
 from tests import pairs_table
-from tests.pairs_table import LEFT_OUT_AS, PAIRS, README, TOLD_OTHERWISE, alone, sayings, tried, tried_alone, with_table
+from tests.pairs_table import LEFT_OUT_AS, PAGE, PAIRS, TOLD_OTHERWISE, alone, sayings, tried, tried_alone, with_table
 
 each_pair = pytest.mark.parametrize("client, spoken", PAIRS, ids=[f"{client}-on-{spoken}" for client, spoken in PAIRS])
 
 
 def test_the_readme_shows_what_the_code_does() -> None:
-    readme = README.read_text(encoding="utf-8")
-    assert readme == with_table(readme), "python -m tests.pairs_table writes it anew"
+    page = PAGE.read_text(encoding="utf-8")
+    assert page == with_table(page), "python -m tests.pairs_table writes it anew"
 
 
 @each_pair

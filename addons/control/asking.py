@@ -5,12 +5,15 @@ httpx takes nothing from the environment by itself: what holds of it is decided 
 
 from __future__ import annotations
 
+import base64
+import http.client
 import os
 import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from urllib.parse import unquote, urlsplit
 
 import httpx
 
@@ -49,6 +52,25 @@ def client(env: Mapping[str, str] = os.environ) -> httpx.Client:
         for host in ("localhost", "127.0.0.1", "[::1]"):
             mounts[f"all://{host}"] = httpx.HTTPTransport(verify=trust)
     return httpx.Client(trust_env=False, timeout=LIMIT_S, verify=trust, mounts=mounts, follow_redirects=False)
+
+
+def wants_credentials(proxy: str, host: str) -> bool:
+    """Whether a proxy lets nobody through to that host who does not say who he is. What lies behind it is not asked."""
+    parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+    try:
+        line = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=LIMIT_S)
+    except ValueError:
+        return False
+    user = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+    known = {"Proxy-Authorization": f"Basic {base64.b64encode(user.encode()).decode()}"} if user != ":" else {}
+    line.set_tunnel(host, 443, known)
+    try:
+        line.connect()
+    except (OSError, http.client.HTTPException) as error:
+        return " 407 " in f"{error} "
+    finally:
+        line.close()
+    return False
 
 
 def trusted(env: Mapping[str, str]) -> ssl.SSLContext:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from ...routing.clients.unknown import UNKNOWN
 from .. import hello
 from . import asking, certificates, places, servers, surroundings
 from .say import Failed
@@ -30,6 +31,7 @@ from .sockets import LONGEST_PATH, is_too_long
 _MITMPROXY = ((11, 0, 2), (13,))
 _NODE = 22
 _CLOCK_S = 120.0
+_USUAL_HOST = "api.anthropic.com"
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,20 +295,16 @@ def _exceptions(person: Person) -> Iterator[Fault]:
                 )
 
 
-_BASES = ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "OPENAI_API_BASE", "GOOGLE_GEMINI_BASE_URL")
-_OTHER_WAYS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY", "GOOGLE_GENAI_USE_VERTEXAI")
-
-
 def _ways_around(person: Person) -> Iterator[Fault]:
     """In the environment, and in what Claude Code's own settings put into its."""
     settings = person.home / ".claude" / "settings.json"
     for where, env in (("this terminal", person.env), (str(settings), _settings_env(settings))):
-        for name in _BASES:
+        for name in UNKNOWN.bases:
             if (value := env.get(name)) and not _is_read(value, person):
                 yield Fault(
                     f"{name} ({where}) leads to an address whose calls are not read: tags do nothing", f"take {name} out of it"
                 )
-        for name in _OTHER_WAYS:
+        for name in UNKNOWN.avoid:
             if env.get(name, "").strip().lower() not in ("", "0", "false", "no"):
                 yield Fault(f"{name} ({where}): this way of asking is not read, tags do nothing", f"take {name} out of it")
 
@@ -353,6 +351,10 @@ def _processes() -> Iterator[list[str]]:
 def _company(person: Person) -> Iterator[Fault]:
     """A proxy that is not ours is the company's: providers are reached through it, and it may have an authority of its own."""
     if not person.proxy or person.known is not None:
+        return
+    hosts = person.config.intercept_hosts if person.config is not None else ()
+    if asking.wants_credentials(person.proxy, next((host for host in hosts if "*" not in host), _USUAL_HOST)):
+        yield Fault("the company's proxy wants to know who asks (407)", asking.PROXY_HINT)
         return
     for name, heard in person.heard:
         if "CERTIFICATE_VERIFY_FAILED" in heard.problem:

@@ -10,12 +10,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from ...routing.clients.client import BUNDLES, Client
 from .. import hello
 from ..hello import Hello
 from . import certificates
 from .places import Places
 from .say import Failed
-from .tools import BUNDLES, Tool
 
 PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -84,18 +84,18 @@ class Way:
     said: list[str] = field(default_factory=list)
 
 
-def way(tool: Tool, proxy: str, known: Hello, places: Places, env: Mapping[str, str]) -> Way:
+def way(client: Client, proxy: str, known: Hello, places: Places, env: Mapping[str, str]) -> Way:
     found = Way()
     found.set["HTTPS_PROXY"] = proxy
     if env.get("https_proxy"):
         found.set["https_proxy"] = proxy  # many read this one first
     _exceptions(found, known, env)
-    for name in tool.trusts:
+    for name in client.needs:
         already = certificates.named(env, [name])
         basis = already or (certificates.system() if name in BUNDLES else "")
         found.set[name] = str(certificates.write(places.bundles, basis, known.certificate))
-    found.set |= tool.settings
-    _around(found, tool, known, env)
+    found.set |= client.settings
+    _around(found, client, known, env)
     return found
 
 
@@ -130,9 +130,9 @@ def _at_a_dot(host: str, name: str) -> bool:
     return len(host) == len(name) or host[-len(name) - 1] == "."
 
 
-def _around(found: Way, tool: Tool, known: Hello, env: Mapping[str, str]) -> None:
+def _around(found: Way, client: Client, known: Hello, env: Mapping[str, str]) -> None:
     """Variables that lead the tool somewhere where its calls are not read: its tags would not work."""
-    for name in tool.bases:
+    for name in client.bases:
         if not (value := env.get(name)):
             continue
         host = urlsplit(value if "://" in value else f"https://{value}").hostname or value
@@ -143,7 +143,7 @@ def _around(found: Way, tool: Tool, known: Hello, env: Mapping[str, str]) -> Non
             )
         elif host in LOCAL:
             found.said.append(f"{name} leads to this machine, around the proxy: tags will not work (unset {name})")
-    for name in tool.avoid:
+    for name in client.avoid:
         if env.get(name, "").strip().lower() not in ("", "0", "false", "no"):
             found.said.append(f"{name} is set: this way of asking is not read, tags will not work (unset {name})")
 

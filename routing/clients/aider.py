@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .client import Client
+from .client import ANTHROPIC, OPENAI, Client
 
 AIDER = Client(
     name="aider",
@@ -49,7 +49,8 @@ AIDER = Client(
     # What it bears
     waits_s=600.0,
     # What brings it to the proxy
-    command="aider",
+    programs=("aider",),
     trusts=("SSL_CERT_FILE",),
     trusts_also=("REQUESTS_CA_BUNDLE",),
+    bases={**ANTHROPIC, "OPENAI_API_BASE": OPENAI["OPENAI_BASE_URL"]},
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..values import Call, Headers, Kind
-from .client import Client, Signature
+from .client import ANTHROPIC, Client, Signature
 from .ids import header, user_id
 
 _CLASSES = {
@@ -78,6 +78,9 @@ CLAUDE_CODE = Client(
     waits_s=180.0,
     honours_retry_after=True,
     # What brings it to the proxy
-    command="claude",
+    programs=("claude",),
     trusts=("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"),
+    bases=ANTHROPIC,
+    loses="has no Remote Control",
+    avoid=("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"),
 )

@@ -102,21 +102,31 @@ class Client:
     """It waits as long as the `Retry-After` of a 429 says, asks again, and shows in the end what is wrong."""
 
     # What brings it to the proxy
-    command: str = ""
-    """What is typed in the shell; empty for a library."""
+    programs: tuple[str, ...] = ()
+    """What is typed in the shell; for a library, what runs that which uses it."""
+    first: tuple[str, ...] = ()
+    """Arguments that it needs before its others."""
     trusts: tuple[str, ...] = ("NODE_EXTRA_CA_CERTS",)
     """Variables through which it trusts the proxy's certificate; the first is enough."""
     trusts_also: tuple[str, ...] = ()
     """… and through which a part of it does."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Further variables that it needs."""
+    bases: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Variables that lead it to another address, and where it goes without them: the host, and the path behind it."""
+    loses: str = ""
+    """What it does only with its provider's own address, in words."""
+    avoid: tuple[str, ...] = ()
+    """Variables that make it ask in a way that is not read."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Variables through which all of it trusts the proxy."""
+        return (*self.trusts[:1], *self.trusts_also)
 
 
-_BUNDLES = frozenset({"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"})
+ANTHROPIC = {"ANTHROPIC_BASE_URL": ("https://api.anthropic.com", "")}
+OPENAI = {"OPENAI_BASE_URL": ("https://api.openai.com", "/v1")}
+GEMINI = {"GOOGLE_GEMINI_BASE_URL": ("https://generativelanguage.googleapis.com", "")}
+BUNDLES = frozenset({"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"})
 """These replace the system's certificates; the others add to them."""
-
-
-def environment(client: Client, proxy: str, certificate: str, bundle: str) -> dict[str, str]:
-    """The variables with which the client goes through the proxy. `bundle`: the system's certificates and the proxy's."""
-    trusted = {name: bundle if name in _BUNDLES else certificate for name in (*client.trusts[:1], *client.trusts_also)}
-    return {"HTTPS_PROXY": proxy, "NO_PROXY": "localhost,127.0.0.1,::1", **trusted, **client.settings}

@@ -29,5 +29,5 @@ CLINE = Client(
     # What it bears
     waits_s=300.0,
     # What brings it to the proxy
-    command="cline",
+    programs=("cline",),
 )

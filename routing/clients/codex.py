@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..dialects.fields import object_of, text_of
 from ..values import Call, Headers, JsonObject, Kind
-from .client import Client, Signature
+from .client import OPENAI, Client, Signature
 from .ids import at, cache_key, header, object_in
 
 _TURN = "x-codex-turn-metadata"
@@ -72,6 +72,8 @@ CODEX = Client(
     # What it bears
     waits_s=600.0,
     # What brings it to the proxy
-    command="codex",
+    programs=("codex",),
+    first=("--no-daemon",),
     trusts=("CODEX_CA_CERTIFICATE", "SSL_CERT_FILE"),
+    bases=OPENAI,
 )

@@ -24,5 +24,5 @@ CONTINUE = Client(
     # What it bears
     waits_s=300.0,
     # What brings it to the proxy
-    command="cn",
+    programs=("cn",),
 )

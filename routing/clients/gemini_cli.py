@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..values import Kind
-from .client import Client, Signature
+from .client import GEMINI, Client, Signature
 from .ids import at
 
 FRAME = ("--- Content from referenced files ---", "--- End of content ---")
@@ -38,5 +38,7 @@ GEMINI_CLI = Client(
     # What it bears
     waits_s=60.0,
     # What brings it to the proxy
-    command="gemini",
+    programs=("gemini",),
+    bases=GEMINI,
+    avoid=("GOOGLE_GENAI_USE_VERTEXAI",),
 )

@@ -23,5 +23,5 @@ KIMI = Client(
     # What it bears
     waits_s=300.0,
     # What brings it to the proxy
-    command="kimi",
+    programs=("kimi",),
 )

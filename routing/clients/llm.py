@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .client import Client
+from .client import ANTHROPIC, OPENAI, Client
 
 LLM = Client(
     name="llm",
@@ -13,6 +13,7 @@ LLM = Client(
     # What it bears
     waits_s=600.0,
     # What brings it to the proxy
-    command="llm",
+    programs=("llm",),
     trusts=("SSL_CERT_FILE",),
+    bases={**ANTHROPIC, **OPENAI},
 )

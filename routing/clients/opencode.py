@@ -41,6 +41,6 @@ OPENCODE = Client(
     waits_s=300.0,
     honours_retry_after=True,
     # What brings it to the proxy
-    command="opencode",
+    programs=("opencode",),
     trusts=("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"),
 )

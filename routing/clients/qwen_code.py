@@ -6,7 +6,7 @@ import re
 
 from ..dialects.fields import object_of, text_of
 from ..values import Call, Headers, Kind
-from .client import Client, Signature
+from .client import OPENAI, Client, Signature
 from .gemini_cli import COMPACTIONS, FRAME
 from .ids import at, cache_key
 
@@ -52,5 +52,6 @@ QWEN_CODE = Client(
     # What it bears
     waits_s=60.0,
     # What brings it to the proxy
-    command="qwen",
+    programs=("qwen",),
+    bases=OPENAI,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .client import Client
+from .client import ANTHROPIC, GEMINI, OPENAI, Client
 from .unknown import read_strictly
 
 SDK = read_strictly(
@@ -18,9 +18,11 @@ SDK = read_strictly(
         waits_s=300.0,
         honours_retry_after=True,
         # What brings it to the proxy
+        programs=("python", "ipython", "uv", "uvx", "node", "npx", "tsx", "bun"),
         trusts=("SSL_CERT_FILE",),
         trusts_also=("NODE_EXTRA_CA_CERTS",),
         settings={"NODE_USE_ENV_PROXY": "1"},
+        bases={**ANTHROPIC, **OPENAI},
     )
 )
 
@@ -37,6 +39,7 @@ GOOGLE_SDK = read_strictly(
         waits_s=600.0,
         # What brings it to the proxy
         trusts=("SSL_CERT_FILE",),
+        bases=GEMINI,
     )
 )
 

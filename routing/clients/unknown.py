@@ -55,4 +55,15 @@ def read_strictly(client: Client) -> Client:
     )
 
 
-UNKNOWN = read_strictly(Client(name="unknown", title="other tools", trusts=("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE")))
+UNKNOWN = read_strictly(
+    Client(
+        name="unknown",
+        title="other tools",
+        # What brings it to the proxy: whatever any tool needs
+        trusts=("NODE_EXTRA_CA_CERTS",),
+        trusts_also=tuple(name for name in _union(known.needs for known in KNOWN) if name != "NODE_EXTRA_CA_CERTS"),
+        settings={"NODE_USE_ENV_PROXY": "1"},
+        bases={name: where for known in KNOWN for name, where in known.bases.items()},
+        avoid=_union(known.avoid for known in KNOWN),
+    )
+)

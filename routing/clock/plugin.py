@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, assert_never
 
 from ..clients.kinds import starts_as_compaction
 from ..config.values import Clock
@@ -258,6 +258,8 @@ class ClockPlugin(Plugin):
                         self._note(turn, "clock: the answer is held for a task that is nearly due")
                     waited = True
                     await asyncio.sleep(seconds)
+                case never:
+                    assert_never(never)
 
 
 class ClockSwitchedOff(Plugin):

@@ -23,7 +23,6 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    session_id: str
     tasks: Tasks
     is_whole: bool = True
     """Nothing of the file is lost."""
@@ -42,10 +41,10 @@ def read_record(raw: bytes, session_id: str) -> Record:
     document = read_object(raw)
     values = document.get("tasks") if document is not None else None
     if document is None or not isinstance(values, list):
-        return Record(session_id, _tasks(_found(raw), session_id, ""), is_whole=False)
+        return Record(_tasks(_found(raw), session_id, ""), is_whole=False)
     tasks = _tasks(values, session_id, text_of(document.get("sessionId")) or session_id)
     is_own = "sum" not in document or document["sum"] == _sum(dumps(values))
-    return Record(session_id, tasks, len(tasks) == len(values), is_own)
+    return Record(tasks, len(tasks) == len(values), is_own)
 
 
 def named_session(raw: bytes) -> str:

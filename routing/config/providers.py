@@ -135,7 +135,7 @@ def _build_endpoints(
 
 def _build_models(documents: Mapping[str, schema.Model], notes: Notes, at: Path) -> dict[str, Model]:
     models = {
-        name: Model(name, document.max_context, document.max_tokens, tuple(document.aliases), document.vision, document.tools)
+        name: Model(name, document.max_context, document.max_tokens, tuple(document.aliases), document.vision)
         for name, document in documents.items()
     }
     seen: dict[str, str] = dict.fromkeys(models, "a model")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar, assert_never
 
 from ..dialects.fields import object_of, read_object
 from ..errors import RouteCodexError, StoreError
@@ -129,6 +129,8 @@ def ordered(orders: Sequence[Order], state: SessionState, registry: Registry) ->
                 case "enable":
                     state = changes.enabled(state, named, registry.providers[named.provider])
                     said.append(f"{named.spoken} {'is enabled' if state != before else 'was not disabled'}.")
+                case never:
+                    assert_never(never)
             seen.add(word)
     return state, said
 

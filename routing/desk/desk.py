@@ -23,11 +23,11 @@ from ..clock.time_tag import without_tag
 from ..config import Config
 from ..control.overlay import Overlay, described
 from ..dialects import calls
+from ..dialects.answer import machine
 from ..dialects.calls.following import own_id, pass_over_ours
 from ..dialects.echo import EchoFailure, delay_of, echo_answer
 from ..dialects.estimate import count_answer, estimate_tokens
 from ..dialects.finish import Endings
-from ..dialects.merging import Merger
 from ..errors import KeysWithheld, Resting, RouteCodexError
 from ..redact import Redactor
 from ..router.attempts import Attempts
@@ -50,7 +50,7 @@ from ..tags.vocabulary import Vocabulary
 from ..turn import upstream
 from ..turn.actions import Limits
 from ..turn.cast import takers
-from ..turn.company import Company, InThread, merger_of
+from ..turn.company import Company, InThread, answer_to
 from ..turn.echoing import converse
 from ..turn.hidden import put_back
 from ..turn.hidden_store import HiddenStore
@@ -469,8 +469,8 @@ class Desk:
             self.learned.failures.put(reading.key, went)
 
     def _depart(self, plan: Plan, company: Company | None) -> Departure:
-        """Our tools join, and whoever writes the answer is chosen: nobody, where its bytes pass as they come."""
-        endpoint, merger = plan.received.endpoint, self._merger(plan, company)
+        """Our tools join, and the answer is there before anything of it has come."""
+        endpoint, answer = plan.received.endpoint, self._answer_to(plan, company)
         try:
             request = plan.request()
         except RouteCodexError:
@@ -478,18 +478,16 @@ class Desk:
             raise
         alone = company is None
         limits = self.limits(plan, alone=alone)
-        turn = Turn(endpoint, plan.call.stream, plan, limits, self.clocks.monotonic(), merger, alone=alone)
+        turn = Turn(endpoint, plan.call.stream, plan, limits, self.clocks.monotonic(), answer, alone=alone)
         return Departure(request, plan, turn, company)
 
-    def _merger(self, plan: Plan, company: Company | None) -> Merger | None:
+    def _answer_to(self, plan: Plan, company: Company | None) -> machine.Answer:
         plan.endings = self.endings.named(plan.received.id[:8])
         if company is not None:
             plan.call = company.offer(plan.call, able=plan.provider.server_tools)
             company.life.turn.target = plan.target
-            return company.merger(plan.call, self.endings)
-        if plan.endings.matter and plan.received.endpoint.action == "generate":
-            return merger_of(plan.call, plan.endings)
-        return None
+            return company.answer(plan.call, self.endings)
+        return answer_to(plan.call, plan.endings, quiet=not plan.endings.matter)
 
     def limits(self, plan: Plan, *, alone: bool = True) -> Limits:
         """What goes home, with nobody else taking part, keeps the client's own patience."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import assert_never
 
 from ..config import Config
 from ..errors import RouteCodexError
@@ -50,6 +51,8 @@ class Standing:
                     lines += self.spent
                 case Status():
                     lines += [*self._in_force(orders), *outlook_lines(self._outlook(orders))]
+                case never:
+                    assert_never(never)
         if not orders.asks or (orders.lines and Status() not in orders.asks):
             lines += self._in_force(orders)
         return answer_text(orders, lines)

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TypeAlias
 
 from ..values import ProviderError, Target
@@ -46,7 +45,7 @@ class RetryBudget:
 
 @dataclass(frozen=True, slots=True)
 class TryNext:
-    excluded: frozenset[Target]
+    """Another target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +55,9 @@ class WaitThenSame:
     seconds: float
 
 
-class Why(StrEnum):
-    """Why no other attempt is made."""
-
-    BEGUN = "the answer had begun"
-    CLIENT_GONE = "the client has gone"
-    FINAL = "the error is not one to repeat"
-    ENOUGH = "as many attempts as allowed"
-
-
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    first_error: ProviderError
-    """The first provider's; once the answer had begun, the one that broke it."""
-    why: Why
+    """The error is not one to repeat, or as many attempts were made as are allowed."""
 
 
 Next: TypeAlias = TryNext | WaitThenSame | GiveUp
@@ -84,7 +72,6 @@ class Attempts:
     wait_for_same_key_s: float = 5.0
     made: int = 0
     excluded: frozenset[Target] = frozenset()
-    first_error: ProviderError | None = None
     _waited: dict[Target, int] = field(default_factory=dict)
     _retrying: bool = False
     """It holds a place in the budget."""
@@ -100,25 +87,21 @@ class Attempts:
         target: Target,
         error: ProviderError,
         *,
-        sent_to_client: bool,
-        client_gone: bool,
         sole: bool = False,
         ready_in_s: float | None = None,
     ) -> Next:
         """The attempt at `target` failed. `sole`: there is nobody to fail over to; `ready_in_s`: what health says of it."""
         self.made += 1
-        self.first_error = self.first_error or error
-        why = self._why_not(error, sent_to_client=sent_to_client, client_gone=client_gone)
-        if why is not None:
+        if not retryable(error) or self.made >= self.max_attempts:
             self.settled()
-            return GiveUp(error if why is Why.BEGUN else self.first_error, why)
+            return GiveUp()
         lone = sole and not self.excluded
         wait = self._wait(target, error, ready_in_s if lone else None, lone=lone)
         if wait is not None:
             self._waited[target] = self._waited.get(target, 0) + 1
             return WaitThenSame(wait)
         self.excluded |= {target}
-        return TryNext(self.excluded)
+        return TryNext()
 
     def place(self, now: float) -> float | None:
         """Before an attempt is repeated: 0 where it may be, now; else after how many seconds to ask again; None: no longer."""
@@ -146,15 +129,6 @@ class Attempts:
         if not self._over:
             self._over = True
             self.budget.end()
-
-    def _why_not(self, error: ProviderError, *, sent_to_client: bool, client_gone: bool) -> Why | None:
-        if client_gone:
-            return Why.CLIENT_GONE
-        if sent_to_client:
-            return Why.BEGUN
-        if not retryable(error):
-            return Why.FINAL
-        return Why.ENOUGH if self.made >= self.max_attempts else None
 
     def _wait(self, target: Target, error: ProviderError, ready_in_s: float | None, *, lone: bool) -> float | None:
         """Seconds after which the same target is worth asking again, if it is."""

@@ -272,7 +272,8 @@ def _badness(condition: Condition) -> tuple[int, float]:
             return 2, until
         case Cooling(until):
             return 1, until
-    return 0, 0.0
+        case Healthy():
+            return 0, 0.0
 
 
 def _hint(seconds: float | None) -> float:

@@ -37,7 +37,6 @@ class Model:
     aliases: tuple[str, ...] = ()
     vision: bool | None = None
     """None: not said, so believed to see images."""
-    tools: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from ..errors import NoTarget, RouteCodexError, nearest, not_found
 from ..router.registry import Named, Registry
@@ -227,6 +228,10 @@ def _apply(message: _Message, tag: Tag) -> None:
             message.asks.append(tag)
         case Unknown(body):
             message.ignored.append(f"No such tag: {shortened(body, 60)}.")
+        case Unreadable():
+            pass  # refused before
+        case never:
+            assert_never(never)
 
 
 def _named(message: _Message, name: Name) -> Named:

@@ -121,8 +121,8 @@ class Planner(Protocol):
     def refusal(self) -> Refusal:
         """What the client is told when everything failed."""
 
-    def answered(self, first: bytes, now: float) -> None:
-        """The round's content has begun; `first` is its start."""
+    def answered(self, id: str, now: float) -> None:
+        """The round's content has begun; `id` is the answer's, where it tells one."""
 
     def said(self, items: Sequence[JsonObject]) -> None:
         """A whole answer, as a history holds it; where a merger writes it for the client."""

@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ..clients.identify import client_of
+from ..dialects.answer.machine import Answer, answer_for
 from ..dialects.calls import growing
 from ..dialects.finish import AS_USUAL, Endings
-from ..dialects.merging import Merger, merger_for
 from ..dialects.said import Said
 from ..errors import RouteCodexError, StoreError
 from ..sessions.store import SessionKey
@@ -37,11 +37,11 @@ class NextCall:
     plugin: str
 
 
-def merger_of(call: Call, endings: Endings, own_tools: frozenset[str] = frozenset()) -> Merger:
-    """Who writes the answer to this call."""
+def answer_to(call: Call, endings: Endings, own_tools: frozenset[str] = frozenset(), *, quiet: bool = False) -> Answer:
+    """The answer to this call. `quiet`: nobody takes part in it."""
     options = call.body.get("stream_options")
-    asked = isinstance(options, dict) and options.get("include_usage") is True
-    return merger_for(call.endpoint, stream=call.stream, own_tools=own_tools, include_usage=asked, endings=endings)
+    counts = isinstance(options, dict) and options.get("include_usage") is True
+    return answer_for(call.endpoint, stream=call.stream, include_usage=counts, own_tools=own_tools, endings=endings, quiet=quiet)
 
 
 class Company:
@@ -75,15 +75,15 @@ class Company:
         return await self.life.before_request(self.call)
 
     def offer(self, call: Call, *, able: bool) -> Call:
-        """Our tools join once the target is known; the answer's merger keeps their calls from the client."""
+        """Our tools join once the target is known; the answer keeps their calls from the client."""
         offered = self.life.offer(call, able=able)
         self._own = offered.names
         if offered.left_out and not self.life.turn.rounds:
             self.life.turn.notes.append(f"tools of ours are left out: {offered.left_out}")
         return offered.call
 
-    def merger(self, call: Call, endings: Endings = AS_USUAL) -> Merger:
-        return merger_of(call, endings.named(self.life.turn.id[:8]), self._own)
+    def answer(self, call: Call, endings: Endings = AS_USUAL) -> Answer:
+        return answer_to(call, endings.named(self.life.turn.id[:8]), self._own)
 
     def begun(self) -> None:
         """The first content of the round that is heard goes to the client."""

@@ -13,19 +13,19 @@ from .replies import Reply
 
 async def converse(company: Company, call: Call, answer: Callable[[Call], Reply], endings: Endings = AS_USUAL) -> Reply:
     """The answer to `call`, merged from as many rounds as those who take part ask for."""
-    merger = company.merger(call, endings)
+    told = company.answer(call, endings)
     first = reply = answer(call)
     body, delay_s = b"", 0.0
     while reply.status == 200:
         delay_s += reply.delay_s
-        merger.begin_round()
-        body += merger.feed(reply.body)
-        following = await company.next(merger.end_round(), able=True)
+        told.begin_round()
+        body += told.feed(reply.body)
+        following = await company.next(told.end_round(), able=True)
         if following is None:
             break
         reply = answer(following.call)
     if first.status != 200:
         return first
-    body += b"".join(merger.finish())
-    await company.settle(merger.id)
+    body += b"".join(told.finish())
+    await company.settle(told.id)
     return replace(first, body=body, delay_s=delay_s)

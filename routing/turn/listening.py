@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from ..dialects.answer.machine import reader_of
+from ..dialects.answer.said import Content
 from ..dialects.answers import events_for
 from ..dialects.fields import list_of, read_object
 from ..dialects.sse import Event
 from ..errors import BadAnswer
 from ..values import Dialect, JsonObject
-from .plugins import Plugin, StreamData, TurnInfo
-from .so_far import SoFar
+from .plugins import CurrentMessage, Plugin, StreamData, TurnInfo
 
 _RECENT = 8
 """So many of the last events are kept: usage and `[DONE]` stand behind the last choice."""
@@ -32,7 +33,8 @@ class Listening:
         self._events = events_for(json_array) if listeners or json_array else None
         self._tail = bytearray()
         self._recent: deque[bytes] = deque(maxlen=_RECENT)
-        self._so_far = SoFar(turn.dialect)
+        self._reader = reader_of(turn.dialect)
+        self._content = Content()
 
     def feed(self, chunk: bytes) -> None:
         if self._events is not None:
@@ -67,14 +69,18 @@ class Listening:
                     self._tell(event)
 
     def _tell(self, event: Event) -> None:
-        self._so_far.hear(event.data)
-        data = StreamData(event.raw, event.data, event.name, self._so_far.message)
+        if (document := read_object(event.data)) is not None:
+            self._content.add(self._reader.read(document, event.name))
+        data = StreamData(event.raw, event.data, event.name, self._message)
         for plugin in self._listeners[:]:
             try:
                 plugin.on_stream_data(self._turn, data)
             except (Exception, SystemExit) as error:
                 self._blame(plugin, "on_stream_data", error)
                 self._listeners.remove(plugin)
+
+    def _message(self) -> CurrentMessage:
+        return CurrentMessage(self._content.text, tuple(call for _, call in self._content.calls))
 
 
 def _read(read: Callable[..., list[Event]], *chunk: bytes) -> list[Event]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from .. import headers
 from ..dialects import answers
@@ -19,7 +20,7 @@ from ..dialects.translation.neutral import Asked
 from ..errors import RouteCodexError
 from ..masking import Mask
 from ..redact import Redactor, is_like_a_key
-from ..router.attempts import Attempts, GiveUp, RetryBudget, WaitThenSame
+from ..router.attempts import Attempts, GiveUp, RetryBudget, TryNext, WaitThenSame
 from ..router.balance import Rotation
 from ..router.choose import Decision, Wish, choose
 from ..router.health import Cooling, Health
@@ -32,7 +33,6 @@ from .actions import Failed, Head, Refusal
 from .opening import Opening
 from .upstream import Received, Request, Translated
 
-_ID = re.compile(rb'"id"\s{0,4}:\s{0,4}"([^"\\]{1,200})"')
 _ERROR = re.compile(rb'"error"\s{0,4}:\s{0,4}[{"]|"type"\s{0,4}:\s{0,4}"error"')
 _KEY_REFUSED = frozenset({401, 402, 403})
 
@@ -249,7 +249,7 @@ class Plan:
             return None
         sole = self.decision.sole or bool(self._own_ids())
         ready = self._ready_in(now) if sole else None
-        step = self.attempts.after(target, error, sent_to_client=False, client_gone=False, sole=sole, ready_in_s=ready)
+        step = self.attempts.after(target, error, sole=sole, ready_in_s=ready)
         self.note(f"{target} failed: {describe(error)}")
         self.faults.append(f"{target}: {describe(error)}")
         match step:
@@ -257,6 +257,10 @@ class Plan:
                 return None
             case WaitThenSame(seconds):
                 return seconds
+            case TryNext():
+                pass
+            case never:
+                assert_never(never)
         if self._own_ids():
             return None  # nobody else knows what came before
         self.tried.append(f"{target} {error.status}")
@@ -288,15 +292,14 @@ class Plan:
         if not self.at_home:
             self.memory.seals.note_items(self.provider.id, items)
 
-    def answered(self, first: bytes, now: float) -> None:
+    def answered(self, id: str, now: float) -> None:
         self.settled = True
         if self.counting:
             return
         self.attempts.settled()
         self.memory.health.succeeded(self.target, now, began=self.began)
-        found = _ID.search(first)
         begun, self.begun_as = self.begun_as, None  # it stands for the first round's answer
-        self.on_answer(self.target, found[1].decode("utf-8", "replace") if found else None, begun)
+        self.on_answer(self.target, id or None, begun)
 
     def used(self, usage: Usage) -> None:
         """What the answer cost: our estimates learn from it. `origin` is asked for its own counts."""

@@ -30,10 +30,9 @@ from ..dialects.said import Said
 from ..errors import RouteCodexError
 from ..sessions.state import SessionState
 from ..sessions.store import SessionKey
-from ..values import Call, Caller, Dialect, JsonObject, Kind, Target
+from ..values import Call, Caller, Dialect, JsonObject, Kind, Target, ToolCall
 from .appended import Appendable, Appended, ToolResults, UserText
 from .request import Request
-from .so_far import CurrentMessage
 from .tools import ServerTool, ToolFailed, ToolOutcome
 
 CleanUp: TypeAlias = Callable[[], Awaitable[object] | None]
@@ -133,6 +132,16 @@ class TurnInfo:
     @property
     def stream(self) -> bool:
         return self.call.stream
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentMessage:
+    """An answer that is still growing."""
+
+    text: str
+    """The visible text."""
+    calls: tuple[ToolCall, ...]
+    """Tool calls; the last one's arguments may break off."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,4 +17,6 @@ class State(Enum):
     FLOWING = "flowing"
     DECIDING = "deciding"
     """A round is complete; whether another one follows is being decided."""
+    CLOSING = "closing"
+    """No other round follows; what the next call needs is being kept."""
     OVER = "over"

@@ -4,18 +4,18 @@
 2. Nothing of a round reaches the client before its first content: until then another round may take its place.
 3. After the first content nothing is retried; an answer that breaks off ends in an error, never in an invented success.
 4. Keep-alives and early heads do not commit: retries go on under them, also where the answer had to begin for them.
-5. With a merger, what ends the answer is held back until it is decided whether another round follows. A later round that
-   fails before its first content ends the turn as the round before it ended.
+5. Where somebody takes part, what ends the answer is held back until it is decided whether another round follows. A later
+   round that fails before its first content ends the turn as the round before it ended.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..dialects import answers
-from ..dialects.merging import Merger
-from ..errors import RouteCodexError
+from ..dialects.answer.machine import Answer
+from ..dialects.finish import CUT_OFF
+from ..dialects.said import Said
 from ..values import Endpoint, Headers, ProviderError, Usage
 from .actions import (
     Abandon,
@@ -35,12 +35,8 @@ from .actions import (
     Refusal,
     Refuse,
 )
-from .edges import Edges
-from .opening import begin_early
-from .peek import Begun, Peek, Verdict
 from .pulse import Pulse
 from .state import State
-from .terminal import Passage, says_nothing
 
 ERROR_BYTES = 256 << 10
 """How much of a provider's error is read."""
@@ -55,8 +51,8 @@ class Turn:
     planner: Planner
     limits: Limits
     started: float
-    merger: Merger | None = None
-    """Writes one answer out of several rounds; None where bytes pass as they come, because nobody can want a second one."""
+    answer: Answer
+    """Reads what the rounds say, and writes it for the client. It is gone when the turn is over."""
     alone: bool = False
     """There is nobody to ask whether another round follows."""
     state: State = State.ASKING
@@ -79,22 +75,17 @@ class Turn:
     """Of the last round that answered: what the client is sent."""
     _raw_headers: Headers = field(default_factory=dict)
     _held: bytearray = field(default_factory=bytearray)
-    _edges: Edges = field(default_factory=Edges)
-    _peek: Peek | None = None
+    _begins: bool = False
+    """The running round answers, and the client has nothing of it yet."""
+    _usage: Usage | None = None
+    """Of the last round that answered."""
     _pulse: Pulse = field(init=False)
     _headed: float = 0.0
     """When the head of the running round came."""
-    _showed: bool = False
-    """The running round has sent the client something."""
     _calls: bool = False
     """The last round calls tools of the client's."""
-    _end: Iterable[bytes] | None = None
-    """What closes the answer, held back."""
-    _passage: Passage | None = None
-    """Of the round that answers a client which asked for a stream."""
 
     def __post_init__(self) -> None:
-        self.alone = self.alone or self.merger is None
         self.heard = self._quiet_since = self.started
         self._pulse = Pulse(self.endpoint, self.limits.content_s, stream=self.stream)
 
@@ -115,8 +106,9 @@ class Turn:
         self._pulse.begin(now)
         self._raw_headers = headers
         self.state = State.PEEKING if 200 <= status < 300 else State.FAILING
-        self._peek = Peek(self.endpoint, stream=self.stream, merged=self.merger is not None)
         self._head = self.planner.head(status, headers)
+        if self.state is State.PEEKING:
+            self.answer.begin_round(exact=self.planner.exact)
 
     def alive(self, now: float) -> None:
         """The provider has sent something that says nothing in the client's dialect."""
@@ -127,10 +119,8 @@ class Turn:
         self.spoke = True
         self._pulse.feed(chunk, now)
         match self.state:
-            case State.FLOWING:
-                self._forward(chunk, now)
-            case State.PEEKING if self._peek is not None:
-                self._judge(self._peek.feed(chunk), now)
+            case State.FLOWING | State.PEEKING:
+                self._hear(chunk, now)
             case State.FAILING if len(self._held) < ERROR_BYTES:
                 self._held += chunk
             case _:
@@ -139,10 +129,8 @@ class Turn:
     def end(self, now: float) -> None:
         """The round has ended as its framing says it should."""
         match self.state:
-            case State.FLOWING:
-                self._complete(_CUT, now)
-            case State.PEEKING if self._peek is not None:
-                self._judge(self._peek.end(), now)
+            case State.FLOWING | State.PEEKING:
+                self._round_over(CUT_OFF, now)
             case State.FAILING:
                 self._fail_with_body(now)
             case State.ASKING:
@@ -158,13 +146,13 @@ class Turn:
     def broke(self, message: str, now: float) -> None:
         """The connection could not be made, or died."""
         match self.state:
-            case State.FLOWING if self._passage is None and self.merger is None:
-                self._over(Abort())
             case State.FLOWING:
-                self._complete(f"The provider broke off in the middle of its answer: {message}", now)
+                self._round_over(f"The provider broke off in the middle of its answer: {message}", now)
+            case State.PEEKING:
+                self._round_over(message, now)
             case State.FAILING:
                 self._fail_with_body(now)
-            case State.ASKING | State.PEEKING:
+            case State.ASKING:
                 self._fail(Failed(ProviderError(502, message, network=True)), now)
             case _:
                 pass
@@ -178,23 +166,21 @@ class Turn:
 
     def close(self) -> str | None:
         """No round follows: who the answer says it is. Its end stays here until `conclude`."""
-        if self.state is not State.DECIDING or self.merger is None:
+        if self.state is not State.DECIDING:
             return None
-        self._end = self.merger.finish() if self._end is None else self._end
-        return self.merger.id
+        self.state = State.CLOSING
+        return self.answer.id
 
     def conclude(self) -> None:
         """The end of the answer leaves."""
-        if self._end is None:
-            self.close()
-        if self.state is State.DECIDING and self._end is not None:
+        if self.state in (State.DECIDING, State.CLOSING):
             self.ended = not self._calls
             self._open()
-            self._over(Finish(self._end))
+            self._over(Finish(self.answer.finish()))
 
     def refuse(self, message: str, code: str) -> None:
         """Whoever decides on the next round has failed: the client is told, whatever it has received so far."""
-        if self.state in (State.DECIDING, State.WAITING):
+        if self.state in (State.DECIDING, State.CLOSING, State.WAITING):
             self._release()
             self._end_in_error(message, 500, code)
 
@@ -254,95 +240,68 @@ class Turn:
 
     def usage(self) -> Usage | None:
         """What the answer cost, once it is complete."""
-        return self._edges.usage(self.endpoint.dialect)
+        return self._usage
 
     # What follows from it
 
-    def _judge(self, verdict: Verdict, now: float) -> None:
-        match verdict:
-            case ProviderError():
-                self._fail(Failed(verdict), now)
-            case Begun():
-                self._commit(verdict, now)
-                if verdict.ended and self.state is State.FLOWING:
-                    self._complete(_CUT, now)
+    def _hear(self, chunk: bytes, now: float) -> None:
+        answer = self.answer
+        out = answer.feed(chunk)
+        if out is not chunk:  # what passes unread is content, and no error
+            if self.state is State.PEEKING and answer.visible:
+                self._commit(now)
+                self._begins = not self.alone
+            if (error := answer.error) is not None and self.state is State.PEEKING:
+                self._fail(Failed(error), now)
+                return
+        if out:
+            self.actions.append(Forward(out))
+            self._quiet_since = now
+            if self._begins:
+                self._begins = False
+                self.actions.append(Began())
 
-    def _commit(self, begun: Begun, now: float) -> None:
+    def _commit(self, now: float) -> None:
         """The first content: from here on this round is the answer, or goes on with it."""
-        self._edges.begin(begun.held)
-        self.planner.answered(self._edges.first, now)
+        self.planner.answered(self.answer.round_id, now)
         self.state = State.FLOWING
         self._pulse.begin(now)
         self.rounds += 1
-        self._peek = None
-        self._showed = False
-        if begun.converted and self._head is not None:
+        if self.answer.converted and self._head is not None:
             kept = (pair for pair in self._head.headers if pair[0].lower() != "content-type")
             form = answers.headers_for(self.stream, self.endpoint.json_array)
             self._head = Head(self._head.status, (*kept, *form.items()))
         self._answering = self._head
-        if self.merger is not None:
-            self.merger.begin_round(exact=self.planner.exact)
-        else:
-            self._passage = Passage(self.endpoint) if self.stream else None
-        if self.stream or self.merger is None:
+        if self.stream:
             self._open()
-        self._forward(begun.held, now)
-
-    def _forward(self, chunk: bytes, now: float) -> None:
-        self._edges.keep(chunk)
-        try:
-            if self.merger is not None:
-                chunk = self.merger.feed(chunk)
-            elif self._passage is not None:
-                chunk = self._passage.feed(chunk)
-        except RouteCodexError as error:
-            self.actions.append(Abandon())
-            self._end_in_error(error.message)
-            return
-        self._let_out(chunk, now)
 
     def _release(self) -> None:
         """What the last round held back and is no end: the answer does not end here."""
-        if self.stream and self.opened and self.merger is not None and (held := self.merger.feed(b"")):
+        if self.stream and self.opened and (held := self.answer.feed(b"")):
             self.actions.append(Forward(held))
 
-    def _let_out(self, chunk: bytes, now: float) -> None:
-        if chunk:
-            self.actions.append(Forward(chunk))
-            self._quiet_since = now
-            if not self._showed and not says_nothing(chunk):
-                self._showed = True
-                if self.merger is not None and self.state is State.FLOWING:
-                    self.actions.append(Began())
-
-    def _complete(self, missing: str, now: float) -> None:
-        """The answering round is over; `missing` is what to say where its last event has not come."""
-        if self.merger is not None:
-            said = self.merger.end_round()
-            if said.complete and said.error is None:
-                self.planner.said(said.native)
-                self._calls = len(said.calls) > len(said.own)
-                self.state = State.DECIDING
-                if self.alone:
-                    self.conclude()
-                else:
-                    self.actions.append(Decide(said))
+    def _round_over(self, missing: str, now: float) -> None:
+        """It says nothing more; `missing` is what to say where its end has not come."""
+        answer = self.answer
+        said = answer.end_round()
+        is_whole = said.complete and said.error is None
+        if self.state is State.PEEKING:
+            if not (is_whole or answer.visible):
+                self._fail(Failed(_error_of(said, missing)), now)
                 return
-            told = said.error or ProviderError(502, missing or _CUT, network=True)
-            if self.rounds > 1 and not self._showed:  # thinking alone is not shown: to the client nothing has happened
-                self.rounds -= 1
-                self._fail(Failed(told), now)
-            else:
-                self._end_in_error(told.message or missing, told.status)
+            self._commit(now)
+        self._usage = said.usage if answer.content.tokens is not None else None
+        if not is_whole:
+            told = _error_of(said, missing)
+            self._end_in_error(told.message, told.status)
             return
-        if self._passage is not None:
-            self._let_out(self._passage.close(), now)
-            if not self._passage.complete:
-                self._end_in_error(missing)
-                return
-        self.ended = not self._edges.hold_calls
-        self._over(Finish())
+        self.planner.said(said.native)
+        self._calls = len(said.calls) > len(said.own)
+        self.state = State.DECIDING
+        if self.alone:
+            self.conclude()
+        else:
+            self.actions.append(Decide(said))
 
     def _fail_with_body(self, now: float) -> None:
         assert self._head is not None
@@ -386,10 +345,10 @@ class Turn:
     def _silence_ends(self) -> float:
         """When the client must be sent something, so that it does not give up."""
         early = self.limits.early_head_s
-        if self.state is State.OVER or early is None or self._end is not None:
+        if early is None or self.state in (State.CLOSING, State.OVER):
             return float("inf")
         if self.opened:
-            quiet = self.merger is None and self.state is State.FLOWING  # the provider's own silence
+            quiet = self.answer.quiet and self.state is State.FLOWING  # the provider's own silence
             return float("inf") if quiet else self._quiet_since + self.limits.keep_alive_s
         if self.stream:
             return self.started + early
@@ -401,16 +360,11 @@ class Turn:
             self.opened = True
             headers = answers.headers_for(self.stream, self.endpoint.json_array)
             self.actions.append(OpenHead(Head(200, tuple(headers.items()))))
-            if self.stream:
-                self.merger, begun = begin_early(self.endpoint, self.merger, self.planner.opening)
-                self.actions += [Forward(begun)] if begun else []
+            if self.stream and self.answer.opens:
+                about = self.planner.opening()
+                self.actions.append(Forward(self.answer.open(id=about.id, model=about.model, created=about.created)))
         self._quiet_since = now
-        if not self.stream:
-            self.actions.append(Forward(b"\n"))
-        elif self.merger is not None:
-            self.actions.append(Forward(self.merger.keep_alive()))
-        else:
-            self.actions.append(Forward(answers.KEEP_ALIVE[self.endpoint.dialect]))
+        self.actions.append(Forward(self.answer.keep_alive() if self.stream else b"\n"))
 
     def _end_in_error(self, message: str, status: int = 502, code: str = "UPSTREAM_ERROR") -> None:
         endpoint = self.endpoint
@@ -422,23 +376,21 @@ class Turn:
             self.actions.append(Refuse(Refusal(Head(status, tuple(answers.headers_for(False).items())), body)))
             self._over(Finish())
             return
-        if self.merger is not None:
-            error = self.merger.fail(status, message, code)
-        elif endpoint.json_array and self._passage is None:  # not a byte of the array has left
-            error = answers.write_error(endpoint.dialect, status, message, code, json_array=True)
-        else:
-            error = answers.write_error_event(
-                endpoint.dialect, status, message, code, json_array=endpoint.json_array, envelope=endpoint.envelope
-            )
-        self.actions.append(Forward(error))
+        if error := self.answer.fail(status, message, code):
+            self.actions.append(Forward(error))
         self._over(Finish())
 
     def _over(self, last: Action) -> None:
+        if self.state is State.FLOWING and self.answer.content.tokens is not None:
+            self._usage = self.answer.usage
         self.actions.append(last)
         self.state = State.OVER
-        self.merger = self._passage = self._peek = self._end = None  # long texts do not wait for the garbage collector
+        del self.answer  # long texts do not wait for the garbage collector
 
 
-_CUT = "The provider's stream ended without its last event."
+def _error_of(said: Said, missing: str) -> ProviderError:
+    return said.error or ProviderError(502, missing, network=True)
+
+
 WHOLE_PATIENCE_S = 45.0
 """A client that waits for whole JSON hears something before its minute is over, once there is an answer to give."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 from collections.abc import Iterator
 
@@ -20,6 +21,19 @@ def as_before() -> Iterator[None]:
     gc.set_threshold(*threshold)
 
 
+@pytest.fixture
+def collections() -> Iterator[list[int]]:
+    """The generation of every look for garbage since."""
+    seen: list[int] = []
+
+    def look(phase: str, info: dict[str, int]) -> None:
+        seen.append(info["generation"])
+
+    gc.callbacks.append(look)
+    yield seen
+    gc.callbacks.remove(look)
+
+
 def test_what_is_there_stays() -> None:
     collector.settle()
     frozen = gc.get_freeze_count()
@@ -35,3 +49,25 @@ def test_the_threshold_only_ever_rises(young: int, expected: int) -> None:
     gc.set_threshold(young, 11, 12)
     collector.settle()
     assert gc.get_threshold() == (expected, 11, 12)
+
+
+def test_it_rests_for_as_long_as_it_is_asked_to(collections: list[int]) -> None:
+    gc.set_threshold(10, 1, 1)
+    with contextlib.suppress(ZeroDivisionError), collector.resting():
+        collections.clear()
+        assert [[number] for number in range(10_000)]
+        assert collections == []
+        raise ZeroDivisionError
+    assert gc.isenabled()
+    assert [[number] for number in range(10_000)]
+    assert collections
+
+
+def test_who_has_switched_it_off_finds_it_off() -> None:
+    gc.disable()
+    try:
+        with collector.resting():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

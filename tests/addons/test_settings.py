@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 import threading
 from collections.abc import Mapping
@@ -111,12 +112,14 @@ def test_the_loop_goes_on_while_a_file_is_read(loaded: settings.Settings, monkey
             await asyncio.sleep(0)
         assert not loaded.allows_remote_clients
         assert sys.getswitchinterval() < usual
+        assert not gc.isenabled(), "looking through all that is being made would stop everybody"
         went_on.set()
         await reloading
 
     asyncio.run(both())
     assert loaded.allows_remote_clients
     assert sys.getswitchinterval() == usual
+    assert gc.isenabled()
 
 
 def test_another_file_that_was_chosen_meanwhile_stays(loaded: settings.Settings, tmp_path: Path) -> None:

@@ -12,16 +12,16 @@ import statistics
 import time
 from collections.abc import Callable, Iterable
 
-from routecodex.routing.dialects.answer.machine import Answer, Round
-from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.dialects import answers
+from routecodex.routing.dialects.answer.machine import Answer, Round, answer_for
+from routecodex.routing.dialects.sse import Events
 from routecodex.routing.dialects.translation.coming_down import Translation
 from routecodex.routing.dialects.translation.neutral import Asked
-from routecodex.routing.turn.edges import Edges
-from routecodex.routing.turn.terminal import Passage
-from routecodex.routing.values import Dialect, Endpoint
+from routecodex.routing.values import Answer as Answered
+from routecodex.routing.values import Dialect, Endpoint, Usage
 
 OWN = frozenset({"clock"})
-CHAT, MESSAGES, GEMINI = Dialect.CHAT, Dialect.MESSAGES, Dialect.GEMINI
+CHAT, MESSAGES, RESPONSES, GEMINI = Dialect.CHAT, Dialect.MESSAGES, Dialect.RESPONSES, Dialect.GEMINI
 Run = Callable[[list[bytes]], None]
 
 
@@ -82,7 +82,21 @@ def gemini_events(count: int) -> list[bytes]:
     return [*(event(f"word{number} ", number) for number in range(count)), event("", count, "STOP")]
 
 
-EVENTS = {CHAT: chat_events, MESSAGES: messages_events, GEMINI: gemini_events}
+def responses_events(count: int) -> list[bytes]:
+    texts = tuple(f"word{number} " for number in range(count))
+    answer = Answered("".join(texts), usage=Usage(5, count))
+    first, *rest = answers.write_stream(RESPONSES, answer, id="resp_1", model="m", created=1)
+    events = [event.raw for event in Events().feed(b"".join([first, *rest]))]
+    places = [place for place, event in enumerate(events) if b"event: response.output_text.delta" in event]
+    kind, begun, pieces = "response.output_text.delta", places[0], []
+    for number, text in enumerate(texts):
+        where = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+        document = {"type": kind, **where, "delta": text, "sequence_number": begun + number, "logprobs": []}
+        pieces.append(f"event: {kind}\ndata: {json.dumps(document)}\n\n".encode())
+    return [*events[:begun], *pieces, *events[places[-1] + 1 :]]
+
+
+EVENTS = {CHAT: chat_events, MESSAGES: messages_events, RESPONSES: responses_events, GEMINI: gemini_events}
 
 
 def endpoint(client: Dialect) -> Endpoint:
@@ -98,22 +112,9 @@ def take(pieces: Iterable[bytes]) -> None:
         pass
 
 
-def old_passed(dialect: Dialect) -> Run:
-    def run(reads: list[bytes]) -> None:
-        passage, edges = Passage(Endpoint(dialect)), Edges()
-        edges.begin(reads[0])
-        for read in reads:
-            edges.keep(read)
-            passage.feed(read)
-        passage.close()
-        edges.usage(dialect)
-
-    return run
-
-
 def old_merged(dialect: Dialect, rounds: int) -> Run:
     def run(reads: list[bytes]) -> None:
-        merger = merger_for(endpoint(dialect), stream=True, own_tools=OWN)
+        merger = answer_for(endpoint(dialect), stream=True, own_tools=OWN)
         for _ in range(rounds):
             merger.begin_round()
             for read in reads:
@@ -126,17 +127,15 @@ def old_merged(dialect: Dialect, rounds: int) -> Run:
 
 def old_translated(client: Dialect, spoken: Dialect, merged: bool) -> Run:
     def run(reads: list[bytes]) -> None:
-        translation, passage = Translation(spoken, asked(client)), Passage(Endpoint(client))
-        merger = merger_for(endpoint(client), stream=True, own_tools=OWN)
-        feed = merger.feed if merged else passage.feed
-        merger.begin_round()
+        translation = Translation(spoken, asked(client))
+        answer = Answer(asked(client), own=OWN if merged else frozenset(), quiet=not merged)
+        answer.begin_round()
         for read in reads:
             if told := translation.feed(read):
-                feed(told)
-        feed(translation.close())
-        if merged:
-            merger.end_round()
-            take(merger.finish())
+                answer.feed(told)
+        answer.feed(translation.close())
+        answer.end_round()
+        take(answer.finish())
 
     return run
 
@@ -154,11 +153,12 @@ def new(client: Dialect, spoken: Dialect, *, quiet: bool = False, rounds: int = 
     return run
 
 
-ROWS: dict[str, tuple[Dialect, int, Run, Run]] = {
-    # what → whose events, how many rounds of them, the old way, the new way
-    "passed: Chat": (CHAT, 1, old_passed(CHAT), new(CHAT, CHAT, quiet=True)),
-    "passed: Messages": (MESSAGES, 1, old_passed(MESSAGES), new(MESSAGES, MESSAGES, quiet=True)),
-    "passed: Gemini": (GEMINI, 1, old_passed(GEMINI), new(GEMINI, GEMINI, quiet=True)),
+ROWS: dict[str, tuple[Dialect, int, Run | None, Run]] = {
+    # what → whose events, how many rounds of them, the old way where there still is one, the new way
+    "passed: Chat": (CHAT, 1, None, new(CHAT, CHAT, quiet=True)),
+    "passed: Messages": (MESSAGES, 1, None, new(MESSAGES, MESSAGES, quiet=True)),
+    "passed: Responses": (RESPONSES, 1, None, new(RESPONSES, RESPONSES, quiet=True)),
+    "passed: Gemini": (GEMINI, 1, None, new(GEMINI, GEMINI, quiet=True)),
     "merged, one round: Gemini": (GEMINI, 1, old_merged(GEMINI, 1), new(GEMINI, GEMINI)),
     "merged, two rounds: Gemini": (GEMINI, 2, old_merged(GEMINI, 2), new(GEMINI, GEMINI, rounds=2)),
     "Gemini for a Chat client": (GEMINI, 1, old_translated(CHAT, GEMINI, False), new(CHAT, GEMINI)),
@@ -185,6 +185,7 @@ def cost_us(run: Run, reads: list[bytes], events: int) -> float:
 def measure(row: str, per_read: int, count: int, rounds: int) -> tuple[float, float, float, float]:
     """Old, new, how many times quicker the new one is, and the same of the new one against itself."""
     dialect, times, old, fresh = ROWS[row]
+    old = old or fresh
     reads, events = reads_of(EVENTS[dialect](count), per_read), count * times
     figures: list[tuple[float, float, float]] = []
     for number in range(rounds):

@@ -68,7 +68,7 @@ class Stage:
         self.provider.__enter__()
         self.proxy.__enter__()
         self.provider.standing = Behaviour(reply=Reply("ok"))
-        self.provider.script(_beside)
+        self.provider.script(beside)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -249,7 +249,7 @@ def _write(path: Path, text: str) -> Path:
     return path
 
 
-def _beside(received: Received) -> Behaviour | None:
+def beside(received: Received) -> Behaviour | None:
     """What is no call for an answer, and what must be answered in a form of its own."""
     if received.header("upgrade"):
         return Behaviour(status=426)

@@ -2,7 +2,8 @@
 
 1. `GET http://probe.rig/` answers with JSON: asyncio tasks, rounds, streams, calls in the retry budget, turns that plugins
    know of, reminders that are reserved, turns that are still in memory. `/collect` collects garbage first, `/leave` never again;
-   `/poke` lets every stream write what it has, `/kill` ends every flow as a person would in mitmweb.
+   `/poke` lets every stream write what it has, `/kill` ends every flow as a person would in mitmweb. `/lag` tells instead how
+   late the loop was since it was asked last: each time in ms by the clock, and what the process computed meanwhile.
 2. RIG_PATIENCE is JSON: `early_head_s` and `keep_alive_s` of every turn, `whole_s` for the silence before whole JSON.
 """
 
@@ -10,6 +11,7 @@ import asyncio
 import gc
 import json
 import os
+import time
 from collections import Counter
 from functools import partial
 from typing import Any
@@ -47,9 +49,35 @@ def _held() -> dict[str, Any]:
     }
 
 
+class Lag:
+    """A task that sleeps for 10 ms and records by how much longer it was away."""
+
+    EVERY_S = 0.01
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[float, float]] = []
+        self.task = asyncio.get_running_loop().create_task(self._look())
+
+    async def _look(self) -> None:
+        while True:
+            began, computed = time.monotonic(), time.process_time()
+            await asyncio.sleep(self.EVERY_S)
+            late = time.monotonic() - began - self.EVERY_S
+            self.seen.append((max(0.0, late) * 1000, (time.process_time() - computed) * 1000))
+
+    def told(self) -> dict[str, list[float]]:
+        seen, self.seen = self.seen, []
+        return {"late": [late for late, _ in seen], "computed": [computed for _, computed in seen]}
+
+
 class Probe:
+    lag: Lag | None = None
+
     def requestheaders(self, flow: http.HTTPFlow) -> None:
-        if flow.request.host == "probe.rig":
+        if flow.request.host == "probe.rig" and flow.request.path == "/lag":
+            self.lag = self.lag or Lag()
+            flow.response = http.Response.make(200, json.dumps(self.lag.told()), {"content-type": "application/json"})
+        elif flow.request.host == "probe.rig":
             if flow.request.path == "/collect":
                 gc.collect()
             elif flow.request.path == "/leave":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import socket
 import stat
 import subprocess
@@ -276,6 +277,17 @@ def test_the_status_line_loads_little(person: Person) -> None:
     done = subprocess.run([sys.executable, "-P", "-c", code], input="{}", capture_output=True, text=True, timeout=60, check=False)
     loaded = set(json.loads(done.stderr.splitlines()[-1].replace("'", '"')))
     assert loaded <= set(sys.stdlib_module_names) | {"routecodex", "__mp_main__"} | _from_the_environment()
+
+
+def test_the_status_line_costs_little(person: Person) -> None:
+    """In all, Python's own start and the question to the server: its own time on a processor, the best of a few."""
+    spent = []
+    for _ in range(5):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert "not running" not in person.does("statusline", stdin="{}")
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    assert min(spent) <= 0.050
 
 
 def _from_the_environment() -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -106,6 +107,16 @@ def test_signals_are_the_tools(door: Door, number: int, code: int) -> None:
     assert process.stdout.readline() == "up\n"
     process.send_signal(number)
     assert process.wait(90) == code
+
+
+def test_a_hang_up_that_another_thread_is_handed_reaches_the_tool(door: Door) -> None:
+    """The kernel chooses the thread; the one that waits for the tool must hear of it all the same."""
+    process = door.begin("run", sys.executable, "-c", "import sys; print('up', flush=True); sys.stdin.read()")
+    assert process.stdout
+    assert process.stdout.readline() == "up\n"
+    (other,) = (int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir() if task.name != str(process.pid))
+    assert ctypes.CDLL(None).tgkill(process.pid, other, signal.SIGHUP) == 0
+    assert process.wait(90) == 129
 
 
 def test_what_is_not_there_is_said(door: Door) -> None:

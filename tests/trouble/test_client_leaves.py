@@ -17,6 +17,7 @@ from tests.rig.client import Answer, Http1, Http2, Leave, Route
 from tests.rig.provider import FakeProvider, Received
 from tests.rig.proxy import SCRIPT, Mitmdump
 from tests.rig.wire import Reply
+from tests.sheet import seen
 from tests.system.tool import CONFIG, CREDENTIALS, HOSTS, write
 
 pytestmark = pytest.mark.system
@@ -122,6 +123,7 @@ def test_random_leaves(site: Site) -> None:
     assert not site.proxy.crash
     assert "Task exception was never retrieved" not in site.proxy.log
     assert site.proxy.alive
+    seen("R8", f"{LEAVES} leaves over HTTP/{1 + site.http2}: 0 attempts afterwards, 0 connections or files left")
 
 
 def test_a_provider_is_left_as_its_client_goes(site: Site) -> None:
@@ -178,3 +180,4 @@ def test_a7_leaving_blames_no_key(site: Site) -> None:
     answer = asyncio.run(site.ask("<**one.m**> still there?", Dialect.MESSAGES, stream=True))
     assert answer.status == 200
     assert len(site.provider.calls) == 1
+    seen("A7", f"{LEAVES} leaves over HTTP/{1 + site.http2}: 0 changes of health, 0 second attempts")

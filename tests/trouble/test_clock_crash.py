@@ -20,6 +20,7 @@ from routecodex.routing.clock.tasks import Task, Tasks
 from routecodex.routing.clock.tool import ToolDesk, answer
 from routecodex.routing.storage.disk import Disk
 from tests.conftest import LONG
+from tests.sheet import seen
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -241,6 +242,7 @@ def test_s14_kill_9_at_random_points(tmp_path: Path) -> None:
         assert found.keys() - alive.keys() <= {newest + 1}, "only what was being written may be there as well"
         alive, first = trimmed(folder, found), newest + 2
     assert total >= KILLS
+    seen("S14", f"clock: {KILLS} kills, {total:,} acknowledged changes, 0 lost")
 
 
 def judge(lines: list[str], alive: dict[int, str]) -> set[int]:

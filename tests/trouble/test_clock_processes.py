@@ -9,6 +9,7 @@ from pathlib import Path
 
 from routecodex.routing.clock.store import ClockStore
 from tests.conftest import LONG
+from tests.sheet import seen
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -93,6 +94,7 @@ def test_s12_no_update_is_lost(tmp_path: Path) -> None:
     assert {task.task_id for task in store.load("shared")} == expected
     assert store.warnings == []
     assert files(tmp_path) == ["shared.json"]
+    seen("S12", f"clock: {PROCESSES} processes, {sum(map(len, said)):,} acknowledged changes, 0 lost")
 
 
 def test_s12_each_is_marked_once(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from routecodex.routing.sessions.state import EMPTY, SessionState
 from routecodex.routing.sessions.store import FileStore, SessionKey
 from routecodex.routing.storage.disk import Disk
 from tests.conftest import LONG
+from tests.sheet import seen
 
 ROOT = Path(__file__).parents[2]
 KILLS = 500 if LONG else 25
@@ -122,3 +123,4 @@ def test_f21_kill_9_at_random_points(tmp_path: Path) -> None:
         assert stop is not None
         assert acknowledged <= stop.used <= acknowledged + 1
         acknowledged = stop.used
+    seen("S14", f"sessions: {KILLS} kills, {acknowledged:,} acknowledged saves, 0 lost")

@@ -26,6 +26,7 @@ from routecodex.routing.clock.offset import Agreed, Asked, Refusal, Sample, Verd
 from routecodex.routing.config import Ntp
 from tests.conftest import LONG
 from tests.rig.time_server import HOST, FakeTimeServer, honest
+from tests.sheet import seen
 
 FORGED = 10_000
 PEER = ("192.0.2.1", 123)
@@ -197,6 +198,7 @@ def test_s13_ten_thousand_forged_or_mutated_answers(capsys: pytest.CaptureFixtur
         print(f"\n{FORGED} forged or mutated answers, {len(accepted)} accepted; refused: {dict(sorted(refused.items()))}")
     assert Counter(accepted) == {}
     assert sum(refused.values()) == FORGED
+    seen("S13", f"{FORGED:,} forged or mutated answers, {len(accepted)} accepted")
 
 
 def test_every_bit_of_a_true_answer_is_refused_when_flipped_or_moves_nothing() -> None:

@@ -17,6 +17,7 @@ from tests.rig.client import Answer, Http1, Http2, Route
 from tests.rig.provider import FakeProvider, Received
 from tests.rig.proxy import SCRIPT, Mitmdump
 from tests.rig.wire import Reply
+from tests.sheet import seen
 from tests.system.tool import CONFIG, CREDENTIALS, HOSTS, text_of, write
 from tests.system.watched import Highest
 
@@ -101,6 +102,7 @@ def test_many_streams_at_once(site: Site) -> None:
         assert answer.body.count(b"token0") == answer.body.count(own.encode())
         complete += 1
     assert complete >= MANY * 0.85
+    seen("R15", f"{MANY:,} streams, 200 at once: {complete:,} complete, 0 foreign tokens")
 
 
 def _words(token: str, round_: int) -> str:
@@ -160,6 +162,7 @@ def test_many_turns_of_two_rounds_at_once(site: Site) -> None:
         assert at_once >= TOGETHER * 0.9
         assert each < EACH_BYTES
     assert left[-1] - left[0] < TOGETHER * EACH_BYTES / 10, "another wave costs as much again"
+    seen("R15", f"{WAVES} waves of {TOGETHER:,} turns of two rounds, {at_once:,} open at once: 0 foreign words")
 
 
 def _most_at_once(spans: list[tuple[float, float]]) -> int:

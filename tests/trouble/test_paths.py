@@ -10,6 +10,7 @@ from routecodex.routing.clients.identify import identify
 from routecodex.routing.sessions.state import EMPTY
 from routecodex.routing.sessions.store import FileStore, SessionKey
 from tests.routing.sessions.calls import messages_call, user
+from tests.sheet import seen
 
 NAMED = (
     *(
@@ -102,6 +103,7 @@ def test_s6_two_hundred_hostile_ids(tmp_path: Path) -> None:
     ]
     assert outside == []
     assert sum(path.suffix == ".json" for path in folder.iterdir()) == 200
+    seen("S6", f"{len(ids)} hostile ids, {len(_opened):,} opens, {len(outside)} outside")
 
 
 def test_s6_hostile_ids_from_headers_and_bodies(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from routecodex.routing.router.registry import Registry
 from routecodex.routing.values import ProviderError, Target
 from tests.conftest import LONG
 from tests.routing.router.builders import CLAUDE, GLM_47, GPT_4, error, pool, provider, registry, targets, wish
+from tests.sheet import seen
 
 CALLS = 10_000 if LONG else 1_000
 
@@ -179,6 +180,7 @@ def test_a1_repeated_calls_stay_within_the_budget() -> None:
         one.done()
     assert (budget.calls, budget.retrying) == (0, 0)
     assert most >= 3
+    seen("A1", f"{CALLS:,} calls, at most {most} repeated at once, never more than a fifth of those in flight (or three)")
 
 
 def test_r10_a_storm_of_429() -> None:
@@ -204,6 +206,8 @@ def test_r10_a_storm_of_429() -> None:
     assert all(isinstance(outcome, Target) for now, outcome in outcomes if now > storm + pause)
     shares = Counter(target for target, now in server.sent if now > storm + pause + 1)
     assert max(shares.values()) - min(shares.values()) <= 1
+    each, back = len(during) / requests, first_good - storm
+    seen("R10", f"{each:.3f} attempts a call, {len(times)} of a key in {storm:.0f} s, back after {back:.1f} s")
 
 
 @given(st.lists(st.tuples(st.floats(0, 30), st.sampled_from([None, 429, 500, 401]), st.none() | st.floats(6, 300)), max_size=30))

@@ -12,6 +12,7 @@ from routecodex.routing.dialects.sse import ArrayItems, Events
 from routecodex.routing.errors import BadAnswer
 from routecodex.routing.values import Answer, Dialect, ToolCall
 from tests.routing.dialects.answers.streams import EVENTS, array_streams, provider_streams, read, sizes_of
+from tests.sheet import seen
 
 CUTS = 10_000 if os.environ.get("ROUTECODEX_TESTS") == "long" else 500
 MIB = 1024 * 1024
@@ -43,6 +44,7 @@ def test_r01_random_chunks_of_many_streams() -> None:
         at = number % len(STREAMS)
         id, make, raw = STREAMS[at]
         assert read(make(), raw, sizes_of(random.Random(number))) == whole[at], (id, number)
+    seen("R1", f"{CUTS:,} chunkings of {len(STREAMS)} streams: the same events")
 
 
 def _long_stream(dialect: Dialect) -> bytes:
@@ -61,6 +63,7 @@ def test_r02_no_character_is_broken_at_any_cut(dialect: Dialect) -> None:
         data = [event.data for event in reader.feed(raw[:cut]) + reader.feed(raw[cut:])]
         assert data == whole
     assert "\ufffd" not in b"".join(whole).decode()
+    seen("R2", f"{len(raw) + 1:,} cuts of {dialect}: 0 broken characters")
 
 
 @pytest.mark.parametrize("dialect", list(Dialect))

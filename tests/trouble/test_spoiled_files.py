@@ -10,6 +10,7 @@ import pytest
 from routecodex.routing.sessions.state import EMPTY, Obeyed, Sticky, StopMessage
 from routecodex.routing.sessions.store import FileStore, SessionKey
 from tests.conftest import LONG
+from tests.sheet import seen
 
 ROUNDS = 10_000 if LONG else 200
 KEY = SessionKey("session", "spoiled")
@@ -59,6 +60,7 @@ def test_a11_byte_flips_and_truncations(tmp_path: Path, seed: int) -> None:
             assert len(store.warnings) == 1
             corrupt.unlink()
         assert FileStore(tmp_path).load(KEY) == (EMPTY if state.empty else state)
+    seen("A11", f"{ROUNDS // 4:,} spoiled files (of four such runs): 0 crashes, 0 silent losses")
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from routecodex.routing.tags.typed_tags import tags_of
 from routecodex.routing.values import Call, Dialect, Endpoint, Usage
 from tests.conftest import LONG
 from tests.routing.tags.config_a import REGISTRY
+from tests.sheet import seen
 
 ROOT = Path(__file__).parents[2]
 MEANS = Means(REGISTRY, now_ms=1, client_model="m", read_text=lambda relative: relative)
@@ -86,6 +87,7 @@ def test_r14_a_hundred_repetitions_three_follow_ups(tmp_path: Path) -> None:
         obey(store, ask(TAG, hops=number))
         sent.append(take_turn(store))
     assert sent == [3] + [0] * 99
+    seen("R14", f"the tagged history {len(sent)} times: {sum(sent)} follow-ups")
 
 
 def test_r14_later_messages_do_not_arm_it_again(tmp_path: Path) -> None:
@@ -153,6 +155,7 @@ def test_s5_a_crash_after_each_count_never_gives_one_more(tmp_path: Path) -> Non
         assert (stop.used if stop else most) == number + 1
     assert sent_in(tmp_path) == 0
     assert take_turn(FileStore(tmp_path / "s")) == 0
+    seen("S5", f"a crash after each of {most} counts: {sent_in(tmp_path)} sent")
 
 
 def test_s5_killed_anywhere_the_total_stays_within_n(tmp_path: Path) -> None:
@@ -168,6 +171,7 @@ def test_s5_killed_anywhere_the_total_stays_within_n(tmp_path: Path) -> None:
         stop = FileStore(tmp_path / "s").load(KEY).stop
         assert sent_in(tmp_path) <= (stop.used if stop else most)
     assert sent_in(tmp_path) + take_turn(FileStore(tmp_path / "s")) <= most
+    seen("S5", f"killed anywhere: never more than {most}")
 
 
 def test_s5_processes_and_threads_share_one_count(tmp_path: Path) -> None:

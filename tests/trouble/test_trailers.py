@@ -19,6 +19,7 @@ from tests.rig.client import Answer, Http1, Http2, Route, call
 from tests.rig.provider import FakeProvider
 from tests.rig.proxy import SCRIPT, Mitmdump
 from tests.rig.wire import Asked, Reply, whole
+from tests.sheet import seen
 from tests.system.tool import CONFIG, CREDENTIALS, HOSTS, text_of, write
 
 pytestmark = pytest.mark.system
@@ -351,6 +352,7 @@ def test_any_bytes_of_a_provider_come_to_an_end(proxy: Mitmdump, provider: FakeP
     print(f"{len(answers)} spoiled answers, {sum(answer.ended == 'complete' for answer in answers)} came to their end")
     assert [raw for raw, answer in zip(raws, answers, strict=True) if answer.ended in ("timeout", "left")] == []
     assert not proxy.crash
+    seen("S7", f"{COUNT:,} spoiled answers: all came to an end, 0 crashes")
 
 
 def test_any_bytes_of_a_client_come_to_an_end(proxy: Mitmdump, provider: FakeProvider) -> None:
@@ -377,6 +379,7 @@ def test_any_bytes_of_a_client_come_to_an_end(proxy: Mitmdump, provider: FakePro
     assert not proxy.crash
     provider.wait_until(lambda: provider.open_connections == 0)
     assert ask(proxy, "<**echo**> on it goes", Dialect.MESSAGES, False).status == 200
+    seen("S7", f"{COUNT:,} spoiled requests: all came to an end, 0 crashes")
 
 
 @pytest.mark.parametrize("side", ["client", "provider"])

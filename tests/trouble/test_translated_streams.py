@@ -10,12 +10,10 @@ from itertools import product
 
 import pytest
 
-from routecodex.routing.dialects import answers
-from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.said import Said
 from routecodex.routing.dialects.translation.coming_down import Translation
 from routecodex.routing.dialects.translation.neutral import Asked
-from routecodex.routing.turn.terminal import Passage
 from routecodex.routing.values import Dialect, Endpoint
 from tests.conftest import LONG
 from tests.rig.reply import Asked as RigAsked
@@ -23,6 +21,7 @@ from tests.rig.reply import Reply, ToolUse
 from tests.rig.spoken import EVENTS
 from tests.routing.dialects.answers.streams import sizes_of
 from tests.routing.dialects.translation.vendor_streams import Stream, every_stream
+from tests.sheet import seen
 
 CHUNKINGS = 10_000 if LONG else 1_000
 CUTS = 50
@@ -55,7 +54,7 @@ def randomly(raw: bytes, seed: int) -> Iterator[bytes]:
 
 def said_in(client: Endpoint, out: bytes) -> Said:
     """What our own merger reads in it, as the client would."""
-    merger = merger_for(client, stream=True)
+    merger = answer_for(client, stream=True)
     merger.begin_round()
     merger.feed(out)
     return merger.end_round()
@@ -69,6 +68,7 @@ def test_random_chunkings_of_many_streams_are_told_in_the_same_bytes() -> None:
         stream = STREAMS[at]
         for client in FOUR:
             assert told(client, stream.spoken, randomly(stream.raw, number)) == whole[at, client], (stream.id, number, client)
+    seen("R1", f"{CHUNKINGS * 4:,} chunkings of {len(STREAMS)} streams in translation: the same bytes")
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
@@ -140,13 +140,12 @@ def stream_of(spoken: Dialect) -> tuple[bytes, int]:
 
 def through_the_turn(client: Endpoint, spoken: Dialect, chunks: Iterable[bytes]) -> tuple[bytes, bool]:
     """What leaves for a client whose answer nothing of ours acts on, and whether it came to its own end."""
-    passage, translation = Passage(client), Translation(spoken, asked_by(client))
-    out = b"".join([passage.feed(told_now) for told_now in [*map(translation.feed, chunks), translation.close()] if told_now])
-    out += passage.close()
-    if passage.complete:
-        return out, translation.error is None
-    error = answers.write_error_event(client.dialect, 502, "It broke off.", "UPSTREAM_ERROR", json_array=client.json_array)
-    return out + error, False
+    passing, translation = answer_for(client, stream=True, quiet=True), Translation(spoken, asked_by(client))
+    passing.begin_round()
+    out = b"".join([passing.feed(told) for told in [*map(translation.feed, chunks), translation.close()] if told])
+    if passing.end_round().complete:
+        return out + b"".join(passing.finish()), translation.error is None
+    return out + passing.fail(502, "It broke off.", "UPSTREAM_ERROR"), False
 
 
 def check_ends_in_error(client: Endpoint, out: bytes) -> None:
@@ -169,6 +168,7 @@ def test_a_stream_that_is_cut_is_no_success(client: Endpoint, spoken: Dialect) -
     out, complete = through_the_turn(client, spoken, [raw])
     assert complete
     assert said_in(client, out).finish == "tool_calls"
+    seen("R4", f"{len(cuts)} cuts of {spoken} for {client.dialect}: 0 false ends")
 
 
 @pytest.mark.parametrize("client, spoken", PAIRS)

@@ -188,6 +188,7 @@ def test_r8_clients_leave_at_any_moment(house: Mitmdump, provider: FakeProvider)
     print(f"{len(told)} had a reminder, {counts.count(1)} heard of it before they left; at the end: {seen}")
     answer = Speaker(provider, house).ask("still here?")
     assert answer.status == 200
+    seen("R8", f"{len(left)} of {CLIENTS} left within turns: 0 rounds begun afterwards, 0 tasks or reminders left")
 
 
 @pytest.mark.parametrize("text", ["hello", "<**!six.m**> hello", '<**!six.m**> <**stopMessage:"go on",2**> hello'])

@@ -13,6 +13,7 @@ from pathlib import Path
 from routecodex.routing.sessions.state import EMPTY, StopMessage
 from routecodex.routing.sessions.store import FileStore, SessionKey
 from tests.conftest import LONG
+from tests.sheet import seen
 
 ROOT = Path(__file__).parents[2]
 UPDATES = 1_000 if LONG else 50
@@ -47,6 +48,7 @@ def test_s12_four_processes_lose_no_update(tmp_path: Path) -> None:
     assert [process.returncode for process in processes] == [0] * 4
     assert acknowledged == [UPDATES] * 4
     assert _used(tmp_path) == 4 * UPDATES
+    seen("S12", f"4 processes, {4 * UPDATES:,} updates: 0 lost")
 
 
 def test_s12_a_killed_process_leaves_no_lock(tmp_path: Path) -> None:
@@ -66,3 +68,4 @@ def test_s12_a_killed_process_leaves_no_lock(tmp_path: Path) -> None:
         assert process.returncode == 0
     assert acknowledged <= _used(tmp_path) <= acknowledged + killed
     FileStore(tmp_path).update(KEY, lambda _: EMPTY.with_(stop=StopMessage("go", 1)))  # an error where a lock is left
+    seen("S12", f"{killed} processes killed meanwhile: 0 locks left")

@@ -14,7 +14,6 @@ from .. import surroundings
 from ..background import options, ready, url
 from ..places import places
 from ..say import Failed, note, print_json
-from ..tools import ANY, tool_of
 
 SHELLS = {
     "sh": lambda name, value: f"export {name}={shlex.quote(value)}",
@@ -33,13 +32,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def act(given: argparse.Namespace) -> int:
+    from ....routing.clients.programs import client_of_program
+    from ....routing.clients.unknown import UNKNOWN
+
     proxy, known = surroundings.upstream(places(), os.environ)
     if known is None:
         line, said, known = ready("keep", given, proxy)
         line.close()
         proxy = url(said)
-    tool = tool_of(given.tool) if given.tool else ANY
-    found = surroundings.way(tool, proxy, known, places(), os.environ)
+    client = client_of_program(given.tool) if given.tool else UNKNOWN
+    found = surroundings.way(client, proxy, known, places(), os.environ)
     for told in found.said:
         note(told)
     if given.json:

@@ -10,20 +10,20 @@ import argparse
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
 
+from ....routing.clients.client import Client
 from ... import hello
 from .. import surroundings
 from ..background import options, question, ready, url
 from ..line import Line, reach
 from ..places import places
 from ..say import Failed, note
-from ..tools import Tool, tool_of
-from ..tools import arguments as tool_arguments
 
 _PASSED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
 _TYPED = ("SIGINT", "SIGQUIT", "SIGWINCH")
@@ -36,43 +36,45 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def act(given: argparse.Namespace) -> int:
+    from ....routing.clients.programs import client_of_program
+
     words: list[str] = given.tool[1:] if given.tool[:1] == ["--"] else given.tool
     if not words:
         raise Failed("which tool?", "for instance: routecodex run claude", code=2)
     program = shutil.which(words[0])
     if program is None:
         raise Failed(f"{words[0]} is not installed, or not on the PATH", "install it, or give its whole path", code=127)
-    tool = tool_of(words[0])
+    client = client_of_program(words[0])
     proxy, known = surroundings.upstream(places(), os.environ)
     if given.base_url:
-        return _by_base_url(given, tool, program, words, proxy if known is None else "")
+        return _by_base_url(given, client, program, words, proxy if known is None else "")
     if known is not None:
         note(f"the proxy at {proxy} is RouteCodex already: {words[0]} goes through that one")
-        return _with(tool, program, words, proxy, known)
+        return _with(client, program, words, proxy, known)
     line, said, known = ready("lease", given, proxy)
     if said["web"]:
         note(f"look at each call: {said['web']}")
     lease = Lease(line, question("lease", given, places(), proxy))
     try:
-        return _with(tool, program, words, url(said), known)
+        return _with(client, program, words, url(said), known)
     finally:
         lease.close()
 
 
-def _by_base_url(given: argparse.Namespace, tool: Tool, program: str, words: list[str], proxy: str) -> int:
+def _by_base_url(given: argparse.Namespace, client: Client, program: str, words: list[str], proxy: str) -> int:
     """The tool asks us in the place of its provider. What it does only with its provider's own address, it does not do."""
-    if not tool.bases:
+    if not client.bases:
         raise Failed(f"{words[0]} takes no address from its environment", f"routecodex run {words[0]}", code=2)
-    bases = [address for address, _ in tool.bases.values()]
+    bases = [address for address, _ in client.bases.values()]
     line, said, _ = ready("lease", given, proxy, bases)
     found = surroundings.Way()
-    for name, (address, path) in tool.bases.items():
+    for name, (address, path) in client.bases.items():
         found.set[name] = f"http://127.0.0.1:{said['bases'][address]}{path}"
-    if words[0] == "claude":
-        found.said.append("behind another address Claude Code has no Remote Control; `routecodex run claude` keeps it")
+    if client.loses:
+        found.said.append(f"behind another address {client.title} {client.loses}; `routecodex run {words[0]}` keeps it")
     lease = Lease(line, question("lease", given, places(), proxy, bases))
     try:
-        return _start(found, tool, program, words)
+        return _start(found, client, program, words)
     finally:
         lease.close()
 
@@ -104,14 +106,16 @@ class Lease:
         self._line.close()
 
 
-def _with(tool: Tool, program: str, words: list[str], proxy: str, known: hello.Hello) -> int:
-    return _start(surroundings.way(tool, proxy, known, places(), os.environ), tool, program, words)
+def _with(client: Client, program: str, words: list[str], proxy: str, known: hello.Hello) -> int:
+    return _start(surroundings.way(client, proxy, known, places(), os.environ), client, program, words)
 
 
-def _start(found: surroundings.Way, tool: Tool, program: str, words: list[str]) -> int:
+def _start(found: surroundings.Way, client: Client, program: str, words: list[str]) -> int:
+    from ....routing.clients.programs import arguments as begun
+
     for line in found.said:
         note(line)
-    command = [words[0], *tool_arguments(tool, words[1:])]
+    command = [words[0], *begun(client, words[1:])]
     child: subprocess.Popen[bytes] | None = None
 
     def hand_on(number: int, _: FrameType | None) -> None:
@@ -119,25 +123,46 @@ def _start(found: surroundings.Way, tool: Tool, program: str, words: list[str]) 
             child.send_signal(number)
 
     _pass_signals(hand_on)
+    waking = _wakes()
     try:
         child = subprocess.Popen(command, executable=program, env=surroundings.environment(found))
     except OSError as error:
         raise Failed(f"{program} cannot be started: {error.strerror}", code=126) from None
-    code = child.wait()
+    code = _end_of(child, waking)
     return code if code >= 0 else 128 - code
+
+
+def _wakes() -> socket.socket | None:
+    """Readable when a signal has come, or the tool has ended.
+
+    The system hands a signal to any thread, but only the first one acts on it, and a wait for a process would not wake up.
+    """
+    if not hasattr(signal, "SIGCHLD"):
+        return None
+    waking, told = socket.socketpair()
+    told.setblocking(False)
+    signal.set_wakeup_fd(told.detach(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, _leave)
+    return waking
+
+
+def _end_of(child: subprocess.Popen[bytes], waking: socket.socket | None) -> int:
+    while waking is not None and child.poll() is None:
+        waking.recv(4096)
+    return child.wait()
 
 
 def _pass_signals(hand_on: Callable[[int, FrameType | None], None]) -> None:
     """Signals are the tool's. What a terminal sends reaches it by itself where it stands in the same one."""
-
-    def leave(_: int, __: FrameType | None) -> None:
-        pass  # never SIG_IGN: the tool would inherit that
-
-    typed = leave if _in_the_foreground() else hand_on
+    typed = _leave if _in_the_foreground() else hand_on
     for names, handler in ((_PASSED, hand_on), (_TYPED, typed)):
         for name in names:
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), handler)
+
+
+def _leave(_: int, __: FrameType | None) -> None:
+    pass  # never SIG_IGN: the tool would inherit that
 
 
 def _in_the_foreground() -> bool:

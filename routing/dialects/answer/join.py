@@ -73,6 +73,8 @@ class Join:
         """The client sees what leaves; one that waits for JSON is shown nothing before the end."""
         self._quiet = quiet
         """Nobody takes part: texts are not kept."""
+        self._told = False
+        """The provider's own error has left."""
         self._unread: Callable[[], list[Event] | None] | None = None
         """What a round that is not read in full says from its first call on."""
         self._exact = False
@@ -180,14 +182,12 @@ class Join:
         return self._left(self._shown((chunk,))) if self.visible else self._hold(chunk, opens=not self.later)
 
     def _pass(self, chunk: Chunk) -> Sequence[Chunk]:
-        """No other round follows: all leaves as it comes. But what opens the answer waits for it; and so does an error, which
-        the round's end tells."""
+        """No other round follows: all leaves as it comes, but what opens an answer waits for it."""
         self.overhear(chunk.events)
-        if self._held or any(type(event) is Failed for event in chunk.events):
-            self._held.append(chunk)
-            return ()
+        failed = any(type(event) is Failed for event in chunk.events)
         if not (self.visible or self._begins(chunk)):
             return self._hold(chunk, opens=True)
+        self._told = self._told or failed
         out, self._opening = [*self._opening, chunk], []
         if not self._exact and any(type(event) is Ended for event in chunk.events):
             out[-1] = self._corrected(chunk, self._passed_calls(chunk.events))
@@ -197,8 +197,12 @@ class Join:
         return out
 
     def _begins(self, chunk: Chunk) -> bool:
+        """Content, or the end of an answer that has none."""
         return any(
-            event.rank is Rank.SAYS or type(event) in (Ended, Done) or (type(event) is Field and event.says)
+            event.rank is Rank.SAYS
+            or type(event) is Ended
+            or (type(event) is Field and event.says)
+            or (type(event) is Done and self.content.began is not None)
             for event in chunk.events
         )
 
@@ -259,13 +263,19 @@ class Join:
             if content.ended is None and not content.done:
                 out.append(self._made([Ended(self._word(None, calls))]))
             return out if content.done else [*out, self._made([Done()])]
-        before = self._left([kept for chunk in shown if (kept := _without_end(chunk)) is not None])
+        before = self._left(without_ends(shown))
         ends = _ends_of(held) if held else last.end
         ended = Ended(self._word(content.ended, calls), content.ended.stop if content.ended is not None else "")
-        return [*before, *self._composed(ends, ended, self._summed())]
+        out = self._composed(ends, ended, self._summed())
+        if before and out[0].native is not None and out[0].native is before[-1].native and not _is_final(content.ended):
+            out[0] = _changed(out[0], [*before.pop().events, *out[0].events])  # a unit that says something and ends stays one
+        return [*before, *out]
 
     def broken(self) -> list[Chunk] | None:
-        """What the running round said of its own failure, as it came; None where the client would not understand it."""
+        """What the running round said of its own failure, as it came, if that has not left; None where the client would not
+        understand it."""
+        if self._told:
+            return []
         if self.altered or self.composes or not any(_holds(chunk, Failed) for chunk in self._held):
             return None
         waiting, self._opening, self._held = [*self._opening, *self._held], [], []
@@ -572,6 +582,11 @@ def _content(events: Sequence[Event]) -> list[Event]:
     return [event for place, event in enumerate(events) if not _ends(event) or (place < last and event.rank is Rank.RESTS)]
 
 
+def without_ends(chunks: Iterable[Chunk]) -> list[Chunk]:
+    """What they say, and nothing of how the answer ends."""
+    return [kept for chunk in chunks if (kept := _without_end(chunk)) is not None]
+
+
 def _without_end(chunk: Chunk) -> Chunk | None:
     if chunk.form == "behind":
         return None
@@ -581,6 +596,10 @@ def _without_end(chunk: Chunk) -> Chunk | None:
 
 def _ends_of(chunks: Iterable[Chunk]) -> list[Chunk]:
     return [_changed(chunk, ends) for chunk in chunks if (ends := [event for event in chunk.events if _ends(event)])]
+
+
+def _is_final(ended: Ended | None) -> bool:
+    return ended is None or ended.final
 
 
 def _holds(chunk: Chunk, kind: type[Event]) -> bool:

@@ -16,14 +16,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import ClassVar, Protocol, runtime_checkable
 
 from ...errors import BadAnswer
-from ...values import Dialect, FinishReason, JsonObject, ProviderError, Usage
+from ...values import Dialect, Endpoint, FinishReason, JsonObject, ProviderError, Usage
 from .. import answers
-from ..finish import CUT_OFF
+from ..finish import AS_USUAL, CUT_OFF, Endings
 from ..translation.neutral import Asked, LeftOut, ToolName
+from . import counting
 from .chat import abroad as chat_abroad
 from .chat import history as chat_history
 from .chat import read as chat_read
@@ -33,7 +35,7 @@ from .gemini import abroad as gemini_abroad
 from .gemini import history as gemini_history
 from .gemini import read as gemini_read
 from .gemini import write as gemini_write
-from .join import Join
+from .join import Join, without_ends
 from .messages import abroad as messages_abroad
 from .messages import history as messages_history
 from .messages import read as messages_read
@@ -158,7 +160,10 @@ class Answer:
         self._writer = modules.stream(asked) if asked.stream else modules.whole(asked)
         self._before_end = self._writer
         """The writer as it was when nothing of the end had been written."""
-        self._quiet = quiet
+        self._unsent: tuple[list[bytes], list[Chunk]] = [], []
+        """What waited then, and the end itself: `fail` may come instead of it."""
+        self.quiet = quiet
+        """Nobody takes part, and nothing of ours stands in it."""
         self._join = Join(self._client, own=own, endings=asked.endings, live=asked.stream, quiet=quiet, apart=modules.apart)
         self._serial: Serial | None = None
         self._source = Source(modules.reader("", ""))
@@ -175,11 +180,17 @@ class Answer:
         self._opened = ""
         """Who we said it is, where we began it."""
 
+    @property
+    def opens(self) -> bool:
+        """Keep-alives of its stream need a beginning, even before a round has said anything."""
+        return self._asked.stream and isinstance(self._writer, Repeating)
+
     def open(self, *, id: str, model: str, created: int) -> bytes:
         """Begin a stream that nothing is known of yet; nothing where keep-alives need no beginning."""
-        if not (isinstance(self._writer, Repeating) and self._asked.stream):
+        if not (self._asked.stream and isinstance(self._writer, Repeating)):
             return b""
         self._opened = id
+        self.quiet = False
         self._join.altered = self._join.started = self._writer.altered = True
         return self._writer.open(id=id, model=model, created=created)
 
@@ -192,12 +203,14 @@ class Answer:
         self._foreign = round_.spoken is not self._client
         spoken = _DIALECTS[round_.spoken]
         read = spoken.abroad if self._foreign else spoken.reader
-        streams = self._asked.stream
-        quiet = self._quiet and not (self._foreign or self._join.altered) and streams and not self._asked.endpoint.json_array
-        self._source = source = Source(read(round_.maker, self._asked.id), quiet=quiet, bounded=not streams)
+        counts, streams = self._asked.endpoint.action == "count", self._asked.stream
+        reader = counting.Reader(self._client) if counts else read(round_.maker, self._asked.id)
+        passes = self.quiet and streams and not (self._foreign or self._join.altered)
+        another = partial(read, round_.maker, self._asked.id) if passes else None
+        self._source = source = Source(reader, quiet=another, bounded=not streams)
         self._same = None
         self._writer.begin_round(round_.tools)
-        calls = source.since_calls if quiet else None
+        calls = source.since_calls if passes else None
         self._pending += self._written(self._join.begin(foreign=self._foreign, exact=exact, calls=calls))
         if self._serial is not None:
             self._pending += [self._writer.made(event) for event in self._serial.between()]
@@ -230,7 +243,7 @@ class Answer:
             if self._source.form == "document" and self._asked.stream:
                 self._join.composes = True
             self._hear(chunks, self._pending)
-            if chunks and chunks[-1].form == "ragged" and self._pending:
+            if chunks and chunks[-1].form == "ragged" and self._pending and not self._asked.endpoint.json_array:
                 self._due = b"\n\n"
         except BadAnswer as error:
             self._spoil(error)
@@ -252,7 +265,7 @@ class Answer:
             finish=self._finish_reason(content),
             usage=content.usage,
             id=id,
-            native=() if self._quiet else self._history(content),
+            native=() if self.quiet else self._history(content),
             complete=content.complete,
             error=content.error,
         )
@@ -278,7 +291,9 @@ class Answer:
         if not self._asked.stream:
             self._written(chunks)
             return self._writer.finish()
-        return chain(self._take(), (piece for piece in self._end(chunks) if piece))
+        waited = self._take()
+        self._unsent = waited, list(chunks)
+        return chain(waited, (piece for piece in self._end(chunks) if piece))
 
     def _broken_off(self) -> Iterable[bytes]:
         told = self._join.broken() if self._asked.stream else None
@@ -292,9 +307,10 @@ class Answer:
             return b""
         over, self._over, self._failed = self._over, True, True
         error, told = ProviderError(status, message, code), self._join.content.error
-        if over or not self._asked.stream:  # what `finish` gave never left
-            self._writer = self._before_end
-            return self._error(error)
+        if over or not self._asked.stream:  # what `finish` gave never left: what the model said does
+            self._writer, (waited, unsent) = self._before_end, self._unsent
+            self._join.altered = True
+            return b"".join([*waited, *self._written(without_ends(unsent))]) + self._error(error)
         if told is not None and told.message == message and (chunks := self._join.broken()) is not None:
             return b"".join([*self._take(), *self._written(chunks)])  # the provider's own words say it best
         return b"".join(self._take()) + self._error(error)
@@ -323,7 +339,7 @@ class Answer:
 
     def _spoil(self, error: BadAnswer) -> None:
         content = self._join.content
-        content.error = content.error or ProviderError(error.status, error.message, error.code)
+        content.error = content.error or ProviderError(error.status, error.message, error.code, network=True)
 
     # --- what a turn asks -----------------------------------------------------------------------------------------------
 
@@ -336,9 +352,15 @@ class Answer:
         return first.id if first is not None else ""
 
     @property
+    def round_id(self) -> str:
+        """Who the running round says it is."""
+        began = self._join.content.began
+        return began.id if began is not None else ""
+
+    @property
     def visible(self) -> bool:
         """Content of the running round has left: from here on nothing can be taken back."""
-        return self._join.visible
+        return self._join.visible and self._asked.stream
 
     @property
     def error(self) -> ProviderError | None:
@@ -445,3 +467,19 @@ class Answer:
         out = self._pending
         self._pending = []
         return out
+
+
+def answer_for(
+    endpoint: Endpoint,
+    *,
+    stream: bool,
+    own_tools: frozenset[str] = frozenset(),
+    include_usage: bool = False,
+    endings: Endings = AS_USUAL,
+    quiet: bool = False,
+) -> Answer:
+    """One whose rounds are all in the client's own dialect. `include_usage`: a Chat client asked for the usage of its stream;
+    `quiet`: nobody takes part, and what a provider counts passes."""
+    counts = include_usage or quiet
+    asked = Asked(endpoint, stream, id="", model="", created=0, maker="", include_usage=counts, endings=endings)
+    return Answer(asked, own=own_tools, quiet=quiet)

@@ -115,6 +115,8 @@ class Content:
         self.ended: Ended | None = None
         self.done = False
         self.error: ProviderError | None = None
+        self.as_document = False
+        """It came in pieces, and is told as a whole document: that one says nothing of a call that it broke off in."""
 
     def add(self, events: Iterable[Event]) -> None:
         for event in events:
@@ -197,13 +199,17 @@ class Content:
         """An answer has ended when its reason has come; a stream that only stops must not stop in the middle of a call."""
         if self.error is not None or self.ended is not None:
             return self.error is None
-        return self.done and not any(self._is_half(block) for block in self.blocks)
+        said = self.began is not None or self.blocks  # a bare last word answers nothing
+        return self.done and bool(said) and not any(self._is_half(block) for block in self.blocks)
 
     def broke_off_in(self, block: Block) -> bool:
         """Whether this is a call that nobody may run: the answer was cut off in it, or it never said whose it is."""
         if block.kind == "call" and not block.name:
             return True
         return self.ended is not None and is_cut(self.ended.word) and self._is_half(block)
+
+    def leaves_out(self, block: Block) -> bool:
+        return (block.foreign or self.as_document) and self.broke_off_in(block)
 
     def _is_half(self, block: Block) -> bool:
         """Free text says nothing about its end: what is behind it does."""

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import ClassVar, Literal, Protocol
 
 from ...errors import BadAnswer
@@ -38,15 +38,15 @@ _SAYS, _RESTS, _ENDS = Rank.SAYS, Rank.RESTS, Rank.ENDS
 class Reader(Protocol):
     """One dialect, one round: documents → events. Knows nothing of bytes, rounds, or what a client is shown."""
 
-    dialect: ClassVar[Dialect]
+    @property
+    def dialect(self) -> Dialect: ...
+
     ARRAYS: ClassVar[bool]
     """A stream may also be one JSON array."""
     LOUD: ClassVar[tuple[bytes, ...]]
     """One of these stands in every event that ends something, or says that it failed."""
     CALLS: ClassVar[tuple[bytes, ...]]
     """One of these stands in every event that begins a call, if none of `LOUD` does."""
-
-    def __init__(self, maker: str = "", id: str = "") -> None: ...
 
     def read(self, document: JsonObject, name: str = "") -> list[Event]:
         """One event of a stream."""
@@ -59,8 +59,9 @@ class Reader(Protocol):
 
 
 class Source:
-    def __init__(self, reader: Reader, *, quiet: bool = False, bounded: bool = False) -> None:
-        """`bounded`: its client waits for all of it, which is kept until then."""
+    def __init__(self, reader: Reader, *, quiet: Callable[[], Reader] | None = None, bounded: bool = False) -> None:
+        """`quiet`: nobody takes part, and what passed unread is read by another reader if it has to be. `bounded`: its client
+        waits for all of it, which is kept until then."""
         self.form: Literal["stream", "document"] | None = None
         """None: not known yet."""
         self.dialect = reader.dialect
@@ -71,7 +72,7 @@ class Source:
         self._repeated = Repeated()
         """Long texts that are told more than once."""
         self._over = False
-        self.quiet = quiet
+        self.quiet, self._another = quiet is not None, quiet
         self.calm = False
         """Content has come, its end has not, and no half of an event is held: what follows may pass."""
         self._most = WHOLE_BYTES if bounded else None
@@ -166,12 +167,15 @@ class Source:
         return self._read_again((self._newest,))
 
     def since_calls(self) -> list[Event] | None:
-        """What was said since the first call began; None where that was too much to be kept."""
-        return self._read_again(self._since_calls or ()) if self._size <= CALLS_BYTES else None
+        """What was said since the first call began; None where that was not kept."""
+        reads = self._since_calls
+        return self._read_again(reads) if reads is not None and self._size <= CALLS_BYTES else None
 
     def _read_again(self, reads: Iterable[bytes]) -> list[Event]:
-        reader, units = type(self._reader)("", ""), Events()
         found: list[Event] = []
+        if self._another is None:
+            return found
+        reader, units = self._another(), Events()
         for unit in units.feed(b"".join(reads)):
             document = read_object(unit.data)
             found += reader.read(document, unit.name) if document is not None else reader.read_word(unit.data)

@@ -6,9 +6,11 @@ import datetime
 import os
 import shutil
 import socket
+import socketserver
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
@@ -232,6 +234,26 @@ def company_without_authority(patient: Patient) -> list[Fault]:
     return list(CHECKS["company's proxy"](person))
 
 
+class Gatekeeper(socketserver.StreamRequestHandler):
+    """Lets through who knows the password."""
+
+    def handle(self) -> None:
+        head = b"".join(iter(self.rfile.readline, b"\r\n"))
+        knows = b"dXNlcjpwYXNzQHdvcmQ=" in head  # user:pass@word
+        self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n" if knows else b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+
+
+def company_asks_who(patient: Patient) -> list[Fault]:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Gatekeeper) as company:
+        threading.Thread(target=company.serve_forever, daemon=True).start()
+        patient.env["HTTPS_PROXY"] = f"http://user:pass%40word@127.0.0.1:{company.server_address[1]}"
+        assert patient.faults("company's proxy") == []
+        patient.env["HTTPS_PROXY"] = f"http://127.0.0.1:{company.server_address[1]}"
+        found = patient.faults("company's proxy")
+        company.shutdown()
+        return found
+
+
 def wrong_clock(patient: Patient) -> list[Fault]:
     patient.lister.date = "Mon, 01 Jan 2024 00:00:00 GMT"
     return patient.faults("clock")
@@ -265,6 +287,7 @@ ILL: dict[Ill, str] = {
     bedrock_in_the_tools_settings: "CLAUDE_CODE_USE_BEDROCK",
     codex_daemon: "Codex's daemon runs",
     company_without_authority: "does not trust",
+    company_asks_who: "wants to know who asks (407)",
     wrong_clock: "s ahead",
     old_node: "v20.9.0",
 }

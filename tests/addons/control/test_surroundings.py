@@ -10,8 +10,8 @@ from routecodex.addons.control import certificates, surroundings
 from routecodex.addons.control.places import Places
 from routecodex.addons.control.say import Failed
 from routecodex.addons.control.surroundings import excepts
-from routecodex.addons.control.tools import tool_of
 from routecodex.addons.hello import Hello
+from routecodex.routing.clients.programs import client_of_program
 from tests.addons.control.test_certificates import A, B
 
 HOSTS = ("api.anthropic.com", "chatgpt.com", "*.openai.azure.com", "gateway.corp")
@@ -43,12 +43,13 @@ def test_which_exceptions_lead_around(entry: str, expected: bool) -> None:
 
 
 def given(tmp_path: Path, tool: str, **env: str) -> surroundings.Way:
-    return surroundings.way(tool_of(tool), PROXY, OURS, Places(tmp_path), env)
+    return surroundings.way(client_of_program(tool), PROXY, OURS, Places(tmp_path), env)
 
 
 def test_only_what_the_tool_needs(tmp_path: Path) -> None:
     assert set(given(tmp_path, "claude").set) == {"HTTPS_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS"}
     assert set(given(tmp_path, "/usr/bin/codex").set) == {"HTTPS_PROXY", "NO_PROXY", "CODEX_CA_CERTIFICATE"}
+    assert set(given(tmp_path, "aider").set) == {"HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"}
     assert given(tmp_path, "node").set["NODE_USE_ENV_PROXY"] == "1"
     assert set(given(tmp_path, "claude", https_proxy="http://old", no_proxy="x").set) >= {"https_proxy", "no_proxy"}
 

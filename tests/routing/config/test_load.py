@@ -143,7 +143,7 @@ protocol: anthropic-messages
 baseURL: https://[2001:DB8::1]:8443/base/
 endpoints: {openai-chat: http://localhost/v1}
 auth: {keys: [one-secret, {alias: two, value: "x-${TWO}"}]}
-models: {4.10: {maxContext: 10, maxTokens: 5, aliases: [1.20], vision: false, tools: false}, plain: }
+models: {4.10: {maxContext: 10, maxTokens: 5, aliases: [1.20], vision: false}, plain: }
 headers: {X-Team: "${TEAM}", X-Gone: "${GONE}"}
 serverTools: false
 countTokens: true""",
@@ -156,7 +156,7 @@ countTokens: true""",
         Dialect.CHAT: Url("http", "localhost", 80, "/v1"),
     }
     assert provider.keys == (Key("key1", 1, "one-secret"), Key("two", 2, "x-two-secret"))
-    assert provider.models == {"4.10": Model("4.10", 10, 5, ("1.20",), False, False), "plain": Model("plain")}
+    assert provider.models == {"4.10": Model("4.10", 10, 5, ("1.20",), False), "plain": Model("plain")}
     assert (provider.headers, provider.server_tools, provider.count_tokens) == ({"x-team": "blue"}, False, True)
     assert config.intercept_hosts[-2:] == ("2001:db8::1", "localhost")
     assert config.warnings == ("mitm-config.yaml:9: GONE is not set: p is asked without the header x-gone",)

@@ -122,9 +122,9 @@ def test_plugins_hear_that_the_turn_is_over_where_it_never_begins(tmp_path: Path
 
 @pytest.mark.parametrize("dialect", list(Dialect), ids=str)
 def test_who_writes_the_answer(tmp_path: Path, dialect: Dialect) -> None:
-    """With plugins a merger does, so that another round can follow; else what comes passes, corrected where it has to be."""
+    """With plugins all of it is read, so that another round can follow; else what comes passes."""
     house = house_of(tmp_path)
     for plugins in ((), (Actor("A"),)):
         found, _ = decided(house, Tool(house, dialect, stream=True), "hi", *plugins)
         assert isinstance(found, Departure)
-        assert (found.turn.merger is not None) is (bool(plugins) or house.desk.endings.matter)
+        assert found.turn.answer.quiet is not (bool(plugins) or house.desk.endings.matter)

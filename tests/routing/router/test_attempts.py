@@ -12,7 +12,6 @@ from routecodex.routing.router.attempts import (
     RetryBudget,
     TryNext,
     WaitThenSame,
-    Why,
     retryable,
 )
 from routecodex.routing.values import Target
@@ -42,40 +41,25 @@ def attempts(most: int = 6, budget: RetryBudget | None = None) -> Attempts:
 def test_what_is_repeated(status: int, changes: dict[str, object], again: bool) -> None:
     failed = error(status, **changes)
     assert retryable(failed) is again
-    expected = TryNext(frozenset({A})) if again else GiveUp(failed, Why.FINAL)
-    assert attempts().after(A, failed, sent_to_client=False, client_gone=False) == expected
+    assert attempts().after(A, failed) == (TryNext() if again else GiveUp())
 
 
-@pytest.mark.parametrize(
-    "sent, gone, why", [(True, False, Why.BEGUN), (False, True, Why.CLIENT_GONE), (True, True, Why.CLIENT_GONE)]
-)
-def test_a5_nothing_is_repeated_once_begun_or_gone(sent: bool, gone: bool, why: Why) -> None:
-    for status in (429, 500, 503, 529):
-        assert attempts().after(A, error(status), sent_to_client=sent, client_gone=gone) == GiveUp(error(status), why)
-
-
-def test_h14_an_error_after_content_is_the_one_to_tell() -> None:
-    one = attempts()
-    one.after(A, error(429), sent_to_client=False, client_gone=False)
-    assert one.after(B, error(500), sent_to_client=True, client_gone=False) == GiveUp(error(500), Why.BEGUN)
-
-
-def test_h06_the_first_providers_error_is_handed_back() -> None:
+def test_as_many_attempts_as_allowed() -> None:
     one = attempts(2)
-    assert isinstance(one.after(A, error(503), sent_to_client=False, client_gone=False), TryNext)
-    assert one.after(B, error(500), sent_to_client=False, client_gone=False) == GiveUp(error(503), Why.ENOUGH)
+    assert one.after(A, error(503)) == TryNext()
+    assert one.after(B, error(500)) == GiveUp()
 
 
 def test_v19_excluded_targets_add_up() -> None:
     one = attempts()
-    one.after(A, error(500), sent_to_client=False, client_gone=False)
-    assert one.after(B, error(500), sent_to_client=False, client_gone=False) == TryNext(frozenset({A, B}))
+    one.after(A, error(500))
+    assert (one.after(B, error(500)), one.excluded) == (TryNext(), {A, B})
 
 
 def test_h15_stops_after_six() -> None:
     one = attempts()
     keys = [Target("p", f"key{number}", "m") for number in range(6)]
-    steps = [one.after(key, error(500), sent_to_client=False, client_gone=False) for key in keys]
+    steps = [one.after(key, error(500)) for key in keys]
     assert [type(step) for step in steps] == [TryNext] * 5 + [GiveUp]
     assert one.made == 6
 
@@ -96,30 +80,30 @@ def test_h15_stops_after_six() -> None:
 )
 def test_two_kinds_of_429(changes: dict[str, object], sole: bool, ready: float | None, wait: float | None) -> None:
     one = attempts()
-    step = one.after(A, error(429, **changes), sent_to_client=False, client_gone=False, sole=sole, ready_in_s=ready)
-    assert step == (TryNext(frozenset({A})) if wait is None else WaitThenSame(wait))
+    step = one.after(A, error(429, **changes), sole=sole, ready_in_s=ready)
+    assert step == (TryNext() if wait is None else WaitThenSame(wait))
 
 
 def test_the_same_key_is_waited_for_once() -> None:
     one = attempts()
     limit = error(429, retry_after_s=1.0)
-    assert one.after(A, limit, sent_to_client=False, client_gone=False) == WaitThenSame(1.0)
-    assert one.after(A, limit, sent_to_client=False, client_gone=False) == TryNext(frozenset({A}))
-    assert one.after(B, limit, sent_to_client=False, client_gone=False) == WaitThenSame(1.0)
+    assert one.after(A, limit) == WaitThenSame(1.0)
+    assert one.after(A, limit) == TryNext()
+    assert one.after(B, limit) == WaitThenSame(1.0)
 
 
 @pytest.mark.parametrize("status, changes", [(500, {}), (503, {}), (529, {}), (408, {}), (502, {"network": True})])
 def test_without_a_stand_in_the_same_target_is_asked_again(status: int, changes: dict[str, object]) -> None:
     one = attempts()
     failed = error(status, **changes)
-    steps = [one.after(A, failed, sent_to_client=False, client_gone=False, sole=True) for _ in range(3)]
-    assert steps == [WaitThenSame(0.5), WaitThenSame(2.0), TryNext(frozenset({A}))]
+    steps = [one.after(A, failed, sole=True) for _ in range(3)]
+    assert steps == [WaitThenSame(0.5), WaitThenSame(2.0), TryNext()]
 
 
 def test_without_a_stand_in_a_refused_key_is_not_asked_again() -> None:
     for status in (401, 402, 403):
-        step = attempts().after(A, error(status), sent_to_client=False, client_gone=False, sole=True)
-        assert step == TryNext(frozenset({A}))
+        step = attempts().after(A, error(status), sole=True)
+        assert step == TryNext()
 
 
 # --- the budget -------------------------------------------------------------------------------------------------------
@@ -135,7 +119,7 @@ def test_budget_of_calls_repeated_at_once() -> None:
 
 def failing(budget: RetryBudget) -> Attempts:
     one = attempts(budget=budget)
-    assert isinstance(one.after(A, error(503), sent_to_client=False, client_gone=False), TryNext)
+    assert isinstance(one.after(A, error(503)), TryNext)
     return one
 
 
@@ -160,7 +144,7 @@ def test_a_call_that_repeats_keeps_its_place() -> None:
     budget = RetryBudget(floor=1)
     one = attempts(budget=budget)
     for key in (A, B):
-        assert isinstance(one.after(key, error(503), sent_to_client=False, client_gone=False), TryNext)
+        assert isinstance(one.after(key, error(503)), TryNext)
         assert one.place(0.0) == 0.0
     assert budget.retrying == 1
 
@@ -168,7 +152,7 @@ def test_a_call_that_repeats_keeps_its_place() -> None:
 def test_every_place_is_given_back_once() -> None:
     budget = RetryBudget()
     one = attempts(budget=budget)
-    one.after(A, error(503), sent_to_client=False, client_gone=False)
+    one.after(A, error(503))
     one.place(0.0)
     for _ in range(2):
         one.done()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.sessions.state import StopMessage
 from routecodex.routing.stop_message.decide import Continue, Info, should_continue
 from routecodex.routing.values import Dialect, Endpoint
@@ -91,7 +91,7 @@ CASES: list[tuple[str, Dialect, dict[str, Any], bool]] = [
 
 @pytest.mark.parametrize("dialect,answer,expected", [pytest.param(*case[1:], id=case[0]) for case in CASES])
 def test_answers(dialect: Dialect, answer: dict[str, Any], expected: bool) -> None:
-    merger = merger_for(Endpoint(dialect, model="m" if dialect is Dialect.GEMINI else None), stream=False)
+    merger = answer_for(Endpoint(dialect, model="m" if dialect is Dialect.GEMINI else None), stream=False)
     merger.begin_round()
     merger.feed(json.dumps(answer).encode())
     decision = should_continue(merger.end_round(), STOP, Info())

@@ -206,10 +206,10 @@ def test_l03_a_plugin_that_fails_at_the_start_fails_the_turn() -> None:
 
 @pytest.mark.parametrize("dialect", list(Dialect))
 @pytest.mark.parametrize("stream", [True, False])
-def test_the_merger_is_of_the_calls_dialect_and_form(dialect: Dialect, stream: bool) -> None:
+def test_the_answer_is_of_the_calls_dialect_and_form(dialect: Dialect, stream: bool) -> None:
     together = company(Actor("A"))
     together.life.turn.call = tcall(dialect, stream=stream)
-    merger = together.merger(together.life.turn.call)
-    merger.begin_round()
-    failed = merger.fail(500, "no", "C")
+    answer = together.answer(together.life.turn.call)
+    answer.begin_round()
+    failed = answer.fail(500, "no", "C")
     assert (failed.startswith((b"event:", b"data:"))) is stream

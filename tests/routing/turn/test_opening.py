@@ -10,15 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from routecodex.routing.dialects import answers
-from routecodex.routing.dialects.merging import merger_for
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.turn.actions import Again, Decide, Finish, Forward, OpenHead
-from routecodex.routing.turn.opening import begin_early
 from routecodex.routing.turn.state import State
 from routecodex.routing.values import Answer, Dialect, Endpoint, Usage
 from tests.conftest import LONG
 from tests.routing.dialects.answers.streams import check_responses
-from tests.routing.turn.test_turn import BREAKS, STREAM, STREAMS, Bench, Run, check_begun_answer, wait
+from tests.routing.turn.test_turn import BREAKS, STREAM, STREAMS, Bench, Run, check_begun_answer, passing, wait
 from tests.routing.turn.test_turn_rounds import Bench as Rounds
 
 NAME = "openai-responses"
@@ -40,15 +38,10 @@ def kinds(found: list[dict[str, Any]]) -> list[str]:
     return [one["type"].removeprefix("response.") for one in found]
 
 
-@pytest.mark.parametrize("dialect", [dialect for dialect in Dialect if dialect is not Dialect.RESPONSES])
+@pytest.mark.parametrize("dialect", list(Dialect))
 def test_other_dialects_bear_keep_alives_at_any_moment(dialect: Dialect) -> None:
-    def never() -> Any:
-        raise AssertionError("nobody has to say who it is")
-
-    endpoint = Endpoint(dialect)
-    merger = merger_for(endpoint, stream=True)
-    assert begin_early(endpoint, merger, never) == (merger, b"")
-    assert begin_early(endpoint, None, never) == (None, b"")
+    for stream in (True, False):
+        assert passing(Endpoint(dialect), stream).opens is (stream and dialect is Dialect.RESPONSES)
 
 
 @pytest.mark.parametrize("cut", [1, 37, 1 << 20])

@@ -15,6 +15,8 @@ from routecodex.routing.turn.plan import Plan
 from routecodex.routing.turn.turn import Turn
 from routecodex.routing.values import Dialect, ProviderError, Target, Usage
 from tests.routing.house import CONFIG_A, SECRET, House, Tool, config_text, provider_text
+from tests.routing.turn.spelled_out import spelled_out
+from tests.routing.turn.test_turn import passing
 
 EIGHT = provider_text("eight", "a b c d e f g h", "m")
 OWN = """
@@ -194,7 +196,7 @@ def test_h03_an_answer_makes_the_key_well_again(house: Build) -> None:
     plan = Tool(found, session="two").say("hello").plan
     found.clock.passes(6)
     plan.request()
-    plan.answered(b"{}", found.clock.now)
+    plan.answered("", found.clock.now)
     assert state_of(found, plan.target) == Healthy()
     assert plan.settled
 
@@ -205,7 +207,15 @@ def test_the_provider_says_when_as_a_date_of_the_wall_clock(house: Build) -> Non
     handled = Tool(found).say("hello")
     plan = handled.plan
     first = plan.target
-    turn = Turn(handled.received.endpoint, False, plan, found.desk.limits(plan), found.clock.now)
+    turn = Turn(
+        handled.received.endpoint,
+        False,
+        plan,
+        found.desk.limits(plan),
+        found.clock.now,
+        passing(handled.received.endpoint, False),
+        alone=True,
+    )
     plan.request()
     turn.head(429, {"retry-after": formatdate(found.clock.epoch + 40, usegmt=True)}, found.clock.now)
     turn.end(found.clock.now)
@@ -323,7 +333,15 @@ def test_a_providers_words_are_passed_on_without_the_key_in_them(house: Build) -
 def test_an_early_head_ends_in_the_same_words_without_the_key_in_them(house: Build) -> None:
     found = house("default: [glm.glm-4.7]")
     handled = Tool(found, stream=True).say("hello")
-    turn = Turn(handled.received.endpoint, True, handled.plan, found.desk.limits(handled.plan), found.clock.now)
+    turn = Turn(
+        handled.received.endpoint,
+        True,
+        handled.plan,
+        found.desk.limits(handled.plan),
+        found.clock.now,
+        passing(handled.received.endpoint, True),
+        alone=True,
+    )
     handled.plan.request()
     turn.tick(found.clock.now + 30)
     turn.head(401, {}, found.clock.now + 31)
@@ -430,7 +448,7 @@ def test_counting_neither_probes_nor_heals(house: Build) -> None:
     plan = counting(found)
     plan.request()
     assert state_of(found, target) == Healthy(), "no probe is under way"
-    plan.answered(b"{}", found.clock.now)
+    plan.answered("", found.clock.now)
     found.learned.health.failed(target, ProviderError(503), found.clock.now, wall=0.0)
     state = state_of(found, target)
     assert isinstance(state, Cooling)
@@ -452,7 +470,15 @@ def test_a_turn_asks_its_plan_and_the_client_gets_the_second_keys_answer(house: 
     handled = Tool(found).say("hello")
     plan = handled.plan
     first = plan.target
-    turn = Turn(handled.received.endpoint, False, plan, found.desk.limits(plan), found.clock.now)
+    turn = Turn(
+        handled.received.endpoint,
+        False,
+        plan,
+        found.desk.limits(plan),
+        found.clock.now,
+        passing(handled.received.endpoint, False),
+        alone=True,
+    )
     plan.request()
     turn.head(529, {"content-type": "application/json"}, found.clock.now)
     turn.end(found.clock.now)
@@ -465,7 +491,11 @@ def test_a_turn_asks_its_plan_and_the_client_gets_the_second_keys_answer(house: 
     turn.head(200, {"content-type": "application/json", "server": "hidden"}, found.clock.now)
     turn.data(answer, found.clock.now)
     turn.end(found.clock.now)
-    assert turn.actions[-3:] == [OpenHead(Head(200, (("content-type", "application/json"),))), Forward(answer), Finish()]
+    assert list(spelled_out(turn.actions))[-3:] == [
+        OpenHead(Head(200, (("content-type", "application/json"),))),
+        Forward(answer),
+        Finish(),
+    ]
     assert plan.target != first
     assert turn.usage() == Usage(2, 3)
     assert not any(isinstance(action, Refuse) for action in turn.actions)

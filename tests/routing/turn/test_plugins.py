@@ -15,8 +15,17 @@ from routecodex.routing.dialects import answers
 from routecodex.routing.turn import plugins
 from routecodex.routing.turn.appended import ToolResults, UserText, write
 from routecodex.routing.turn.loading import load_plugins
-from routecodex.routing.turn.plugins import HOOKS, AfterRequest, Plugin, PluginFailed, Request, StreamData, TurnInfo, overrides
-from routecodex.routing.turn.so_far import CurrentMessage, SoFar
+from routecodex.routing.turn.plugins import (
+    HOOKS,
+    AfterRequest,
+    CurrentMessage,
+    Plugin,
+    PluginFailed,
+    Request,
+    StreamData,
+    TurnInfo,
+    overrides,
+)
 from routecodex.routing.values import Answer, Dialect, JsonObject, Kind, ToolCall
 from tests.routing.turn.acting import BODIES, Actor, Scene, event, run, tcall, tsaid, tturn
 
@@ -324,35 +333,14 @@ def test_the_current_message_grows_with_the_stream(dialect: Dialect, size: int) 
 
 
 def test_thinking_is_not_the_visible_text() -> None:
-    so_far = SoFar(Dialect.MESSAGES)
-    so_far.hear(b'{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"hm"}}')
-    gemini = SoFar(Dialect.GEMINI)
-    gemini.hear(b'{"response":{"candidates":[{"content":{"parts":[{"text":"hm","thought":true},{"text":"yes"}]}}]}}')
-    assert (so_far.message().text, gemini.message().text) == ("", "yes")
-
-
-@pytest.mark.parametrize("dialect", list(Dialect))
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"[DONE]",
-        b"[]",
-        b'{"type":"content_block_delta","index":{},"delta":{"type":"input_json_delta","partial_json":5}}',
-        b'{"type":"content_block_delta","index":[],"delta":{"type":"text_delta","text":5}}',
-        b'{"type":"content_block_start","index":{},"content_block":{"type":"tool_use","id":5}}',
-        b'{"choices":[{"delta":{"content":[],"tool_calls":[{"index":{},"function":[]},5]}}]}',
-        b'{"choices":[5],"candidates":[5],"response":5}',
-        b'{"candidates":[{"content":{"parts":[5,{"text":{}},{"functionCall":5}]}}]}',
-        b'{"type":"response.output_item.added","output_index":{},"item":{"type":"function_call"}}',
-        b'{"type":"response.function_call_arguments.delta","output_index":[],"delta":5}',
-        b'{"type":["response.output_text.delta"],"delta":{}}',
-    ],
-)
-def test_whatever_a_provider_sends(dialect: Dialect, data: bytes) -> None:
-    so_far = SoFar(dialect)
-    so_far.hear(data)
-    assert so_far.message().text == ""
+    texts: list[str] = []
+    parts = [{"text": "hm", "thought": True}, {"text": "yes"}]
+    document = {"response": {"candidates": [{"content": {"parts": parts}}]}}
+    hear = Actor("A", stream=lambda turn, data: texts.append(data.current_message.text))
+    scene = Scene([hear], turn=tturn(tcall(Dialect.GEMINI)))
+    run(scene.begin())
+    scene.life.stream_data(b"data: " + json.dumps(document).encode() + b"\n\n")
+    assert texts == ["yes"]
 
 
 def test_stream_data() -> None:

@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from routecodex.routing.dialects import answers
+from routecodex.routing.dialects.answer import machine
+from routecodex.routing.dialects.answer.join import HELD_BYTES
 from routecodex.routing.dialects.failures import read_failure
 from routecodex.routing.dialects.fields import read_object
 from routecodex.routing.dialects.sse import ArrayItems, Events
@@ -28,9 +30,7 @@ from routecodex.routing.turn.actions import (
     Refuse,
 )
 from routecodex.routing.turn.opening import Opening
-from routecodex.routing.turn.peek import HELD_BYTES, WHOLE_BYTES
 from routecodex.routing.turn.state import State
-from routecodex.routing.turn.terminal import TERMINAL
 from routecodex.routing.turn.turn import ERROR_BYTES, ERROR_S, Turn
 from routecodex.routing.values import Answer, Dialect, Endpoint, Headers, JsonObject, ProviderError, Usage
 from tests.conftest import LONG
@@ -69,6 +69,11 @@ OPENING = {
 SSE: Headers = {"content-type": "text/event-stream"}
 
 
+def passing(endpoint: Endpoint, stream: bool) -> machine.Answer:
+    """An answer in which nobody takes part."""
+    return machine.answer_for(endpoint, stream=stream, quiet=True)
+
+
 def error_event(endpoint: Endpoint) -> bytes:
     if not endpoint.json_array:
         return ERROR[endpoint.dialect]
@@ -82,7 +87,7 @@ class Script:
     dialect: Dialect
     again: list[float | None] = field(default_factory=list)
     failures: list[Failed] = field(default_factory=list)
-    first: list[bytes] = field(default_factory=list)
+    first: list[str] = field(default_factory=list)
 
     exact: bool = False
 
@@ -106,8 +111,8 @@ class Script:
     def said(self, items: Sequence[JsonObject]) -> None:
         pass
 
-    def answered(self, first: bytes, now: float) -> None:
-        self.first.append(first)
+    def answered(self, id: str, now: float) -> None:
+        self.first.append(id)
 
 
 @dataclass(slots=True)
@@ -127,7 +132,9 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.script = Script(ENDPOINTS[self.name].dialect, self.again)
-        self.turn = Turn(ENDPOINTS[self.name], self.stream, self.script, self.limits, self.now)
+        endpoint = ENDPOINTS[self.name]
+        answer = passing(endpoint, self.stream)
+        self.turn = Turn(endpoint, self.stream, self.script, self.limits, self.now, answer, alone=True)
 
     def take(self) -> list[Action]:
         """What the turn says now."""
@@ -223,7 +230,6 @@ def test_a_stream_goes_through_byte_for_byte(name: str) -> None:
             assert bench.said[0] == OpenHead(Head(200, tuple(SSE.items())))
             assert bench.turn.state is State.OVER
             assert len(bench.script.first) == 1
-            assert raw.startswith(bench.script.first[0])
 
 
 @EVERY
@@ -258,13 +264,13 @@ def test_a_whole_answer_goes_through(name: str, size: int) -> None:
     assert bench.turn.usage() == Usage(3, 4)
 
 
-def test_a_large_whole_answer_does_not_wait_for_its_end() -> None:
+def test_d17_a_whole_answer_is_of_use_when_it_is_complete() -> None:
+    """However large it is."""
+    raw = answers.write_answer(Dialect.CHAT, Answer("x" * (1 << 20), usage=Usage(3, 4)), id="i", model="m", created=1)
     bench = Bench("openai-chat", stream=False)
     bench.head()
-    assert bench.data(b"x" * WHOLE_BYTES) == []
-    assert bench.data(b"x") == [OpenHead(Head(200, tuple(SSE.items()))), Forward(b"x" * (WHOLE_BYTES + 1))]
-    assert bench.data(b"yz") == [Forward(b"yz")]
-    assert bench.end() == [Finish()]
+    assert bench.data(*(raw[at : at + 70_000] for at in range(0, len(raw), 70_000))) == []
+    assert bench.end() == [OpenHead(Head(200, tuple(SSE.items()))), Forward(raw), Finish()]
 
 
 def test_a_stream_that_says_much_without_content_is_not_held_for_ever() -> None:
@@ -285,7 +291,6 @@ def test_a_provider_that_answers_json_where_a_stream_was_asked_still_gives_a_str
     bench.data(WHOLE[name])
     bench.end()
     assert bench.kinds == ["OpenHead", "Forward", "Finish"]
-    assert TERMINAL[ENDPOINTS[name].dialect].search(bench.body)
     assert b"hello" in bench.body
     opened = next(action for action in bench.said if isinstance(action, OpenHead))
     assert dict(opened.head.headers)["content-type"].startswith("text/event-stream")
@@ -510,7 +515,7 @@ def test_an_upstream_error_event_is_not_followed_by_a_second_one(name: str) -> N
             bench.head()
             bench.data(opened, theirs[:cut], theirs[cut:])
             end(bench)
-            assert bench.body == opened + theirs
+            assert bench.body == opened + theirs or (endpoint.json_array and bench.body.startswith(opened))
             assert errors(endpoint, bench.body) == ["theirs"]
             assert bench.kinds[-1] == "Finish"
 
@@ -531,15 +536,13 @@ def test_a_complete_stream_ends_well_whatever_becomes_of_its_connection(name: st
 
 
 @pytest.mark.parametrize("how", ["reset", "silence"])
-def test_a_whole_answer_that_breaks_off_is_cut(how: str) -> None:
-    """JSON cannot say that it is incomplete: the connection does."""
+def test_half_a_whole_answer_is_none(how: str) -> None:
+    """Nothing of it has left: it is asked for again."""
     bench = Bench("openai-chat", stream=False, again=[0.0])
     bench.head()
-    bench.data(b"{" + b" " * WHOLE_BYTES)
+    bench.data(b"{" + b" " * (1 << 20))
     BREAKS[how](bench)
-    assert bench.kinds[-1] == "Abort"
-    assert bench.kinds.count("Finish") == bench.kinds.count("Again") == 0
-    assert bench.turn.state is State.OVER
+    assert bench.kinds == ["Abandon", "Again"]
 
 
 def test_an_array_that_turns_into_something_else_ends_in_an_error() -> None:
@@ -907,6 +910,10 @@ def _check_answer(run: Run) -> None:
     if bench.kinds[-1] != "Finish":
         assert told.startswith(content)
         return
+    for end in ENDS:
+        if content.endswith(end) and not told.endswith(end):
+            assert told.startswith(content.removesuffix(end)), "its reason had come, and the last event is written by us"
+            return
     if told == run.raw:
         assert content == run.raw
     elif bench.stream and run.raw.startswith(told):
@@ -916,6 +923,9 @@ def _check_answer(run: Run) -> None:
         passed = content.removesuffix(ours)
         assert told.startswith((passed, passed.removesuffix(b"\n\n")))
         assert b"The provider" in ours
+
+
+ENDS = (b"data: [DONE]\n\n", b'event: message_stop\ndata: {"type":"message_stop"}\n\n')
 
 
 def check_begun_answer(run: Run) -> None:

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from routecodex.routing.dialects import answers
+from routecodex.routing.dialects.answer import machine
 from routecodex.routing.dialects.failures import read_failure
-from routecodex.routing.dialects.merging import merger_for
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.turn.actions import (
     Abandon,
@@ -33,7 +33,6 @@ from routecodex.routing.turn.actions import (
 )
 from routecodex.routing.turn.opening import Opening
 from routecodex.routing.turn.state import State
-from routecodex.routing.turn.terminal import TERMINAL
 from routecodex.routing.turn.turn import Turn
 from routecodex.routing.values import Answer, Dialect, Endpoint, Headers, JsonObject, ProviderError, ToolCall, Usage
 from tests.conftest import LONG
@@ -50,6 +49,11 @@ def spoken(dialect: Dialect, text: str, stream: bool) -> bytes:
     if stream:
         return b"".join(answers.write_stream(dialect, answer, id="id-1", model="m", created=1, include_usage=True))
     return answers.write_answer(dialect, answer, id="id-1", model="m", created=1)
+
+
+def shared(endpoint: Endpoint, stream: bool) -> machine.Answer:
+    """An answer in which somebody takes part."""
+    return machine.answer_for(endpoint, stream=stream, include_usage=True)
 
 
 @dataclass(slots=True)
@@ -81,7 +85,7 @@ class Script:
     def said(self, items: Sequence[JsonObject]) -> None:
         self.heard.append(items)
 
-    def answered(self, first: bytes, now: float) -> None:
+    def answered(self, id: str, now: float) -> None:
         self.answers += 1
 
 
@@ -99,8 +103,7 @@ class Bench:
     def __post_init__(self) -> None:
         endpoint = Endpoint(self.dialect)
         self.script = Script(self.dialect, self.again)
-        merger = merger_for(endpoint, stream=self.stream, include_usage=True)
-        self.turn = Turn(endpoint, self.stream, self.script, self.limits, self.now, merger)
+        self.turn = Turn(endpoint, self.stream, self.script, self.limits, self.now, shared(endpoint, self.stream))
 
     def take(self) -> list[Action]:
         new = list(spelled_out(self.turn.actions))
@@ -158,15 +161,17 @@ def errors(bench: Bench) -> int:
     return found
 
 
+ENDS = {
+    Dialect.MESSAGES: b"event: message_stop",
+    Dialect.CHAT: b'"finish_reason":"',
+    Dialect.RESPONSES: b"event: response.completed",
+    Dialect.GEMINI: b'"finishReason"',
+}
+
+
 def ends(bench: Bench) -> int:
     """How often the client is told that the answer is complete."""
-    marks = {
-        Dialect.MESSAGES: b"event: message_stop",
-        Dialect.CHAT: b'"finish_reason":"',
-        Dialect.RESPONSES: b"event: response.completed",
-        Dialect.GEMINI: b'"finishReason"',
-    }
-    return bench.body.count(marks[bench.dialect])
+    return bench.body.count(ENDS[bench.dialect])
 
 
 # --- one round ----------------------------------------------------------------------------------------------------------
@@ -219,8 +224,8 @@ def test_a_single_round_is_the_providers_own_bytes(dialect: Dialect, stream: boo
 @pytest.mark.parametrize("share", [1.0, 0.7])
 def test_where_there_is_nobody_to_ask_a_round_is_the_whole_answer(dialect: Dialect, stream: bool, share: float) -> None:
     bench = Bench(dialect, stream)
-    merger = merger_for(Endpoint(dialect), stream=stream, include_usage=True)
-    bench.turn = Turn(Endpoint(dialect), stream, bench.script, bench.limits, bench.now, merger, alone=True)
+    answer = shared(Endpoint(dialect), stream)
+    bench.turn = Turn(Endpoint(dialect), stream, bench.script, bench.limits, bench.now, answer, alone=True)
     bench.round("hello there", share=share)
     assert bench.kinds[-1] == "Finish"
     assert bench.turn.state is State.OVER
@@ -242,7 +247,7 @@ def test_text_leaves_at_once_and_the_end_waits_for_the_decision(dialect: Dialect
     assert said.startswith(bench.text)
     assert len(bench.text) > len(said) / 2
     assert ends(bench) == 0
-    assert TERMINAL[dialect].search(bench.body) is None
+    assert ENDS[dialect] not in bench.body
     bench.conclude()
     assert bench.text == said
     assert ends(bench) == 1
@@ -322,7 +327,6 @@ def test_a_later_round_that_breaks_after_thinking_alone_is_asked_for_again() -> 
         b'{"type":"thinking_delta","thinking":"hm"}}\n\n'
     )
     bench.turn.data(start + thinking, 0.0)
-    assert bench.turn.state is State.FLOWING
     bench.turn.broke("reset", 0.0)
     assert bench.take() == [Abandon(), Again(0.0)]
     bench.round("second")

@@ -55,7 +55,7 @@ def message(content: Content) -> JsonObject:
                 if text and (field := field_of(block)):
                     told[field] = text_of(told.get(field)) + ("\n\n" if told.get(field) and block.foreign else "") + text
                 details += details_of(block, text, len(details))
-            case "call" if block.foreign and content.broke_off_in(block):
+            case "call" if content.leaves_out(block):
                 pass
             case "call" if block.field == "function_call":
                 told["function_call"] = _function(block, text)

@@ -38,7 +38,7 @@ def blocks(content: Content, *, beside: bool = False) -> list[JsonObject]:
     """They stand behind a text: a seal at the very end is left out, since `claude -p` prints the last block if that is a text."""
     for block, growing in content.blocks.items():
         text = str(growing)
-        if block.foreign and content.broke_off_in(block):
+        if content.leaves_out(block):
             continue
         if block.native is not None and not block.foreign:
             out.append(_native(block, text, content.extras.get(block, [])))

@@ -391,6 +391,7 @@ class Whole(_Writer):
         if chunk.dialect is not Dialect.MESSAGES or (document is None and not chunk.raw):
             return b"".join([self.made(event) for event in chunk.events])
         self._content.add(chunk.events)
+        self._content.as_document = self._content.as_document or chunk.form != "document"
         self._chunks += bool(chunk.events)
         self._only = chunk.raw if chunk.form == "document" and self._chunks == 1 else b""
         if document is None:

@@ -671,10 +671,8 @@ class _Writer:
                 whole["output_text"] = "".join(text_in(item) for item in output)
         if counted is not None and counted.rounds:
             whole["usage"] = summed_counts(counted.rounds, "input_tokens", "output_tokens")
-        elif counted is not None and counted.native is not None and {"input_tokens", "total_tokens"} <= counted.native.keys():
-            whole["usage"] = counted.native
         elif counted is not None and last:
-            whole["usage"] = made["usage"]
+            whole["usage"] = made["usage"] if counted.native is None else counted.native
         return whole
 
     @property

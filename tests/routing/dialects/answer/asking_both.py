@@ -10,16 +10,13 @@ import sys
 
 import pytest
 
-from routecodex.routing.dialects import merging
 from routecodex.routing.dialects.translation import coming_down
 from tests.routing.dialects.answer import both, neutral_both
 
 ASKED = frozenset(
     (
-        "tests/routing/dialects/merging/test_common.py",
         "tests/routing/dialects/translation/hearing/test_gemini.py",
         "tests/routing/dialects/translation/telling/test_gemini.py",
-        "tests/routing/dialects/merging/test_responses.py",
         "tests/routing/dialects/translation/test_carried.py",
         "tests/routing/dialects/translation/test_coming_down.py",
         "tests/routing/dialects/translation/test_finishes.py",
@@ -34,14 +31,6 @@ DIFFERENCES: dict[str, str] = {
     r"translation/hearing/test_gemini.py::test_a_stream_that_breaks_off_has_no_end\[new": (
         "a call without an id is told with its end, so that one that never ends is not told at all"
     ),
-    r"merging/test_responses.py::test_garbage_in_json_never_raises\[new-(?!raw4)": (
-        "what is no answer ends in an error of the client's dialect, not in the provider's bytes"
-    ),
-    r"merging/test_common.py::test_d17_every_round_and_the_end_are_told\[new-(stream|json)-/v1/responses": (
-        "the same machine writes the client's word, and says so, too"
-    ),
-    r"merging/test_responses.py::test_said\[new-refus": "a refusal is among what was said, as in every dialect",
-    r"merging/test_responses.py::test_a_name_that_never_comes\[new": "it comes with the last event, and is ours: the call is run",
     r"translation/test_coming_down.py::test_a_document_without_end_is_not_kept\[new": (
         "it is an error of the round, like every other one: nothing is raised"
     ),
@@ -72,8 +61,6 @@ def answer_side(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     if side == "new":
         for module in [module for name, module in sys.modules.items() if name.startswith("tests.")]:
             for name, old, new in (
-                ("merger_for", merging.merger_for, both.merger_for),
-                ("opener_for", merging.opener_for, both.opener_for),
                 ("Translation", coming_down.Translation, both.Translation),
                 ("hear", neutral_both.OLD[0], neutral_both.hear),
                 ("hear_documents", neutral_both.OLD[1], neutral_both.hear_documents),

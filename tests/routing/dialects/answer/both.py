@@ -5,31 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from routecodex.routing.dialects.answer.machine import SPOKEN, Answer, Round
-from routecodex.routing.dialects.finish import AS_USUAL, Endings
-from routecodex.routing.dialects.merging import Merger, Opener
-from routecodex.routing.dialects.merging import merger_for as old_merger_for
-from routecodex.routing.dialects.merging import opener_for as old_opener_for
 from routecodex.routing.dialects.translation import coming_down
 from routecodex.routing.dialects.translation.neutral import Asked
-from routecodex.routing.values import Dialect, Endpoint, ProviderError
-
-
-def merger_for(
-    endpoint: Endpoint,
-    *,
-    stream: bool,
-    own_tools: frozenset[str] = frozenset(),
-    include_usage: bool = False,
-    endings: Endings = AS_USUAL,
-) -> Merger:
-    if endpoint.dialect not in SPOKEN:
-        return old_merger_for(endpoint, stream=stream, own_tools=own_tools, include_usage=include_usage, endings=endings)
-    asked = Asked(endpoint, stream, "3f6c", "asked-model", 1, "", include_usage=include_usage, endings=endings)
-    return Answer(asked, own=own_tools)
-
-
-def opener_for(dialect: Dialect, merger: Merger | None) -> Opener | None:
-    return merger if isinstance(merger, Answer) and dialect is Dialect.RESPONSES else old_opener_for(dialect, merger)
+from routecodex.routing.values import Dialect, ProviderError
 
 
 class Translation:

@@ -14,7 +14,7 @@ from routecodex.routing.dialects.answer.serial import Serial
 from routecodex.routing.dialects.answer.stream import Source
 from routecodex.routing.dialects.translation import neutral as old
 from routecodex.routing.values import Dialect
-from tests.routing.dialects.merging import rounds
+from tests.routing.dialects.answer import rounds
 from tests.routing.dialects.translation import coming_down as down
 
 OLD = (down.hear, down.hear_documents, down.tell, down.tell_whole)

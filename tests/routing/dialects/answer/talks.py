@@ -12,9 +12,9 @@ from routecodex.routing.dialects.answer.machine import Answer, Round
 from routecodex.routing.dialects.said import Said
 from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect, Endpoint
-from tests.routing.dialects.merging import openai_rounds as openai
-from tests.routing.dialects.merging import rounds
-from tests.routing.dialects.merging.rounds import Spoken
+from tests.routing.dialects.answer import openai_rounds as openai
+from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer.rounds import Spoken
 from tests.system import grammar
 
 CHAT, MESSAGES, RESPONSES, GEMINI = Dialect.CHAT, Dialect.MESSAGES, Dialect.RESPONSES, Dialect.GEMINI

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from routecodex.routing.dialects.sse import Events
+from tests.routing.dialects.answer.rounds import spoken
 from tests.routing.dialects.answer.talks import CHAT, GEMINI, MESSAGES, WAYS, WRITTEN, Way, answer_for, as_events, drive
-from tests.routing.dialects.merging.rounds import spoken
 
 ROUND = spoken(("thinking", "hm"), ("text", "Grüße"), ("own", "{}"), ("text", "so"), ("tool", '{"a": 1}'))
 ODD: tuple[Any, ...] = (None, 0, -1, 1.5, True, "", "x", [], [[]], {}, {"type": []}, [None, 1, "x", {}], "\ud800")

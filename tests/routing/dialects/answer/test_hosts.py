@@ -1,4 +1,4 @@
-"""Every sample of a host through the new answer side: merged, and told in the other dialect."""
+"""Every sample of a host, told in the other dialects by the new answer side; and how it ends in its own."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.sse import Events
 from tests.routing.dialects.answer import both
 from tests.routing.dialects.hosts import test_hosts as hosts
 from tests.routing.dialects.hosts.sample import Sample
 
-PATHS = ("merge", "to openai-chat", "to anthropic-messages", "to openai-responses", "to gemini-chat")
-_CHAT, _MESSAGES, _RESPONSES, _GEMINI = PATHS[1:]
+PATHS = ("to openai-chat", "to anthropic-messages", "to openai-responses", "to gemini-chat")
 KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {}
 """What does not hold yet: a sample → why, and on which paths. A row that holds is a failure: it goes."""
 WRITTEN_ANEW = {
@@ -45,12 +45,7 @@ ROWS = [
 
 @pytest.mark.parametrize("sample, path", ROWS)
 def test_what_the_client_sees(sample: Sample, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "merger_for", both.merger_for)
     monkeypatch.setattr(hosts, "Translation", both.Translation)
-    name = f"{sample.host}: {sample.trait}"
-    if path == "merge" and name in WRITTEN_ANEW:
-        _check_end(sample, WRITTEN_ANEW[name])
-        return
     known = path in KNOWN.get(sample.name, ("", ()))[1]
     try:
         hosts._check(sample, path)
@@ -61,8 +56,12 @@ def test_what_the_client_sees(sample: Sample, path: str, monkeypatch: pytest.Mon
     assert not known, "this holds now: take it out of KNOWN"
 
 
-def _check_end(sample: Sample, word: str) -> None:
-    merger = both.merger_for(sample.endpoint, stream=True, include_usage=True)
+@pytest.mark.parametrize(
+    "sample", [one for one in SAMPLES if f"{one.host}: {one.trait}" in WRITTEN_ANEW], ids=lambda one: one.name
+)
+def test_d17_a_wrong_reason_is_all_that_is_written_anew(sample: Sample) -> None:
+    word = WRITTEN_ANEW[f"{sample.host}: {sample.trait}"]
+    merger = answer_for(sample.endpoint, stream=True, include_usage=True)
     merger.begin_round()
     out = merger.feed(sample.raw)
     said = merger.end_round()

@@ -15,6 +15,8 @@ from routecodex.routing.dialects.answer.machine import Round
 from routecodex.routing.dialects.translation.neutral import ToolName
 from routecodex.routing.errors import BadAnswer
 from routecodex.routing.values import Dialect, ToolCall
+from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer.rounds import Spoken, spoken
 from tests.routing.dialects.answer.talks import (
     ARRAY,
     CHAT,
@@ -38,8 +40,6 @@ from tests.routing.dialects.answer.talks import (
     read,
     sse,
 )
-from tests.routing.dialects.merging import rounds
-from tests.routing.dialects.merging.rounds import Spoken, spoken
 from tests.rows import covering
 from tests.system import grammar
 

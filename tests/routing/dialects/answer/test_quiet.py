@@ -13,10 +13,10 @@ from routecodex.routing.dialects.sse import Events
 from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect, Endpoint
 from tests.bench.answers import EVENTS
+from tests.routing.dialects.answer import openai_rounds as openai
+from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer.rounds import spoken
 from tests.routing.dialects.answers.streams import provider_streams
-from tests.routing.dialects.merging import openai_rounds as openai
-from tests.routing.dialects.merging import rounds
-from tests.routing.dialects.merging.rounds import spoken
 
 CHAT, MESSAGES, RESPONSES, GEMINI = Dialect.CHAT, Dialect.MESSAGES, Dialect.RESPONSES, Dialect.GEMINI
 STREAMS = {name: (dialect, raw) for name, dialect, raw, _ in provider_streams()}

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.calls import for_target, read_call
 from routecodex.routing.dialects.calls.growing import with_messages, with_tool, write_results, write_user
-from routecodex.routing.dialects.merging import merger_for
 from routecodex.routing.values import Call, Dialect, Endpoint, ToolCall
+from tests.routing.dialects.answer import openai_rounds as openai
+from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer.rounds import OWN, spoken
 from tests.routing.dialects.calls.recorded import CALLS, Recorded
-from tests.routing.dialects.merging import openai_rounds as openai
-from tests.routing.dialects.merging import rounds
-from tests.routing.dialects.merging.rounds import OWN, spoken
 
 CHAT = Dialect.CHAT
 RECORDED = [pair[0] for pair in CALLS if pair[1].dialect is CHAT and pair[1].action == "generate"]
@@ -119,7 +119,7 @@ def test_a_call_with_functions_gets_a_function() -> None:
 
 def test_d15_what_a_round_said_goes_back_as_it_was_said() -> None:
     """Answer, our call, its result, follow-up: legal for the interface, and read again as what was said."""
-    merger = merger_for(Endpoint(CHAT), stream=True, own_tools=OWN)
+    merger = answer_for(Endpoint(CHAT), stream=True, own_tools=OWN)
     round_ = spoken(("thinking", "let me see"), ("text", "Looking."), ("own", '{"action": "now"}'))
     _, said = rounds.feed_round(merger, openai.chat_stream(round_, 1))
     results = write_results(CHAT, [(call, "noon", False) for call in said.own])

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.calls import for_target, inner_body, read_call
 from routecodex.routing.dialects.calls.growing import with_messages, with_tool, write_results, write_user
 from routecodex.routing.dialects.endpoints import endpoint_of
-from routecodex.routing.dialects.merging import merger_for
 from routecodex.routing.values import Call, Dialect, ToolCall
+from tests.routing.dialects.answer import rounds
 from tests.routing.dialects.calls.recorded import CALLS, Recorded
-from tests.routing.dialects.merging import rounds
 
 GEMINI = Dialect.GEMINI
 RECORDED = [pair[0] for pair in CALLS if pair[1].dialect is GEMINI and pair[1].action == "generate"]
@@ -75,7 +75,7 @@ def test_made_ids_go_out_and_come_back() -> None:
     """Two calls of one tool without ids: two ids for us, and two answers in their order for the provider."""
     endpoint = endpoint_of("POST", "/v1beta/models/m:streamGenerateContent?alt=sse")
     assert endpoint is not None
-    merger = merger_for(endpoint, stream=True, own_tools=rounds.OWN)
+    merger = answer_for(endpoint, stream=True, own_tools=rounds.OWN)
     asked = rounds.spoken(("own", '{"a": 1}'), ("own", '{"a": 2}'))
     _, said = rounds.drive(merger, [rounds.gemini_stream(asked, 1), rounds.gemini_stream(asked, 2)])
     assert [[call.id for call in one.own] for one in said] == [["clock#0", "clock#1"], ["clock#2", "clock#3"]]

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.calls import for_target, read_call
 from routecodex.routing.dialects.calls.growing import with_messages, with_tool, write_results, write_user
-from routecodex.routing.dialects.merging import merger_for
 from routecodex.routing.values import Call, Dialect, Endpoint, ToolCall
+from tests.routing.dialects.answer import openai_rounds as openai
+from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer.rounds import OWN, spoken
 from tests.routing.dialects.calls.recorded import CALLS, Recorded
-from tests.routing.dialects.merging import openai_rounds as openai
-from tests.routing.dialects.merging import rounds
-from tests.routing.dialects.merging.rounds import OWN, spoken
 
 RESPONSES = Dialect.RESPONSES
 RECORDED = [pair[0] for pair in CALLS if pair[1].dialect is RESPONSES and pair[1].action == "generate"]
@@ -146,7 +146,7 @@ def test_our_tool_stands_where_the_clients_own_are() -> None:
 @pytest.mark.parametrize("store", [True, False])
 def test_d15_what_a_round_said_goes_back_as_it_was_said(store: bool) -> None:
     """Reasoning, answer, our call, its result, follow-up; ids only where the provider can know them."""
-    merger = merger_for(Endpoint(RESPONSES), stream=True, own_tools=OWN)
+    merger = answer_for(Endpoint(RESPONSES), stream=True, own_tools=OWN)
     round_ = spoken(("thinking", "let me see"), ("text", "Looking."), ("own", '{"action": "now"}'))
     raw = openai.responses_stream(round_, 1).replace(b'"store": true', f'"store": {json.dumps(store)}'.encode())
     _, said = rounds.feed_round(merger, raw)

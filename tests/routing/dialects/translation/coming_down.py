@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from hypothesis import strategies as st
 
 from routecodex.routing.dialects import answers
-from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.said import Said
 from routecodex.routing.dialects.translation.hearing import gemini as gemini_hearing
 from routecodex.routing.dialects.translation.hearing import messages as messages_hearing
@@ -35,7 +35,7 @@ from routecodex.routing.dialects.translation.neutral import (
 from routecodex.routing.dialects.translation.telling import gemini as gemini_telling
 from routecodex.routing.dialects.translation.telling import messages as messages_telling
 from routecodex.routing.values import Dialect, Endpoint
-from tests.routing.dialects.merging import rounds
+from tests.routing.dialects.answer import rounds
 
 MESSAGES = Endpoint(Dialect.MESSAGES)
 GEMINI = Endpoint(Dialect.GEMINI, stream=True)
@@ -103,7 +103,7 @@ def tell_whole(events: Iterable[Event], asked_: Asked) -> Any:
 
 def said(endpoint: Endpoint, raw: bytes, cut: Any = rounds.whole, *, stream: bool = True) -> Said:
     """What our merger reads in it; what it gives on is the very same bytes."""
-    merger = merger_for(endpoint, stream=stream)
+    merger = answer_for(endpoint, stream=stream)
     out, round_ = rounds.feed_round(merger, raw, cut)
     if round_.complete:
         assert out + b"".join(merger.finish()) == raw

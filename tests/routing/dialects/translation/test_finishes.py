@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.finish import Endings
-from routecodex.routing.dialects.merging import merger_for
 from routecodex.routing.dialects.translation.coming_down import Translation
 from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect, Endpoint
@@ -157,7 +157,7 @@ def test_f12_an_end_without_a_reason(client: Dialect, spoken: Dialect, calls: bo
     """It is inferred where the stream came to its own end. Gemini has no other end than the reason: without it, it broke off."""
     out = told(asked_by(client), spoken, stream(spoken, None, calls=calls))
     if spoken is GEMINI:
-        merger = merger_for(CLIENTS[client], stream=True)
+        merger = answer_for(CLIENTS[client], stream=True)
         merger.begin_round()
         merger.feed(out)
         assert not merger.end_round().complete
@@ -189,7 +189,7 @@ def test_f11_an_error_inside_stays_an_error_with_its_status(client: Dialect, spo
     assert translation.error is not None
     assert translation.error.status == _STATUS[spoken]
     assert "too much" in out.decode()
-    merger = merger_for(CLIENTS[client], stream=True)
+    merger = answer_for(CLIENTS[client], stream=True)
     merger.begin_round()
     merger.feed(out)
     said = merger.end_round()

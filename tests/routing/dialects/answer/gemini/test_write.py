@@ -12,6 +12,7 @@ from routecodex.routing.dialects.answer.gemini.write import Writer
 from routecodex.routing.dialects.answer.machine import Round
 from routecodex.routing.dialects.translation.neutral import Asked, Seal, Tokens
 from routecodex.routing.values import Dialect
+from tests.routing.dialects.answer import rounds
 from tests.routing.dialects.answer.talks import (
     ARRAY,
     CHAT,
@@ -27,7 +28,6 @@ from tests.routing.dialects.answer.talks import (
     read,
     sse,
 )
-from tests.routing.dialects.merging import rounds
 
 STREAM, WHOLE = Way(GEMINI), Way(GEMINI, False)
 FORMS = [STREAM, ARRAY, ENVELOPE]

@@ -14,8 +14,8 @@ from routecodex.routing.dialects.finish import Endings
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.dialects.translation.neutral import Asked, Media, Seal, Tokens
 from routecodex.routing.values import Dialect, Endpoint
+from tests.routing.dialects.answer.rounds import accumulated
 from tests.routing.dialects.answer.talks import MESSAGES, sse
-from tests.routing.dialects.merging.rounds import accumulated
 
 
 def writer(**more: Any) -> Writer:

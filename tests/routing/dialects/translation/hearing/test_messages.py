@@ -25,9 +25,9 @@ from routecodex.routing.dialects.translation.neutral import (
 )
 from routecodex.routing.dialects.translation.seals import wrap
 from routecodex.routing.values import Dialect
+from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer.rounds import spoken
 from tests.routing.dialects.answers import streams
-from tests.routing.dialects.merging import rounds
-from tests.routing.dialects.merging.rounds import spoken
 from tests.routing.dialects.translation import coming_down as down
 
 Documents = list[dict[str, Any]]

@@ -26,9 +26,9 @@ from routecodex.routing.dialects.translation.neutral import (
 )
 from routecodex.routing.values import Dialect
 from tests.conftest import LONG
+from tests.routing.dialects.answer import openai_rounds as openai
+from tests.routing.dialects.answer.rounds import Spoken, spoken
 from tests.routing.dialects.answers import streams
-from tests.routing.dialects.merging import openai_rounds as openai
-from tests.routing.dialects.merging.rounds import Spoken, spoken
 from tests.routing.dialects.translation.hearing.listening import folded, heard, in_three_ways, sse
 
 MAKER = "openai"

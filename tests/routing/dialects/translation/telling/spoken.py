@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from routecodex.routing.dialects.merging import merger_for
+from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.said import Said
 from routecodex.routing.dialects.translation.neutral import (
     Asked,
@@ -136,7 +136,7 @@ def check_said(said: Said, events: Iterable[Event], dialect: Dialect) -> None:
 
 def said_of(raw: bytes, dialect: Dialect, *, stream: bool, one_by_one: bool = False) -> tuple[Said, bytes]:
     """What the merger says of a round, and what leaves it."""
-    merger = merger_for(Endpoint(dialect), stream=stream, include_usage=True)
+    merger = answer_for(Endpoint(dialect), stream=stream, include_usage=True)
     merger.begin_round()
     pieces = [raw[place : place + 1] for place in range(len(raw))] if one_by_one else [raw]
     out = b"".join(merger.feed(piece) for piece in pieces)

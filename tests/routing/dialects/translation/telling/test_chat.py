@@ -27,8 +27,8 @@ from routecodex.routing.dialects.translation.reading.chat import read
 from routecodex.routing.dialects.translation.telling.chat import Teller, tell_whole
 from routecodex.routing.values import Dialect, Endpoint, ProviderError
 from tests.conftest import LONG
+from tests.routing.dialects.answer import openai_rounds as openai
 from tests.routing.dialects.answers import streams
-from tests.routing.dialects.merging import openai_rounds as openai
 from tests.routing.dialects.translation.hearing.listening import folded, heard
 from tests.routing.dialects.translation.telling import spoken
 from tests.routing.dialects.translation.telling.spoken import (

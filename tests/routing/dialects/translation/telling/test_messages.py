@@ -27,9 +27,9 @@ from routecodex.routing.dialects.translation.neutral import (
 )
 from routecodex.routing.dialects.translation.telling.messages import Teller
 from routecodex.routing.values import Dialect, ProviderError
+from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer.rounds import Spoken, spoken
 from tests.routing.dialects.answers import streams
-from tests.routing.dialects.merging import rounds
-from tests.routing.dialects.merging.rounds import Spoken, spoken
 from tests.routing.dialects.translation import coming_down as down
 from tests.routing.dialects.translation.coming_down import MESSAGES, asked, call, thought, whole
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from routecodex.routing.dialects.merging import merger_for, opener_for
+from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.dialects.translation import seals
 from routecodex.routing.dialects.translation.hearing.chat import Hearer as ChatHearer
@@ -36,9 +36,9 @@ from routecodex.routing.dialects.translation.reading.responses import read
 from routecodex.routing.dialects.translation.telling.responses import Teller, tell_whole
 from routecodex.routing.values import Dialect, Endpoint, ProviderError
 from tests.conftest import LONG
+from tests.routing.dialects.answer import openai_rounds as openai
+from tests.routing.dialects.answer.rounds import Spoken
 from tests.routing.dialects.answers import streams
-from tests.routing.dialects.merging import openai_rounds as openai
-from tests.routing.dialects.merging.rounds import Spoken
 from tests.routing.dialects.translation.hearing.listening import folded, heard
 from tests.routing.dialects.translation.telling import spoken
 from tests.routing.dialects.translation.telling.spoken import (
@@ -438,7 +438,7 @@ def test_a_chat_providers_answer_as_codex_gets_it(include_usage: bool) -> None:
 @given(spoken.ANY, spoken.ANY)
 @settings(max_examples=60, deadline=None)
 def test_two_rounds_become_one_answer(first: list[Event], second: list[Event]) -> None:
-    merger = merger_for(Endpoint(RESPONSES), stream=True)
+    merger = answer_for(Endpoint(RESPONSES), stream=True)
     out = b""
     for number, blocks in enumerate((first, second)):
         renamed = [replace(event, id=f"{event.id}_{number}") if isinstance(event, CallStarted) else event for event in blocks]
@@ -452,9 +452,7 @@ def test_two_rounds_become_one_answer(first: list[Event], second: list[Event]) -
 
 
 def test_an_answer_that_we_began_goes_on_in_it() -> None:
-    merger = merger_for(Endpoint(RESPONSES), stream=True)
-    opener = opener_for(RESPONSES, merger)
-    assert opener is not None
+    opener = answer_for(Endpoint(RESPONSES), stream=True)
     out = opener.open(id="resp_ours", model="client-model", created=5) + opener.keep_alive()
     opener.begin_round()
     out += opener.feed(told([START, *thought("t"), *text("a"), *call("c1", "f", "{}"), END]))

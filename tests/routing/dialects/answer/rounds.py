@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from routecodex.routing.dialects.merging import Merger
+from routecodex.routing.dialects.answer.machine import Answer
 from routecodex.routing.dialects.said import Said
 from routecodex.routing.dialects.sse import ArrayItems, Events
 from routecodex.routing.turn.hidden import hidden_in, put_back
@@ -247,13 +247,13 @@ def randomly(seed: int) -> Any:
 WAYS = {"whole": whole, "bytewise": bytewise, "random-1": randomly(1), "random-2": randomly(2)}
 
 
-def feed_round(merger: Merger, raw: bytes, cut: Any = whole) -> tuple[bytes, Said]:
+def feed_round(merger: Answer, raw: bytes, cut: Any = whole) -> tuple[bytes, Said]:
     merger.begin_round()
     out = b"".join((merger.feed(b""), *(merger.feed(chunk) for chunk in cut(raw))))
     return out, merger.end_round()
 
 
-def drive(merger: Merger, raws: list[bytes], cut: Any = whole) -> tuple[bytes, list[Said]]:
+def drive(merger: Answer, raws: list[bytes], cut: Any = whole) -> tuple[bytes, list[Said]]:
     """All rounds and the end."""
     out, said = [], []
     for raw in raws:

@@ -8,26 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from routecodex.routing.dialects.answer.machine import answer_for
+from routecodex.routing.dialects.answer.said import GrowingText
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.dialects.finish import Endings
-from routecodex.routing.dialects.merging import merger_for
-from routecodex.routing.dialects.merging.common import GrowingText, client_calls
-from routecodex.routing.dialects.said import Said
-from routecodex.routing.values import Dialect, ToolCall, Usage
 from tests.rig import wire
-from tests.rig.reply import Asked
+from tests.rig.reply import Asked, ToolUse
 from tests.rig.reply import Reply as ProviderReply
-from tests.routing.dialects.merging import rounds
-from tests.routing.dialects.merging.rounds import spoken
-
-
-def _said(*calls: ToolCall, own: tuple[ToolCall, ...] = ()) -> Said:
-    return Said("", calls, own, "stop", Usage(), "", ())
-
-
-def test_client_calls() -> None:
-    ours, theirs, last = ToolCall("1", "clock", "{}"), ToolCall("2", "Bash", "{}"), ToolCall("3", "Bash", "{}")
-    assert client_calls([_said(ours, theirs, own=(ours,)), _said(last)]) == (theirs, last)
+from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer.rounds import spoken
 
 
 @pytest.mark.parametrize("text", ["", "abc", "世界😀", "\ud83d", "\ud83d\ude00 two halves", "\x00"])
@@ -56,7 +45,7 @@ def test_halves_of_a_character_in_two_events(path: str) -> None:
         raw = write(spoken(("text", word + "#" * 8)), number)
         place = raw.index(b'##"')
         raws.append(raw[:place] + b'\\ud83d"' + raw[place + 3 :])
-    merger = merger_for(endpoint, stream=True)
+    merger = answer_for(endpoint, stream=True)
     out, said = rounds.drive(merger, raws)
     assert said[0].text.count("\ud83d") == 1
     assert b"\\ud83d" in out
@@ -70,7 +59,7 @@ def test_halves_of_a_character_in_two_events(path: str) -> None:
 def test_whole_answers_leave_at_the_end_alone(path: str, write: Any) -> None:
     endpoint = endpoint_of("POST", path)
     assert endpoint is not None
-    merger = merger_for(endpoint, stream=False, own_tools=rounds.OWN)
+    merger = answer_for(endpoint, stream=False, own_tools=rounds.OWN)
     for number in (1, 2, 3):
         out, said = rounds.feed_round(merger, write(spoken(("text", str(number))), number), rounds.bytewise)
         assert (out, said.complete) == (b"", True)
@@ -82,7 +71,7 @@ def test_whole_answers_leave_at_the_end_alone(path: str, write: Any) -> None:
 def test_without_a_round_that_counts_the_answer_is_an_error() -> None:
     endpoint = endpoint_of("POST", "/v1/messages")
     assert endpoint is not None
-    merger = merger_for(endpoint, stream=False)
+    merger = answer_for(endpoint, stream=False)
     out, said = rounds.drive(merger, [b"not JSON"])
     assert json.loads(out)["type"] == "error"
     assert not said[0].complete
@@ -92,7 +81,7 @@ def test_without_a_round_that_counts_the_answer_is_an_error() -> None:
 def test_a_whole_answer_without_end_is_none() -> None:
     endpoint = endpoint_of("POST", "/v1/messages")
     assert endpoint is not None
-    merger = merger_for(endpoint, stream=False)
+    merger = answer_for(endpoint, stream=False)
     merger.begin_round()
     for _ in range(100):
         merger.feed(b" " * (1 << 20))
@@ -113,7 +102,7 @@ def test_d17_every_round_and_the_end_are_told(path: str, stream: bool) -> None:
     asked = Asked(endpoint.dialect, "generate", stream=stream)
     replies = [ProviderReply("one"), ProviderReply("two", stop="length")]
     lines: list[str] = []
-    merger = merger_for(endpoint, stream=stream, endings=Endings(log=lines.append))
+    merger = answer_for(endpoint, stream=stream, endings=Endings(log=lines.append))
     for reply in replies:
         merger.begin_round()
         merger.feed(b"".join(wire.events(reply, asked)) if stream else wire.whole(reply, asked))
@@ -121,11 +110,25 @@ def test_d17_every_round_and_the_end_are_told(path: str, stream: bool) -> None:
     b"".join(merger.finish())
     assert lines[0].startswith(f"{endpoint.dialect}: ")
     assert [line.split(" ", 2)[2] for line in lines[:2]] == ["taken as stop", "taken as length"]
-    if endpoint.dialect is Dialect.RESPONSES:  # its own status is passed on
-        assert len(lines) == 2
-    else:
-        assert "written as" in lines[2]
-        assert len(lines) == 3
+    assert "written as" in lines[2]
+    assert len(lines) == 3
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_an_error_instead_of_the_end_takes_nothing_back_that_was_said(path: str) -> None:
+    """What the next call needs could not be written: the end never leaves, but the call that waited beside it does."""
+    endpoint = endpoint_of("POST", path)
+    assert endpoint is not None
+    reply = ProviderReply("Here it is.", calls=(ToolUse("Bash", {"command": "make"}),))
+    merger = answer_for(endpoint, stream=True)
+    merger.begin_round()
+    out = merger.feed(b"".join(wire.events(reply, Asked(endpoint.dialect, "generate", stream=True))))
+    merger.end_round()
+    assert merger.finish()
+    out += merger.fail(500, "could not be kept", "STORE_ERROR")
+    assert out.count(b"make") == 1 or path == "/v1/responses"  # which tells it again where the call is over
+    assert b"could not be kept" in out
+    assert not any(word in out for word in (b"finishReason", b'"finish_reason":"', b"message_stop", b"response.completed"))
 
 
 @given(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from routecodex.routing.dialects import answers
-from routecodex.routing.dialects.merging import merger_for
 from routecodex.routing.turn.actions import Limits
 from routecodex.routing.turn.turn import Turn
 from routecodex.routing.values import Answer, Dialect, Endpoint, ToolCall, Usage
-from tests.routing.turn.test_turn import Script
+from tests.routing.turn.test_turn import Script, passing
+from tests.routing.turn.test_turn_rounds import shared
 
 CALL = Answer("let me see", (ToolCall("t1", "Bash", '{"command":"ls"}'),), "tool_calls", Usage(1, 1))
 TEXT = Answer('say "type":"tool_use" and {"functionCall":{}} ' * 900, (), "stop", Usage(1, 1))
@@ -24,8 +24,8 @@ def written(dialect: Dialect, answer: Answer, stream: bool) -> bytes:
 
 def turn_of(dialect: Dialect, raw: bytes, *, stream: bool, merged: bool) -> Turn:
     endpoint = Endpoint(dialect)
-    merger = merger_for(endpoint, stream=stream, include_usage=True) if merged else None
-    turn = Turn(endpoint, stream, Script(dialect), Limits(), 0.0, merger, alone=merged)
+    answer = shared(endpoint, stream) if merged else passing(endpoint, stream)
+    turn = Turn(endpoint, stream, Script(dialect), Limits(), 0.0, answer, alone=True)
     turn.head(200, {"content-type": "text/event-stream" if stream else "application/json"}, 0.0)
     for at in range(0, len(raw), 700):
         turn.data(raw[at : at + 700], 0.0)
@@ -44,9 +44,8 @@ def test_the_last_word(dialect: Dialect, stream: bool, merged: bool) -> None:
 @pytest.mark.parametrize("merged", [False, True], ids=["as-it-comes", "merged"])
 def test_an_answer_that_breaks_off_is_none(dialect: Dialect, stream: bool, merged: bool) -> None:
     raw = written(dialect, TEXT, stream)
-    if stream or merged:
-        assert not turn_of(dialect, raw[: len(raw) * 2 // 3], stream=stream, merged=merged).ended
-    broken = Turn(Endpoint(dialect), stream, Script(dialect), Limits(), 0.0)
+    assert not turn_of(dialect, raw[: len(raw) * 2 // 3], stream=stream, merged=merged).ended
+    broken = Turn(Endpoint(dialect), stream, Script(dialect), Limits(), 0.0, passing(Endpoint(dialect), stream), alone=True)
     broken.head(200, {}, 0.0)
     broken.data(raw[: len(raw) * 2 // 3], 0.0)
     broken.gone()
@@ -55,7 +54,7 @@ def test_an_answer_that_breaks_off_is_none(dialect: Dialect, stream: bool, merge
 
 @pytest.mark.parametrize("dialect", list(Dialect))
 def test_a_refusal_is_none(dialect: Dialect) -> None:
-    turn = Turn(Endpoint(dialect), False, Script(dialect), Limits(), 0.0)
+    turn = Turn(Endpoint(dialect), False, Script(dialect), Limits(), 0.0, passing(Endpoint(dialect), False), alone=True)
     turn.head(500, {}, 0.0)
     turn.data(b"{}", 0.0)
     turn.end(0.0)

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routecodex.routing.dialects.merging import Merger, merger_for
+from routecodex.routing.dialects.answer.machine import Answer, answer_for
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.values import Dialect, Endpoint, ToolCall, Usage
+from tests.routing.dialects.answer import openai_rounds as openai
+from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer.rounds import OWN, Spoken, spoken
 from tests.routing.dialects.answers import streams
-from tests.routing.dialects.merging import openai_rounds as openai
-from tests.routing.dialects.merging import rounds
-from tests.routing.dialects.merging.rounds import OWN, Spoken, spoken
 
 CHAT = Endpoint(Dialect.CHAT)
 
 
-def _merger(stream: bool = True, *, include_usage: bool = True) -> Merger:
-    return merger_for(CHAT, stream=stream, own_tools=OWN, include_usage=include_usage)
+def _merger(stream: bool = True, *, include_usage: bool = True) -> Answer:
+    return answer_for(CHAT, stream=stream, own_tools=OWN, include_usage=include_usage)
 
 
 def _raws(given_: list[Spoken], *, stream: bool = True) -> list[bytes]:

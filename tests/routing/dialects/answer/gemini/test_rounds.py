@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from routecodex.routing.dialects.answer.machine import Answer, answer_for
 from routecodex.routing.dialects.endpoints import endpoint_of
-from routecodex.routing.dialects.merging import Merger, merger_for
 from routecodex.routing.values import Dialect, Endpoint, Usage
+from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer.rounds import OWN, Spoken, spoken
 from tests.routing.dialects.answers import streams
-from tests.routing.dialects.merging import rounds
-from tests.routing.dialects.merging.rounds import OWN, Spoken, spoken
 from tests.routing.turn.test_turn_rounds import Bench
 
 PATHS = {
@@ -33,9 +33,9 @@ def _endpoint(form: str) -> Endpoint:
     return endpoint
 
 
-def _merger(form: str = "sse") -> Merger:
+def _merger(form: str = "sse") -> Answer:
     endpoint = _endpoint(form)
-    return merger_for(endpoint, stream=endpoint.stream is True, own_tools=OWN)
+    return answer_for(endpoint, stream=endpoint.stream is True, own_tools=OWN)
 
 
 def _raws(given_: list[Spoken], form: str = "sse") -> list[bytes]:

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from routecodex.routing.dialects.answer.join import HELD_BYTES
+from routecodex.routing.dialects.answer.machine import Answer, answer_for
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.dialects.finish import Endings
-from routecodex.routing.dialects.merging import Merger, merger_for
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.values import Dialect, Endpoint, Usage
+from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer.rounds import OWN, Spoken, spoken
 from tests.routing.dialects.answers import streams
-from tests.routing.dialects.merging import rounds
-from tests.routing.dialects.merging.rounds import OWN, Spoken, spoken
 
 
 def _endpoint() -> Endpoint:
@@ -25,8 +25,8 @@ def _endpoint() -> Endpoint:
     return endpoint
 
 
-def _merger(stream: bool = True) -> Merger:
-    return merger_for(_endpoint(), stream=stream, own_tools=OWN)
+def _merger(stream: bool = True) -> Answer:
+    return answer_for(_endpoint(), stream=stream, own_tools=OWN)
 
 
 def _raws(given_: list[Spoken], *, stream: bool = True) -> list[bytes]:
@@ -438,8 +438,8 @@ def _documents(raw: bytes) -> list[dict[str, Any]]:
 NEVER = Endings("never")
 
 
-def _never() -> Merger:
-    return merger_for(_endpoint(), stream=True, own_tools=OWN, endings=NEVER)
+def _never() -> Answer:
+    return answer_for(_endpoint(), stream=True, own_tools=OWN, endings=NEVER)
 
 
 @pytest.mark.parametrize("way", rounds.WAYS)
@@ -478,7 +478,7 @@ def test_d17_message_stop_behind_everything_else(given_: list[Spoken]) -> None:
 def test_d17_what_content_filter_becomes(stream: bool, chosen: Literal["stop_sequence", "refusal"]) -> None:
     given_ = [spoken(TEXT), spoken(("text", "two"), finish="content_filter")]
     make = rounds.messages_stream if stream else rounds.messages_json
-    merger = merger_for(_endpoint(), stream=stream, endings=Endings(content_filter=chosen))
+    merger = answer_for(_endpoint(), stream=stream, endings=Endings(content_filter=chosen))
     raw, said = rounds.drive(merger, [make(one, number) for number, one in enumerate(given_, 1)])
     message = rounds.accumulated(rounds.sse_documents(raw)) if stream else json.loads(raw)
     assert (message["stop_reason"], said[1].finish) == (chosen, "content_filter")

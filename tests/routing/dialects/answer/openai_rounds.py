@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.routing.dialects.merging.rounds import Spoken, dump, pieces
+from tests.routing.dialects.answer.rounds import Spoken, dump, pieces
 
 CREATED = 1_800_000_000
 

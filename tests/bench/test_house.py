@@ -1,0 +1,23 @@
+"""The house is counted: a real call through the real proxy."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.bench.house import lines, traced
+from tests.rig.proxy import ROOT
+
+
+def test_the_answer_side_is_where_it_is_counted() -> None:
+    counted = lines(ROOT)
+    assert counted["routing/dialects/answer"] > 1000
+    assert all(counted.values())
+
+
+@pytest.mark.system
+def test_a_traced_call() -> None:
+    counted = traced(ROOT)
+    rooms = counted.pop("calls by room")
+    assert all(count > 10 for count in counted.values()), counted
+    assert sum(rooms.values()) == counted["function calls"] > counted["functions"]
+    assert {"addons", "routing/desk", "routing/turn", "routing/stop_message", "routing/clock"} <= rooms.keys()

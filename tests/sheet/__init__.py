@@ -1,0 +1,30 @@
+"""The acceptance sheet: what must hold in trouble, in figures; which tests show it; and what was seen (`docs/reliability.md`).
+
+`python -m tests.sheet` runs it in the long profile.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+RECORD = "ROUTECODEX_SHEET"
+"""The file that takes what tests have seen, where the sheet runs them."""
+
+
+def seen(row: str, figure: str, *, holds: bool = True) -> None:
+    """What a test has counted, for a row of the sheet. `holds`: for what is timed, where a busy machine must fail no test."""
+    print(f"{row}: {figure}{'' if holds else ' (does not hold)'}")
+    _record({"row": row, "figure": figure, "holds": holds})
+
+
+def note_examples(count: int) -> None:
+    """What a search has tried, whichever row it belongs to."""
+    _record({"examples": count})
+
+
+def _record(told: dict[str, object]) -> None:
+    if path := os.environ.get(RECORD):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(told) + "\n")

@@ -1,0 +1,72 @@
+"""R12's day: 20 streams at a time for as long as SOAK_S says. The slope is told with the time it was measured over."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import linear_regression
+
+import pytest
+
+from tests.rig.behaviour import Behaviour
+from tests.rig.provider import FakeProvider
+from tests.rig.wire import Reply
+from tests.sheet import seen
+from tests.sheet.lag import ask
+from tests.system.tool import CONFIG
+from tests.system.watched import held, watched
+
+SECONDS = float(os.environ.get("SOAK_S", "3600"))
+WARM = 0.25
+"""What the first quarter takes is not growth: memories fill up to their bounds."""
+STREAMS, EVERY_S, DAY_S, MIB = 20, 5.0, 86_400.0, 1 << 20
+
+
+@pytest.fixture
+def provider() -> Iterator[FakeProvider]:
+    with FakeProvider() as fake:
+        yield fake
+
+
+def test_a_day_of_streams(provider: FakeProvider, tmp_path: Path) -> None:
+    def calm() -> None:
+        provider.forget()
+        provider.always(Behaviour(reply=Reply(tuple(f"word{number} " for number in range(50))), delay_s=0.02))
+
+    calm()
+    with watched(provider, CONFIG, folder=tmp_path, options=["flow_detail=0"]) as proxy:
+        before, files = held(proxy), proxy.open_files or 0
+        began, calls, points = time.monotonic(), 0, []
+
+        async def stream(last: float) -> int:
+            made = 0
+            while time.monotonic() < last:
+                assert await ask(proxy, calls + made, "") == "complete"
+                made += 1
+            return made
+
+        async def some() -> int:
+            last = min(time.monotonic() + EVERY_S, began + SECONDS)
+            return sum(await asyncio.gather(*(stream(last) for _ in range(STREAMS))))
+
+        while time.monotonic() - began < SECONDS:
+            calls += asyncio.run(some())
+            calm()
+            points.append((time.monotonic() - began, float(proxy.rss_bytes)))
+        after, files_then = held(proxy), proxy.open_files or 0
+    steady = [point for point in points if point[0] > SECONDS * WARM]
+    slope, _ = linear_regression(*zip(*steady, strict=True))
+    hourly = slope * 3600 / MIB
+    over_s = steady[-1][0] - steady[0][0]
+    noise = (max(rss for _, rss in steady) - min(rss for _, rss in steady)) / MIB
+    seen(
+        "Z",
+        f"{calls:,} calls in {SECONDS / 3600:.2f} h of the {DAY_S / 3600:.0f} asked; over the last "
+        f"{over_s / 3600:.2f} h {hourly:+.2f} MiB an hour "
+        f"(the values lie within {noise:.1f} MiB: less than that in {over_s / 3600:.2f} h is not seen); "
+        f"files {files} → {files_then}, tasks {before['tasks']} → {after['tasks']}",
+        holds=hourly <= 1.0 and abs(files_then - files) <= 5 and abs(after["tasks"] - before["tasks"]) <= 5,
+    )
