@@ -11,12 +11,13 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..routing.dialects.translation.neutral import Tokens
-from ..routing.usage.flight import FlightRecorder, Flown, Loss
-from ..routing.usage.ledger import Ledger, Row, tokens_of
+from ..routing.usage.flight import FlightRecorder, Loss
+from ..routing.usage.ledger import Ledger
 from ..routing.usage.prices import Price
+from ..routing.usage.spending import Row, Spent, tokens_of
 
 WAITING = 20_000
 """So many rows are kept while the disk does not take them."""
@@ -26,17 +27,8 @@ _AGAIN_S = 5.0
 logger = logging.getLogger("routecodex")
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    row: Row
-    flown: Flown | None
-    """None where the call is no step of a conversation."""
-    lost: Callable[[Loss], None]
-    """Hears, in the thread, why the provider's cache was lost."""
-
-
 class UsageWriter:
-    def __init__(self, ledger: Ledger, price: Callable[[Row], Price | None]) -> None:
+    def __init__(self, ledger: Ledger, price: Callable[[Row, str], Price | None]) -> None:
         """`price` is asked in the thread: the table of prices is read where nobody waits for it."""
         self._ledger, self._price = ledger, price
         self._recorder = FlightRecorder()
@@ -82,7 +74,7 @@ class UsageWriter:
         """True at the end."""
         if spent is None:
             return True
-        row, price = spent.row, self._price(spent.row)
+        row, price = spent.row, self._price(spent.row, spent.url)
         tokens = tokens_of(row)
         if price is not None and tokens is not None:
             row = row._replace(dollars=price.of(tokens))

@@ -235,15 +235,22 @@ Dollars = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 
 class Price(Section):
     input: Dollars
+    """Dollars for a million tokens that are read."""
     output: Dollars
+    """… that are written."""
     cached: Dollars | None = None
+    """… that come from the provider's cache; unsaid, as `input`."""
     written: Dollars | None = None
+    """… that go into it."""
 
 
 class Usage(Section):
     enabled: bool = True
+    """Whether it is written down what calls cost."""
     retention_days: int = Field(default=400, ge=1, le=36_500)
+    """How long."""
     prices: dict[str, Price] = {}
+    """By `provider.model`, model or provider; they come before the table of the release."""
 
 
 class VirtualRouter(Section):

@@ -61,6 +61,9 @@ from ..turn.replies import JSON, Replies, Reply
 from ..turn.request import Hints
 from ..turn.turn import Turn
 from ..turn.upstream import Received, Request
+from ..usage.flight import Loss
+from ..usage.spending import FILE_NAME, Asker, spent
+from ..usage.spending import Spent as SpentRound
 from ..values import Answer, Call, Caller, Dialect, Endpoint, Target
 from .learned import Learned, Recent
 from .obeying import Obeying, Reminders
@@ -137,6 +140,8 @@ class Desk:
     """Why no configured key is used, where that is so: what is asked with one could be read and repeated by others."""
     overlay: Overlay = field(default_factory=Overlay)
     """What holds for all sessions, under what each of them says itself."""
+    spend: Callable[[SpentRound], None] | None = None
+    """Writes down what a round cost; None where nobody wants to know."""
     finish_log: Callable[[str], None] | None = None
     """Hears which finish reasons were corrected; None where nobody asked for that."""
     hide: Redactor = field(init=False)
@@ -459,6 +464,12 @@ class Desk:
         failed = "" if plan.settled or not plan.faults else plan.faults[-1]
         outcome = "answered" if to_the_end else "answered, not to its end" if plan.settled else "without an answer"
         self._went(reading, Went(self.clocks.wall(), plan.comment, tuple(plan.faults), outcome, failed))
+        if self.spend is not None and plan.costs:
+            for one in spent(plan.costs, _asker(reading), failed=bool(plan.tried), lost=partial(self._lost, reading)):
+                self.spend(one)
+
+    def _lost(self, reading: Reading, loss: Loss) -> None:
+        self.learned.losses.put(reading.key, str(loss))
 
     def _went(self, reading: Reading, went: Went) -> None:
         """Of the conversation itself; what side calls come to says nothing about it."""
@@ -503,7 +514,7 @@ class Desk:
         """Waits for the disk."""
         from ..usage import report  # a database, for whoever asks
 
-        path, now = self.user_folder / report.FILE_NAME, self.clocks.wall()
+        path, now = self.user_folder / FILE_NAME, self.clocks.wall()
         midnight = now - (now + self.clocks.utc_offset_s()) % 86_400
         session = report.of_file(path, "session", session=reading.key.id)
         return spent_lines(session["totals"], report.of_file(path, "daily", since_ms=int(midnight * 1000))["totals"])
@@ -589,3 +600,9 @@ def _opens(call: Call, typed: tuple[Typed, ...]) -> bool:
 
 
 __all__ = ["Desk", "Learned", "Plan", "Reading", "Recent", "Reply"]
+
+
+def _asker(reading: Reading) -> Asker:
+    received, caller, call = reading.received, reading.caller, reading.call
+    session = reading.key.id if reading.key.prefix != "chain" else ""
+    return Asker(received.id, session, caller.client, call.model, received.body, call.endpoint.dialect, steps=reading.obeys)

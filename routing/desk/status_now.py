@@ -47,6 +47,7 @@ class Standing:
                     lines += models_lines(registry, provider, lambda target: health.state(target, now), now)
                 case Why():
                     lines += why_lines(self.learned.went.get(self.reading.key), self.clocks.wall())
+                    lines += [f"Before: {loss}." for loss in [self.learned.losses.get(self.reading.key)] if loss]
                 case Spent():
                     lines += self.spent
                 case Status():

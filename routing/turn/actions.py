@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..dialects.said import Said
+from ..dialects.translation.neutral import Tokens
 from ..values import Headers, JsonObject, ProviderError
 from .opening import Opening
 
@@ -123,6 +124,9 @@ class Planner(Protocol):
 
     def answered(self, id: str, now: float) -> None:
         """The round's content has begun; `id` is the answer's, where it tells one."""
+
+    def cost(self, tokens: Tokens | None) -> None:
+        """An answered round is over; None where its provider told no tokens."""
 
     def said(self, items: Sequence[JsonObject]) -> None:
         """A whole answer, as a history holds it; where a merger writes it for the client."""

@@ -8,9 +8,6 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from .ledger import Ledger
 
-FILE_NAME = "usage.sqlite"
-"""In a person's folder: one for all servers."""
-
 By: TypeAlias = Literal["daily", "weekly", "monthly", "session", "key", "model", "provider", "client"]
 VERBS: tuple[By, ...] = get_args(By)
 

@@ -4,22 +4,23 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from routecodex.addons.usage_writer import Spent, UsageWriter
+from routecodex.addons.usage_writer import UsageWriter
 from routecodex.routing.usage.flight import Flown, Loss
-from routecodex.routing.usage.ledger import Ledger, Row
+from routecodex.routing.usage.ledger import Ledger
 from routecodex.routing.usage.prices import Price
 from routecodex.routing.usage.report import report
+from routecodex.routing.usage.spending import Row, Spent
 from tests.routing.usage.test_flight import COLD, flown, messages_body
 from tests.routing.usage.test_ledger import row
 
 
 def spent(flown: Flown | None = None, lost: Callable[[Loss], None] = lambda loss: None, **fields: object) -> Spent:
-    return Spent(row(**fields), flown, lost)
+    return Spent(row(**fields), "", flown, lost)
 
 
 def test_all_that_was_noted_is_there_after_the_end(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "usage.sqlite", retention_days=400)
-    writer = UsageWriter(ledger, lambda one: Price(input=1, output=1))
+    writer = UsageWriter(ledger, lambda one, url: Price(input=1, output=1))
     for at in range(1000):
         writer.note(spent(round=at, dollars=None))
     writer.close(60)
@@ -30,7 +31,7 @@ def test_all_that_was_noted_is_there_after_the_end(tmp_path: Path) -> None:
 
 def test_it_begins_anew_after_its_end(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "usage.sqlite", retention_days=400)
-    writer = UsageWriter(ledger, lambda one: None)
+    writer = UsageWriter(ledger, lambda one, url: None)
     for _ in range(2):
         writer.note(spent())
         writer.close(60)
@@ -51,7 +52,7 @@ def test_a_full_disk_is_told_and_holds_nobody(tmp_path: Path, caplog: object) ->
     handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
     logging.getLogger("routecodex").addHandler(handler)
     try:
-        writer = UsageWriter(_Full(tmp_path / "usage.sqlite", retention_days=1), lambda one: None)
+        writer = UsageWriter(_Full(tmp_path / "usage.sqlite", retention_days=1), lambda one, url: None)
         writer.note(spent())
         writer.close(60)
     finally:
@@ -62,7 +63,7 @@ def test_a_full_disk_is_told_and_holds_nobody(tmp_path: Path, caplog: object) ->
 
 def test_a_lost_cache_is_told_with_what_it_cost(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "usage.sqlite", retention_days=1)
-    writer = UsageWriter(ledger, lambda one: Price(input=10, output=1, cached=1))
+    writer = UsageWriter(ledger, lambda one, url: Price(input=10, output=1, cached=1))
     told: list[Loss] = []
     body, other = messages_body(), messages_body()
     other["system"][0]["text"] = "another day"
