@@ -104,7 +104,7 @@ class CarriedTurn:
                 return
         if chunk := self.mask.feed(self.plan.without_quotes(chunk), time.monotonic()):
             self._hear_words(source, chunk)
-        if self.mask.due < float("inf"):
+        if min(self.mask.due, self.turn.waits_until) < float("inf"):
             self._arm()
 
     @contained
@@ -418,6 +418,8 @@ class CarriedTurn:
             if self.company is not None:
                 rounds = "1 round" if self.turn.rounds == 1 else f"{self.turn.rounds} rounds"
                 self.flow.comment = f"{self._comment} · {rounds} of {self.plan.received.id[:8]}"
+            elif self.plan.unsaid:
+                self.flow.comment = self._comment
             self.alarm.stop()
             ended = record.of_end(self.plan, rounds=self.turn.rounds, usage=self.turn.usage(), failed=self.failed)
             flows.add_to_record(self.flow, ended)

@@ -71,6 +71,11 @@ class Mask:
         return bool(self._secrets)
 
     @property
+    def idle(self) -> bool:
+        """Nothing is held, and nothing of what was held may still come."""
+        return not (self._held or self._swallows)
+
+    @property
     def due(self) -> float:
         """When `tick` is to be told the time; never, where nothing is held."""
         return self._since + HOLD_S

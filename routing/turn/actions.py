@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -107,6 +107,10 @@ class Planner(Protocol):
     def exact(self) -> bool:
         """The running round's reason is not ours to correct."""
 
+    @property
+    def secrets(self) -> Collection[str]:
+        """What the running round's provider was sent, and nobody may be told."""
+
     def opening(self) -> Opening:
         """The answer begins now; its id is the client's for it, whatever the provider's will be."""
 
@@ -128,8 +132,8 @@ class Planner(Protocol):
     def cost(self, tokens: Tokens | None) -> None:
         """An answered round is over; None where its provider told no tokens."""
 
-    def said(self, items: Sequence[JsonObject]) -> None:
-        """A whole answer, as a history holds it; where a merger writes it for the client."""
+    def said(self, items: Sequence[JsonObject], left_out: str) -> None:
+        """A whole answer, as a history holds it; and what of it the client's dialect cannot say."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,6 +107,8 @@ class Plan:
     translated: Translated | None = None
     """How the running round's request differs in its dialect from the client's."""
     left_out: str = ""
+    unsaid: str = ""
+    """What of the answer the client's dialect cannot say."""
     """What of the call the running round's request does not hold."""
     unheard: tuple[Unheard, ...] = ()
     """Tags that stand where they give no orders."""
@@ -153,6 +155,8 @@ class Plan:
             said.append("compacted in words")
         if self.left_out:
             said.append(f"left out: {self.left_out}")
+        if self.unsaid:
+            said.append(f"left out of the answer: {self.unsaid}")
         return f" · {', '.join(said)}" if said else ""
 
     @property
@@ -202,12 +206,17 @@ class Plan:
             pairs = (*(pair for pair in pairs if pair[0].lower() not in form), *form.items())
         return Head(status, pairs)
 
-    def mask(self) -> Mask:
-        """What takes out of the round's answer the credentials that this provider was sent: those that are none of a language's
-        words, as a local model's key (`ollama`) may be."""
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The credentials that this provider was sent: those that are none of a language's words, as a local model's key
+        (`ollama`) may be."""
         key = self.provider.key(self.target.key)
         sent = [value for name, value in self.provider.headers.items() if is_secret_header(name)]
-        return Mask(filter(is_like_a_key, [*sent, *([key.value] if key is not None else ())]))
+        return tuple(filter(is_like_a_key, [*sent, *([key.value] if key is not None else ())]))
+
+    def mask(self) -> Mask:
+        """What takes them out of the round's answer."""
+        return Mask(self.secrets)
 
     def _masked(self, text: str) -> str:
         mask = self.mask()
@@ -291,8 +300,9 @@ class Plan:
         if not self.at_home:
             self.memory.seals.note(self.provider.id, said)
 
-    def said(self, items: Sequence[JsonObject]) -> None:
-        """The same of a whole answer, as a history holds it."""
+    def said(self, items: Sequence[JsonObject], left_out: str = "") -> None:
+        """The same of a whole answer, as a history holds it; and what of it the client's dialect cannot say."""
+        self.unsaid = left_out
         if not self.at_home:
             self.memory.seals.note_items(self.provider.id, items)
 

@@ -108,7 +108,7 @@ class Turn:
         self.state = State.PEEKING if 200 <= status < 300 else State.FAILING
         self._head = self.planner.head(status, headers)
         if self.state is State.PEEKING:
-            self.answer.begin_round(exact=self.planner.exact)
+            self.answer.begin_round(exact=self.planner.exact, secrets=self.planner.secrets)
 
     def alive(self, now: float) -> None:
         """The provider has sent something that says nothing in the client's dialect."""
@@ -210,13 +210,22 @@ class Turn:
                     self._fail(Failed(ProviderError(504, f"The provider gave no answer: {self._no_content}.", network=True)), now)
                 case _:
                     self._fail(Failed(ProviderError(504, f"The provider said nothing for {waited} seconds.", network=True)), now)
+        if now >= self.waits_until and (out := self.answer.tick(now)):
+            self._commit_if_visible(now)
+            self.actions.append(Forward(out))
+            self._quiet_since = now
         if now >= self._silence_ends:
             self._break_silence(now)
 
     @property
     def deadline(self) -> float:
         """When `tick` is due at the latest."""
-        return min(self._round_ends, self._silence_ends)
+        return min(self._round_ends, self._silence_ends, self.waits_until)
+
+    @property
+    def waits_until(self) -> float:
+        """When a text leaves that may have begun to repeat a key."""
+        return self.answer.due if self.state is State.PEEKING or self.state is State.FLOWING else float("inf")
 
     @property
     def _round_ends(self) -> float:
@@ -246,11 +255,9 @@ class Turn:
 
     def _hear(self, chunk: bytes, now: float) -> None:
         answer = self.answer
-        out = answer.feed(chunk)
+        out = answer.feed(chunk, now)
         if out is not chunk:  # what passes unread is content, and no error
-            if self.state is State.PEEKING and answer.visible:
-                self._commit(now)
-                self._begins = not self.alone
+            self._commit_if_visible(now)
             if (error := answer.error) is not None and self.state is State.PEEKING:
                 self._fail(Failed(error), now)
                 return
@@ -260,6 +267,11 @@ class Turn:
             if self._begins:
                 self._begins = False
                 self.actions.append(Began())
+
+    def _commit_if_visible(self, now: float) -> None:
+        if self.state is State.PEEKING and self.answer.visible:
+            self._commit(now)
+            self._begins = not self.alone
 
     def _commit(self, now: float) -> None:
         """The first content: from here on this round is the answer, or goes on with it."""
@@ -296,7 +308,7 @@ class Turn:
             self._end_in_error(told.message, told.status)
             return
         self.planner.cost(answer.content.tokens)
-        self.planner.said(said.native)
+        self.planner.said(said.native, answer.left_out)
         self._calls = len(said.calls) > len(said.own)
         self.state = State.DECIDING
         if self.alone:

@@ -1,7 +1,4 @@
-"""F11: a provider that repeats the key it was sent: in whatever place of its answer, however cut, it does not reach the client.
-
-Text that a provider cuts over several events is another matter: only who writes the answer's texts sees them joined.
-"""
+"""F11: a provider that repeats the key it was sent: wherever it stands in its answer, however cut, the client never sees it."""
 
 from __future__ import annotations
 
@@ -152,3 +149,19 @@ def test_the_key_does_not_come_back(house: tuple[FakeProvider, Mitmdump], name: 
         if shape.shows:
             assert b"***" in told, (client, spoken)
             assert answer.status == 200
+
+
+@pytest.mark.parametrize("size, together", [(1, 1), (4, 1), (4, 4), (9, 3)])
+@pytest.mark.parametrize("client", _ALL)
+def test_a_key_over_several_events(house: tuple[FakeProvider, Mitmdump], client: Dialect, size: int, together: int) -> None:
+    """Nobody takes part: what says no more than the event before it passes unread."""
+    provider, proxy = house
+    pieces = [KEY[at : at + size] for at in range(0, len(KEY), size)]
+    reply = Reply(text=("your", " key", " is ", *pieces, ", is", " it", " not", "?"))
+    provider.forget()
+    provider.always(Behaviour(reply=reply, events_per_packet=together))
+    answer = ask(proxy, client, client, stream=True)
+    deltas = re.findall(rb'"(?:text|content|delta)": ?"((?:[^"\\\\]|\\\\.)*)"', answer.body)
+    text = b"".join(deltas).decode()
+    assert not any(KEY[at : at + 8] in text for at in range(len(KEY) - 7))
+    assert re.search(r"your key is [^*]{0,7}\*\*\*, is it not\?", text)

@@ -13,11 +13,12 @@ several rounds (and knows no dialect), a dialect's writer makes bytes of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from math import inf
 from typing import ClassVar, Protocol, runtime_checkable
 
 from ...errors import BadAnswer
@@ -30,6 +31,7 @@ from .chat import abroad as chat_abroad
 from .chat import history as chat_history
 from .chat import read as chat_read
 from .chat import write as chat_write
+from .echoes import Echoes
 from .events import Block, Chunk, Event, Failed, Opened, Piece
 from .gemini import abroad as gemini_abroad
 from .gemini import history as gemini_history
@@ -176,6 +178,7 @@ class Answer:
         """What may leave as soon as somebody asks."""
         self._due = b""
         """The blank line that the last event which left is lacking."""
+        self._echoes: Echoes | None = None
         self._over = self._failed = False
         self._opened = ""
         """Who we said it is, where we began it."""
@@ -196,9 +199,10 @@ class Answer:
 
     # --- rounds ---------------------------------------------------------------------------------------------------------
 
-    def begin_round(self, round_: Round | None = None, *, exact: bool = False) -> None:
+    def begin_round(self, round_: Round | None = None, *, exact: bool = False, secrets: Collection[str] = ()) -> None:
         """Another round begins; without a word about it, in the client's own dialect. `exact`: the provider is where the
-        client was going anyway, and its reason counts even where it is wrong."""
+        client was going anyway, and its reason counts even where it is wrong. `secrets`: what the provider was sent, and nobody
+        may be told."""
         round_ = round_ or Round(self._client)
         self._foreign = round_.spoken is not self._client
         spoken = _DIALECTS[round_.spoken]
@@ -208,6 +212,7 @@ class Answer:
         passes = self.quiet and streams and not (self._foreign or self._join.altered)
         another = partial(read, round_.maker, self._asked.id) if passes else None
         self._source = source = Source(reader, quiet=another, bounded=not streams)
+        source.echoes = self._echoes = Echoes(secrets) if secrets else None
         self._same = None
         self._writer.begin_round(round_.tools)
         calls = source.since_calls if passes else None
@@ -216,7 +221,7 @@ class Answer:
             self._pending += [self._writer.made(event) for event in self._serial.between()]
         self._serial = Serial() if self._foreign and self._writer.one_by_one else None
 
-    def feed(self, data: bytes) -> bytes:
+    def feed(self, data: bytes, now: float = 0.0) -> bytes:
         """The provider's bytes; for the client as many as may leave.
 
         `feed(b"")` between two rounds: another round follows, so what the one before held back may leave.
@@ -231,10 +236,22 @@ class Answer:
                 out += self._written(join.release())
             return b"".join(out)
         try:
-            self._hear(source.feed(data), out)
+            self._hear(source.feed(data), out, self._echoes, now)
         except BadAnswer as error:
             self._spoil(error)
         return out[0] if len(out) == 1 else b"".join(out)
+
+    @property
+    def due(self) -> float:
+        """When `tick` is to be told the time."""
+        return self._echoes.due if self._echoes is not None else inf
+
+    def tick(self, now: float) -> bytes:
+        """What leaves because it waited too long."""
+        out, self._pending = self._pending, []
+        if self._echoes is not None:
+            self._hear(self._echoes.tick(now), out)
+        return b"".join(out)
 
     def end_round(self) -> Said:
         """The round's bytes are over: what it said."""
@@ -242,7 +259,9 @@ class Answer:
             chunks = self._source.close()
             if self._source.form == "document" and self._asked.stream:
                 self._join.composes = True
-            self._hear(chunks, self._pending)
+            self._hear(chunks, self._pending, self._echoes)
+            if self._echoes is not None:
+                self._hear(self._echoes.rest(), self._pending)
             if chunks and chunks[-1].form == "ragged" and self._pending and not self._asked.endpoint.json_array:
                 self._due = b"\n\n"
         except BadAnswer as error:
@@ -392,10 +411,25 @@ class Answer:
 
     # --- from chunks to bytes -------------------------------------------------------------------------------------------
 
-    def _hear(self, chunks: Iterable[Chunk], out: list[bytes]) -> None:
+    def _hear(self, chunks: Iterable[Chunk], out: list[bytes], echoes: Echoes | None = None, now: float = 0.0) -> None:
+        """`echoes`: takes out of them what nobody may be told."""
         join, same, keep = self._join, self._same, self._keep
         for chunk in chunks:
             events = chunk.events
+            if echoes is not None:
+                if (
+                    len(events) == 1
+                    and type(event := events[0]) is Piece
+                    and event.block is echoes.last
+                    and len(text := event.text) < echoes.sure
+                    and text[:1] not in echoes.nexts
+                    and not echoes.busy
+                ):
+                    echoes.newest = text or echoes.newest
+                else:
+                    self._hear(echoes.look(chunk, now), out)
+                    same, keep = self._same, self._keep
+                    continue
             if same is not None:
                 if len(events) == 1 and type(event := events[0]) is Piece and event.block is same and event.native is None:
                     keep(event.text)

@@ -19,6 +19,7 @@ from ..failures import ERROR_KEY, document_without_empty_error, failure_of_page,
 from ..fields import read_json, read_object
 from ..sse import ArrayItems, Events
 from ..sse import Event as Unit
+from .echoes import Echoes, texts_behind
 from .events import Chunk, Ended, Event, Failed, Opened, Piece, Rank
 from .repeated import LONG, Repeated
 
@@ -83,9 +84,15 @@ class Source:
         self._before, self._after = _NO_FRAME
         """What stood around the text of the event that was read last."""
         self._start = 0
+        self._long = 0
+        """The size of an event whose text is worth looking at."""
+        self._marker = _NO_FRAME[0]
+        """What stands before a text, whatever stands around it."""
+        self.echoes: Echoes | None = None
+        """Looks at what passes."""
         self._looks = _LOOKS
-        self._newest = b""
-        """What passed last."""
+        self._newest = self._told = b""
+        """What passed last; what of it was looked at."""
         self._since_calls: list[bytes] | None = None
         """What has come since the first call began."""
 
@@ -112,6 +119,8 @@ class Source:
 
     def _loudly(self, data: bytes, units: Events | ArrayItems) -> Iterator[Chunk]:
         """Where nobody takes part, what cannot pass is read; and what may follow it unread is known by it."""
+        if self.echoes is not None:
+            self._tell_newest(self.echoes)
         self.calm, self._newest = False, b""
         chunk: Chunk | None = None
         for chunk in self._chunks(units.feed(data)):
@@ -127,10 +136,14 @@ class Source:
             self.calm = True
             self._before, self._after = _frame_of(chunk)
             self._start = len(self._before)
+            if self.echoes is not None:
+                self._long = self._start + len(self._after) + self.echoes.short
+            self._marker = self._before[max(self._before.rfind(b"{"), self._before.rfind(b",")) :]
 
     def passes(self, data: bytes) -> bool:
         """Whether these bytes, which follow those that were fed, may leave unread. To be asked where it is `calm`."""
-        if not (data.startswith(self._before) and data.endswith(self._after) and self._is_one(data)):
+        one = data.startswith(self._before) and data.endswith(self._after) and self._is_one(data)
+        if not one:
             if self._looks:
                 self._looks -= 1
                 return False
@@ -141,10 +154,24 @@ class Source:
                     return False
         if not data.isascii() and _as_utf8(data) is not data:
             return False
+        if (echoes := self.echoes) is not None and (
+            not one or len(data) >= self._long or data[self._start] in echoes.raw_nexts or echoes.busy
+        ):
+            texts = data[self._start : len(data) - len(self._after)] if one else texts_behind(self._marker, data)
+            self._tell_newest(echoes)
+            if texts is None or not echoes.pass_unread(texts):
+                return False
+            self._told = data
         self._newest = data
         if self._since_calls is not None:
             self._keep(data)
         return True
+
+    def _tell_newest(self, echoes: Echoes) -> None:
+        """What passed last, where it was not even looked at: an event like the one that was read last."""
+        if self._newest and self._newest is not self._told:
+            text = self._newest[self._start : len(self._newest) - len(self._after)]
+            echoes.newest, self._told = text.decode("utf-8", "surrogatepass"), self._newest
 
     def _is_one(self, data: bytes) -> bool:
         """Whether nothing but a string stands between what stood around the last one."""

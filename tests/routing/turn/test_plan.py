@@ -549,3 +549,13 @@ def test_a_key_that_is_a_word_is_no_secret_in_a_text(house: Build) -> None:
     assert dict(plan.head(200, {"content-type": "application/json"}).headers) == {"content-type": "application/json"}
     assert plan.without_quotes(b"I am ollama") == b"I am ollama"
     assert plan.without_quotes(b'{"error": {"message": "no ollama"}}') == b'{"error": {"message": "no ***"}}'
+
+
+def test_what_an_answer_could_not_be_told_stands_in_the_comment(house: Build) -> None:
+    plan = Tool(house()).say("hello").plan
+    plan.request()
+    plan.said((), "")
+    assert "left out of the answer" not in plan.comment + plan.told
+    plan.said((), "citations")
+    assert "left out of the answer: citations" in plan.comment
+    assert "left out of the answer: citations" in plan.told

@@ -91,6 +91,7 @@ class Script:
     first: list[str] = field(default_factory=list)
 
     exact: bool = False
+    secrets: tuple[str, ...] = ()
 
     def opening(self) -> Opening:
         return Opening("resp_ours", "m", 7)
@@ -112,7 +113,7 @@ class Script:
     def cost(self, tokens: Tokens | None) -> None:
         pass
 
-    def said(self, items: Sequence[JsonObject]) -> None:
+    def said(self, items: Sequence[JsonObject], left_out: str) -> None:
         pass
 
     def answered(self, id: str, now: float) -> None:
@@ -952,3 +953,23 @@ def _text_in(raw: bytes) -> str:
     reader = Events()
     found = [read_object(event.data) or {} for event in reader.feed(raw) + reader.close()]
     return "".join(str(one["delta"]) for one in found if one.get("type") == "response.output_text.delta")
+
+
+def test_f11_a_text_that_begins_like_the_providers_key_waits_for_its_rest() -> None:
+    def told(text: str) -> bytes:
+        choice = {"index": 0, "delta": {"content": text}, "finish_reason": None}
+        return b"data: " + json.dumps({"id": "c", "object": "chat.completion.chunk", "choices": [choice]}).encode() + b"\n\n"
+
+    bench = Bench(str(Dialect.CHAT))
+    bench.script.secrets = ("sk-ant-api03-Zm9vYmFyYmF6cXV4",)
+    bench.head()
+    bench.data(told("Hello"))
+    assert bench.turn.waits_until == float("inf")
+    bench.now = 1.0
+    assert bench.data(told("sk-ant-"), told("api03")) == [Forward(told("sk-ant-"))]
+    assert bench.turn.deadline == bench.turn.waits_until == 1.2
+    assert bench.tick(1.1) == []
+    assert bench.tick(1.2) == [Forward(told("api03"))]
+    assert bench.turn.waits_until == float("inf")
+    bench.gone()
+    assert bench.turn.waits_until == float("inf")

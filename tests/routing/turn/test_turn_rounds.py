@@ -67,6 +67,7 @@ class Script:
     heard: list[object] = field(default_factory=list)
 
     exact: bool = False
+    secrets: tuple[str, ...] = ()
 
     def opening(self) -> Opening:
         return Opening("resp_ours", "m", 7)
@@ -86,7 +87,7 @@ class Script:
     def cost(self, tokens: Tokens | None) -> None:
         pass
 
-    def said(self, items: Sequence[JsonObject]) -> None:
+    def said(self, items: Sequence[JsonObject], left_out: str) -> None:
         self.heard.append(items)
 
     def answered(self, id: str, now: float) -> None:

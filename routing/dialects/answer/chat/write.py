@@ -124,6 +124,11 @@ class Writer(_Writer):
             if chunk.dialect is not Dialect.CHAT or document is None:
                 return b"".join([self.made(event) for event in chunk.events])
             self._beside = _beside_choices(document)
+            told = [object_of(choice) for choice in list_of(document.get("choices"))]
+            if len(told) > 1:
+                self.left_out.add(Feature.CANDIDATES)
+            if any(choice.get("logprobs") for choice in told):
+                self.left_out.add(Feature.LOGPROBS)
             return b"".join([self._field(event) if type(event) is Field else self.made(event) for event in chunk.events])
         if document is None:
             return chunk.raw

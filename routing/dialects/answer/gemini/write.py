@@ -93,6 +93,8 @@ class _Writer:
             name_tool(self.left_out, event.block.name, event.block.native)
         elif type(event) is Cited:
             self.left_out.add(Feature.CITATIONS)
+        elif type(event) is Aside:
+            self.left_out.add(Feature.CANDIDATES)
         return b""
 
     def _usage(self, counted: Counted | None) -> JsonObject:
@@ -233,7 +235,7 @@ class Writer(_Writer):
                 return self._patched([event], {**document, **(self._identity or {})})
             case Closed(block=block) if block.foreign:
                 return self._close(block)
-            case Cited() | Opened():
+            case Cited() | Opened() | Aside():
                 return self._name_lost(event)
             case Counted():
                 self._counted = event

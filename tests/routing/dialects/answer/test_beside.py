@@ -11,7 +11,7 @@ from routecodex.routing.dialects.answer.gemini.abroad import place_of
 from routecodex.routing.dialects.calls import read_call
 from routecodex.routing.dialects.translation.seals import MARK
 from routecodex.routing.dialects.translation.wrapped import MARKED, unsealed
-from routecodex.routing.values import Endpoint
+from routecodex.routing.values import Dialect, Endpoint
 from tests.routing.dialects.answer.talks import (
     CHAT,
     GEMINI,
@@ -324,3 +324,16 @@ def test_nobody_is_sent_what_was_made_of_anothers_tools(client: Way) -> None:
     call = unsealed(read_call(json.dumps({"model": "m", name: items}).encode(), Endpoint(client.dialect)))
     kept = [item for one in call.body[name] for item in ([one] if name == "input" else one["content"])]  # type: ignore[attr-defined]
     assert [item["type"] for item in kept] == (["message"] if name == "input" else ["text"])
+
+
+@pytest.mark.parametrize("dialect", [CHAT, GEMINI])
+def test_what_a_stream_cannot_say_of_a_document_is_named(dialect: Dialect) -> None:
+    one = {"index": 0, "message": {"role": "assistant", "content": "a"}, "finish_reason": "stop", "logprobs": {"content": [1]}}
+    document: dict[str, Any] = {"id": "c", "model": "m", "choices": [one, {**one, "index": 1}]}
+    if dialect is GEMINI:
+        document = candidate({"text": "a"}, reason="STOP")
+        document["candidates"].append({"index": 1, "content": {"parts": [{"text": "b"}]}})
+    answer = answer_for(Way(dialect))
+    drive(answer, [(dialect, json.dumps(document).encode())])
+    assert answer.left_out.startswith("several candidates")
+    assert answer.left_out.endswith("log probabilities") is (dialect is CHAT)

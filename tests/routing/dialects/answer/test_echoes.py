@@ -1,0 +1,185 @@
+"""A provider's echo of the key that it was sent, spread over the texts of several events."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import pytest
+
+from routecodex.routing.dialects.answer.machine import Answer, Round
+from routecodex.routing.masking import HOLD_S, SURE
+from routecodex.routing.redact import MASK
+from routecodex.routing.values import Dialect
+from tests.routing.dialects.answer.talks import (
+    CHAT,
+    COUNTS,
+    GEMINI,
+    MESSAGES,
+    RESPONSES,
+    WAYS,
+    Way,
+    answer_for,
+    candidate,
+    chunk,
+    read,
+    sse,
+)
+
+KEY = "sk-ant-api03-Zm9vYmFyYmF6cXV4"
+USAGE = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+
+
+def events(dialect: Dialect, pieces: list[str]) -> list[bytes]:
+    """A stream of these texts, an event each."""
+
+    def about(kind: str, **more: Any) -> dict[str, Any]:
+        return {"type": f"response.{kind}", **more}
+
+    match dialect:
+        case Dialect.CHAT:
+            told = [chunk({"role": "assistant"}), *(chunk({"content": one}) for one in pieces), chunk({}, "stop")]
+            return [sse(one) for one in told] + [b"data: [DONE]\n\n"]
+        case Dialect.MESSAGES:
+            deltas = [{"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": one}} for one in pieces]
+            told = [
+                {
+                    "type": "message_start",
+                    "message": {"id": "msg_1", "type": "message", "model": "m", "role": "assistant", "usage": USAGE},
+                },
+                {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+                *deltas,
+                {"type": "content_block_stop", "index": 0},
+                {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": USAGE},
+                {"type": "message_stop"},
+            ]
+            return [sse(one, name=True) for one in told]
+        case Dialect.GEMINI:
+            return [sse(candidate({"text": one})) for one in pieces] + [
+                sse(candidate({"text": ""}, reason="STOP", usageMetadata=COUNTS))
+            ]
+        case Dialect.RESPONSES:
+            at = {"output_index": 0, "item_id": "msg_1", "content_index": 0}
+            part = {"type": "output_text", "text": "", "annotations": []}
+            item = {"id": "msg_1", "type": "message", "role": "assistant", "status": "in_progress", "content": []}
+            response = {"id": "resp_1", "object": "response", "model": "m", "status": "in_progress", "output": []}
+            response |= {"error": None, "incomplete_details": None}
+            # what the end tells again was masked in one piece
+            whole = {**part, "text": "".join(pieces).replace(KEY, MASK)}
+            done = {**item, "status": "completed", "content": [whole]}
+            told = [
+                about("created", response=response),
+                about("in_progress", response=response),
+                about("output_item.added", output_index=0, item=item),
+                about("content_part.added", **at, part=part),
+                *(about("output_text.delta", **at, delta=one) for one in pieces),
+                about("output_text.done", **at, text=whole["text"]),
+                about("content_part.done", **at, part=whole),
+                about("output_item.done", output_index=0, item=done),
+                about("completed", response={**response, "status": "completed", "output": [done], "usage": USAGE}),
+            ]
+            return [sse({**one, "sequence_number": number}, name=True) for number, one in enumerate(told)]
+
+
+def begun(client: Way, spoken: Dialect, *, quiet: bool = False) -> Answer:
+    answer = answer_for(client, quiet=quiet)
+    answer.begin_round(Round(spoken), secrets=(KEY,))
+    return answer
+
+
+def told(answer: Answer, reads: list[bytes]) -> bytes:
+    out = [answer.feed(one) for one in reads]
+    answer.end_round()
+    return b"".join([*out, *answer.finish()])
+
+
+def cut(size: int) -> list[str]:
+    return [KEY[at : at + size] for at in range(0, len(KEY), size)]
+
+
+@pytest.mark.parametrize("quiet", [False, True], ids=["read", "quiet"])
+@pytest.mark.parametrize("spoken", list(Dialect))
+@pytest.mark.parametrize("client", [way for way in WAYS if not way.array], ids=str)
+@pytest.mark.parametrize("size", [1, 3, 7, 20])
+def test_nobody_is_told_a_key_that_is_spread_over_events(client: Way, spoken: Dialect, quiet: bool, size: int) -> None:
+    """Nor in reads of several events, where nobody reads them."""
+    written = events(spoken, ["Dein", " Schlüssel ist", " ", *cut(size), ", der ist", " ask", "ant."])
+    for together in (1, 4):
+        reads = [b"".join(written[at : at + together]) for at in range(0, len(written), together)]
+        out = told(begun(client, spoken, quiet=quiet), reads)
+        assert not any(KEY[at : at + SURE].encode() in out for at in range(len(KEY) - SURE))
+        if client.dialect is spoken is RESPONSES and client.stream:
+            continue  # what its end tells again was masked as a whole, these few characters with it
+        before, _, behind = read(client, out).text.partition(MASK)
+        assert behind == ", der ist askant."
+        assert before in {f"Dein Schlüssel ist {KEY[:few]}" for few in range(SURE)}
+
+
+@pytest.mark.parametrize("spoken", list(Dialect))
+def test_what_only_begins_like_a_key_is_told_as_it_came(spoken: Dialect) -> None:
+    written = events(spoken, ["sk-", "ant-", "api", "0", "4 is", " no key. s", "k"])
+    client = Way(spoken)
+    for quiet in (False, True):
+        assert told(begun(client, spoken, quiet=quiet), written) == b"".join(written)
+
+
+def test_a_text_waits_for_its_next_piece_and_no_longer() -> None:
+    written = events(CHAT, [KEY[:6], KEY[6:10], KEY[10:12]])
+    answer = begun(Way(CHAT), CHAT)
+    assert KEY[:6].encode() in b"".join([answer.feed(one, 1.0) for one in written[:2]]), "that is nobody's secret yet"
+    assert answer.feed(written[2], 1.0) == b""
+    assert answer.due == 1.0 + HOLD_S
+    assert answer.tick(1.0 + HOLD_S / 2) == b""
+    assert answer.tick(1.0 + HOLD_S) == written[2], "it is less than half of one"
+    assert answer.due == inf
+    assert SURE <= 8
+
+
+def test_what_waited_too_long_and_is_half_of_it_is_masked() -> None:
+    written = events(MESSAGES, [KEY[:6], KEY[6:20], KEY[20:], " end"])
+    answer = begun(Way(MESSAGES), MESSAGES)
+    out = [answer.feed(one, 1.0) for one in written[:4]]
+    out.append(answer.tick(2.0))
+    out += [answer.feed(one, 3.0) for one in written[4:]]
+    answer.end_round()
+    raw = b"".join([*out, *answer.finish()])
+    assert KEY[10:].encode() not in raw
+    assert read(Way(MESSAGES), raw).text.endswith(f"{MASK} end")
+
+
+def test_arguments_are_looked_at_as_well() -> None:
+    def entry(text: str, **more: Any) -> dict[str, Any]:
+        return chunk({"tool_calls": [{"index": 0, "function": {"arguments": text, **more.pop("function", {})}, **more}]})
+
+    first = entry("", id="call_1", type="function", function={"name": "read"})
+    for spread in (cut(4), [KEY.replace("-", "\\u002d")]):
+        written = [chunk({"role": "assistant"}), first, *(entry(one) for one in ('{"k": "', *spread, '"}'))]
+        raw = [sse(one) for one in (*written, chunk({}, "tool_calls"))] + [b"data: [DONE]\n\n"]
+        for client in (Way(CHAT), Way(MESSAGES), Way(RESPONSES), Way(GEMINI)):
+            out = told(begun(client, CHAT), raw)
+            [(name, given)] = read(client, out).calls
+            assert (name, given["k"]) in [("read", f"{KEY[:few]}{MASK}") for few in range(SURE)]
+
+
+def test_ordinary_texts_still_leave_unread() -> None:
+    """And what came before a key is known where they did."""
+    written = events(CHAT, ["Ein", " Wort", "s", "k", "a", "t", " und", " noch", " eins", ".", *cut(2)])
+    answer = begun(Way(CHAT), CHAT, quiet=True)
+    source = answer._source
+    unread = 0
+    answer.feed(b"".join(written[:2]))
+    for one in written[2:12]:
+        calm = source.calm
+        assert answer.feed(one) == one
+        unread += calm and source._newest == one
+    assert unread >= 6
+    assert b"".join([answer.feed(one) for one in written[12:]]).count(MASK.encode()) == 1
+
+
+@pytest.mark.parametrize("key", ["k3y-42", "k3y-42x"])
+def test_a_short_key(key: str) -> None:
+    for pieces in ([key], list(key)):
+        answer = answer_for(Way(CHAT))
+        answer.begin_round(secrets=(key, "short"))
+        text = read(Way(CHAT), told(answer, events(CHAT, ["a", *pieces, " b short"]))).text
+        assert text in [f"a{key[:few]}{MASK} b short" for few in range(len(key))]
