@@ -10,8 +10,8 @@ from typing import Any
 from mitmproxy import http
 
 from ..routing import codings
+from ..routing.dialects.answer.abroad import Translation
 from ..routing.dialects.said import Said
-from ..routing.dialects.translation.coming_down import Translation
 from ..routing.errors import RouteCodexError
 from ..routing.masking import Mask
 from ..routing.turn import actions as turns

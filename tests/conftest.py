@@ -15,10 +15,7 @@ from hypothesis import HealthCheck, settings
 
 from tests import rows
 from tests.rig.provider import FakeProvider
-from tests.routing.dialects.answer.asking_both import answer_side, ask_both, mark_difference
 from tests.sheet import note_examples
-
-__all__ = ["answer_side"]
 
 LONG = os.environ.get("ROUTECODEX_TESTS") == "long"
 TESTS = Path(__file__).parent
@@ -49,12 +46,7 @@ def pytest_pycollect_makeitem(collector: pytest.Collector) -> Generator[None, An
     return rows.together(made) if isinstance(made, list) and not rows.wanted_alone(collector.config) else made
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    mark_difference(item)
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    ask_both(metafunc)
     if (times := metafunc.config.option.times) > 1:
         metafunc.fixturenames.append("time_number")
         metafunc.parametrize("time_number", range(times), indirect=True, ids=[f"time {number + 1}" for number in range(times)])

@@ -9,18 +9,13 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import Any, TypeVar
 
 import pytest
 
-from tests.routing.dialects.answer.asking_both import is_different
-
-EVERYWHERE = frozenset(("own_folders", "answer_side", "request", "monkeypatch", "tmp_path_factory"))
+EVERYWHERE = frozenset(("own_folders", "request", "monkeypatch", "tmp_path_factory"))
 """What every test gets, though it does not ask for it."""
-
-SIDE = "answer_side"
 
 T = TypeVar("T")
 
@@ -42,20 +37,15 @@ def wanted_alone(config: pytest.Config) -> bool:
 def together(made: list[pytest.Item | pytest.Collector]) -> list[pytest.Item | pytest.Collector]:
     """The rows of one test function, as one item where that asks the same."""
     alone: list[pytest.Item | pytest.Collector] = []
-    groups: dict[str, list[pytest.Function]] = {}
+    rows: list[pytest.Function] = []
     for row in made:
         if isinstance(row, pytest.Function) and _is_plain(row):
-            groups.setdefault(row.callspec.params.get(SIDE, ""), []).append(row)
+            rows.append(row)
         else:
             alone.append(row)
-    for side, rows in groups.items():
-        name, spec = rows[0].originalname, rows[0].callspec
-        kept = replace(spec, params={SIDE: side}, indices={SIDE: spec.indices[SIDE]}) if side else None
-        whole = pytest.Function.from_parent(
-            rows[0].parent, name=f"{name}[{side}]" if side else name, callspec=kept, callobj=_all_of(rows)
-        )
-        alone += [whole] if len(rows) > 1 else rows
-    return alone
+    if len(rows) < 2:
+        return alone + rows
+    return [*alone, pytest.Function.from_parent(rows[0].parent, name=rows[0].originalname, callobj=_all_of(rows))]
 
 
 def _is_plain(row: pytest.Function) -> bool:
@@ -64,10 +54,9 @@ def _is_plain(row: pytest.Function) -> bool:
     return (
         bool(parametrized)
         and row.cls is None
-        and set(row.callspec.params) - {SIDE} <= named
+        and set(row.callspec.params) <= named
         and set(inspect.signature(row.obj).parameters) <= named
         and set(row.fixturenames) <= named | EVERYWHERE
-        and not is_different(row)
         and all(mark.name == "parametrize" for mark in row.own_markers)
         and not getattr(row.obj, "is_hypothesis_test", False)
     )
@@ -79,7 +68,7 @@ def _names(given: str | list[str] | tuple[str, ...]) -> list[str]:
 
 def _all_of(rows: list[pytest.Function]) -> Callable[[], None]:
     tried: list[tuple[str, Callable[..., None], dict[str, Any]]] = [
-        (row.callspec.id, row.obj, {name: value for name, value in row.callspec.params.items() if name != SIDE}) for row in rows
+        (row.callspec.id, row.obj, row.callspec.params) for row in rows
     ]
 
     def every_row() -> None:

@@ -9,13 +9,13 @@ from typing import assert_never
 
 from .. import headers
 from ..dialects import answers
+from ..dialects.answer.abroad import Translation
 from ..dialects.calls.following import begun_id
 from ..dialects.estimate import Calibration, count_answer
 from ..dialects.failures import read_failure
 from ..dialects.finish import AS_USUAL, Endings
 from ..dialects.seals import Seals
 from ..dialects.translation import going_up
-from ..dialects.translation.coming_down import Translation
 from ..dialects.translation.neutral import Asked, Tokens
 from ..errors import RouteCodexError
 from ..masking import Mask

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable
 from routecodex.routing.dialects import answers
 from routecodex.routing.dialects.answer.machine import Answer, Round, answer_for
 from routecodex.routing.dialects.sse import Events
-from routecodex.routing.dialects.translation.coming_down import Translation
 from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Answer as Answered
 from routecodex.routing.values import Dialect, Endpoint, Usage
@@ -125,21 +124,6 @@ def old_merged(dialect: Dialect, rounds: int) -> Run:
     return run
 
 
-def old_translated(client: Dialect, spoken: Dialect, merged: bool) -> Run:
-    def run(reads: list[bytes]) -> None:
-        translation = Translation(spoken, asked(client))
-        answer = Answer(asked(client), own=OWN if merged else frozenset(), quiet=not merged)
-        answer.begin_round()
-        for read in reads:
-            if told := translation.feed(read):
-                answer.feed(told)
-        answer.feed(translation.close())
-        answer.end_round()
-        take(answer.finish())
-
-    return run
-
-
 def new(client: Dialect, spoken: Dialect, *, quiet: bool = False, rounds: int = 1) -> Run:
     def run(reads: list[bytes]) -> None:
         answer = Answer(asked(client), own=frozenset() if quiet else OWN, quiet=quiet)
@@ -161,14 +145,14 @@ ROWS: dict[str, tuple[Dialect, int, Run | None, Run]] = {
     "passed: Gemini": (GEMINI, 1, None, new(GEMINI, GEMINI, quiet=True)),
     "merged, one round: Gemini": (GEMINI, 1, old_merged(GEMINI, 1), new(GEMINI, GEMINI)),
     "merged, two rounds: Gemini": (GEMINI, 2, old_merged(GEMINI, 2), new(GEMINI, GEMINI, rounds=2)),
-    "Gemini for a Chat client": (GEMINI, 1, old_translated(CHAT, GEMINI, False), new(CHAT, GEMINI)),
-    "Gemini for a Messages client": (GEMINI, 1, old_translated(MESSAGES, GEMINI, False), new(MESSAGES, GEMINI)),
-    "Chat for a Gemini client": (CHAT, 1, old_translated(GEMINI, CHAT, False), new(GEMINI, CHAT)),
-    "Messages for a Gemini client, merged": (MESSAGES, 1, old_translated(GEMINI, MESSAGES, True), new(GEMINI, MESSAGES)),
-    "Chat for a Messages client": (CHAT, 1, old_translated(MESSAGES, CHAT, False), new(MESSAGES, CHAT)),
-    "Messages for a Chat client": (MESSAGES, 1, old_translated(CHAT, MESSAGES, False), new(CHAT, MESSAGES)),
-    "Chat for a Messages client, merged": (CHAT, 1, old_translated(MESSAGES, CHAT, True), new(MESSAGES, CHAT)),
-    "Messages for a Chat client, merged": (MESSAGES, 1, old_translated(CHAT, MESSAGES, True), new(CHAT, MESSAGES)),
+    "Gemini for a Chat client": (GEMINI, 1, None, new(CHAT, GEMINI)),
+    "Gemini for a Messages client": (GEMINI, 1, None, new(MESSAGES, GEMINI)),
+    "Chat for a Gemini client": (CHAT, 1, None, new(GEMINI, CHAT)),
+    "Messages for a Gemini client, merged": (MESSAGES, 1, None, new(GEMINI, MESSAGES)),
+    "Chat for a Messages client": (CHAT, 1, None, new(MESSAGES, CHAT)),
+    "Messages for a Chat client": (MESSAGES, 1, None, new(CHAT, MESSAGES)),
+    "Chat for a Messages client, merged": (CHAT, 1, None, new(MESSAGES, CHAT)),
+    "Messages for a Chat client, merged": (MESSAGES, 1, None, new(CHAT, MESSAGES)),
 }
 
 

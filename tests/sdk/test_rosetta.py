@@ -14,20 +14,12 @@ from typing import Any
 
 import pytest
 
+from routecodex.routing.dialects.answer.abroad import Translation
 from routecodex.routing.dialects.calls import read_call
 from routecodex.routing.dialects.calls.editing import inner_body
 from routecodex.routing.dialects.finish import read_finish
-from routecodex.routing.dialects.translation import coming_down, going_up
-from routecodex.routing.dialects.translation.neutral import (
-    Asked,
-    Broken,
-    CallPiece,
-    CallStarted,
-    Event,
-    Finished,
-    TextPiece,
-    ThoughtPiece,
-)
+from routecodex.routing.dialects.translation import going_up
+from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.errors import BadCall
 from routecodex.routing.values import Dialect, Endpoint
 from tests.everything import ENDPOINTS, EVERYTHING
@@ -35,6 +27,17 @@ from tests.pairs_table import MODELS, PAIRS, alone, sayings
 from tests.rig.reply import Asked as Told
 from tests.rig.reply import Reply, ToolUse
 from tests.rig.spoken import EVENTS, WHOLE
+from tests.routing.dialects.answer.plain import (
+    Broken,
+    CallPiece,
+    CallStarted,
+    Event,
+    Finished,
+    Hearer,
+    TextPiece,
+    ThoughtPiece,
+    hear_whole,
+)
 from tests.routing.dialects.calls.recorded import CALLS
 from tests.sdk.environment import ROSETTA, NoSdks
 from tests.sdk.lines import Lines
@@ -233,9 +236,9 @@ def _letter(dialect: Dialect) -> str:
     return next(letter for letter, one in _LETTERS.items() if one is dialect)
 
 
-def _translation(client: Dialect, spoken: Dialect, *, stream: bool) -> coming_down.Translation:
+def _translation(client: Dialect, spoken: Dialect, *, stream: bool) -> Translation:
     asked = Asked(Endpoint(client, stream=stream), stream, "id-1", "m", 1, "them", include_usage=True)
-    return coming_down.Translation(spoken, asked)
+    return Translation(spoken, asked)
 
 
 def _ours(client: Dialect, spoken: Dialect, whole: Body) -> Body:
@@ -255,11 +258,11 @@ def _documents(stream: bytes) -> list[Body]:
 
 
 def _heard_whole(client: Dialect, answer: Body) -> dict[str, object]:
-    return _told(coming_down.HEAR_WHOLE[client](json.dumps(answer).encode(), "them", "id-1"))
+    return _told(hear_whole(client, json.dumps(answer).encode(), "them", "id-1"))
 
 
 def _heard(client: Dialect, documents: list[Body]) -> dict[str, object]:
-    hearer = coming_down.HEARERS[client]("them", "id-1")
+    hearer = Hearer(client, "them", "id-1")
     events = [event for one in documents for event in hearer.hear(json.dumps(one).encode(), str(one.get("type", "")))]
     return _told([*events, *hearer.close()])
 

@@ -25,10 +25,10 @@ from routecodex.routing.codex.conversation import Conversation
 from routecodex.routing.config.secrets import look_beside
 from routecodex.routing.control.overlay import Overlay
 from routecodex.routing.control.verbs import Served, verb_of
+from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.calls import read_call
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.dialects.failures import failure_of_page, read_failure
-from routecodex.routing.dialects.merging import merger_for
 from routecodex.routing.dialects.sse import ArrayItems, Events
 from routecodex.routing.errors import RouteCodexError
 from routecodex.routing.masking import Mask
@@ -124,7 +124,7 @@ def call_of(path: str) -> Callable[[bytes], None]:
 
 def answer_of(dialect: Dialect, stream: bool) -> Callable[[bytes], None]:
     def read(data: bytes) -> None:
-        merger = merger_for(Endpoint(dialect), stream=stream)
+        merger = answer_for(Endpoint(dialect), stream=stream)
         merger.begin_round()
         out = merger.feed(data[: len(data) // 3]) + merger.feed(data[len(data) // 3 :])
         said = merger.end_round()

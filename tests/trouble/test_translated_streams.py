@@ -6,13 +6,13 @@ import json
 import random
 import re
 from collections.abc import Iterable, Iterator
-from itertools import product
+from itertools import permutations
 
 import pytest
 
+from routecodex.routing.dialects.answer.abroad import Translation
 from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.said import Said
-from routecodex.routing.dialects.translation.coming_down import Translation
 from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect, Endpoint
 from tests.conftest import LONG
@@ -32,7 +32,7 @@ CLIENTS: dict[str, Endpoint] = {
     "gemini-envelope": Endpoint(Dialect.GEMINI, stream=True, envelope=True),
 }
 FOUR = [CLIENTS[str(dialect)] for dialect in Dialect]
-PAIRS = [pytest.param(CLIENTS[str(client)], spoken, id=f"{client}-on-{spoken}") for client, spoken in product(Dialect, Dialect)]
+PAIRS = [pytest.param(CLIENTS[str(client)], spoken, id=f"{client}-on-{spoken}") for client, spoken in permutations(Dialect, 2)]
 
 
 def asked_by(client: Endpoint, *, stream: bool = True) -> Asked:
@@ -81,7 +81,8 @@ def test_byte_by_byte_is_told_in_the_same_bytes(client: Endpoint) -> None:
 @pytest.mark.parametrize("stream", STREAMS, ids=[stream.id for stream in STREAMS])
 def test_every_client_hears_the_same_answer_and_the_same_end(stream: Stream) -> None:
     """Texts may differ where a client's dialect has no place for a picture; words, calls and ends do not."""
-    heard = {client.dialect: said_in(client, told(client, stream.spoken, [stream.raw])) for client in FOUR}
+    abroad = [client for client in FOUR if client.dialect is not stream.spoken]
+    heard = {client.dialect: said_in(client, told(client, stream.spoken, [stream.raw])) for client in abroad}
     well = [said for said in heard.values() if said.complete]
     if stream.ends != "well":
         assert not well
@@ -90,24 +91,20 @@ def test_every_client_hears_the_same_answer_and_the_same_end(stream: Stream) -> 
         return
     if stream.id.endswith("MALFORMED_FUNCTION_CALL"):  # R15: a word for it that all clients know is there in none but its own
         assert heard.pop(Dialect.RESPONSES).error is not None
-        assert [heard[dialect].finish for dialect in (Dialect.GEMINI, Dialect.CHAT, Dialect.MESSAGES)] == [
-            "error",
-            "stop",
-            "stop",
-        ]
+        assert [heard[dialect].finish for dialect in (Dialect.CHAT, Dialect.MESSAGES)] == ["stop", "stop"]
         return
-    if heard[Dialect.CHAT].finish == "error":
+    if any(said.finish == "error" for said in heard.values()) and Dialect.RESPONSES in heard:
         assert heard.pop(Dialect.RESPONSES).error is not None  # it has no other word for it
     assert all(said.complete and said.error is None for said in heard.values())
     if "picture" not in stream.id:
         assert len({said.text for said in well}) == 1
     assert len({tuple((call.name, canonical(call.arguments)) for call in said.calls) for said in well}) == 1
     assert len({(said.usage.input, said.usage.output) for said in well}) == 1
-    of_messages = heard.pop(Dialect.MESSAGES).finish
+    of_messages = heard.pop(Dialect.MESSAGES).finish if Dialect.MESSAGES in heard else None
     (finish,) = {said.finish for said in heard.values()}
     # F02: a filter and an error are a stop sequence there, but for a refusal that was one already
     filtered = "stop" if stream.spoken is not Dialect.MESSAGES else finish
-    assert of_messages == {"content_filter": filtered, "error": "stop"}.get(finish, finish)
+    assert of_messages is None or of_messages == {"content_filter": filtered, "error": "stop"}.get(finish, finish)
 
 
 def canonical(arguments: str) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ...values import Dialect
-from ..finish import AS_USUAL, Endings, holds_calls, is_whole_call, read_finish
+from ..finish import AS_USUAL, Endings, holds_calls, is_cut, is_whole_call, read_finish
 from ..translation.neutral import Feature, LeftOut
 from .events import (
     Aside,
@@ -498,9 +498,12 @@ class Join:
     @property
     def _calls(self) -> bool | None:
         """Whether the client is shown calls that it may run; None where that cannot be said."""
-        contents = [one.content for one in self.rounds]
-        shown = [call.arguments for content in contents for block, call in content.calls if not block.hidden]
-        return holds_calls(shown, served=any(content.holds_traces for content in contents))
+        shown: list[str] = []
+        for one in self.rounds:
+            # where another dialect's answer was not cut, its calls are closed, and whatever was written is what they say
+            closed = one.foreign and not is_cut(one.content.ended.word if one.content.ended is not None else "")
+            shown += ["" if closed else call.arguments for block, call in one.content.calls if not block.hidden]
+        return holds_calls(shown, served=any(one.content.holds_traces for one in self.rounds))
 
     def _word(self, ended: Ended | None, calls: bool | None) -> str:
         """The client's word for why the answer ended."""
@@ -554,7 +557,7 @@ class Join:
         contents = [one.content for one in self.rounds]
         counts = [content.tokens for content in contents if content.tokens is not None]
         if not counts or len(self.rounds) == 1:
-            return contents[-1].counted
+            return contents[-1].counted or (Counted(counts[-1]) if counts and self.composes else None)
         tokens = replace(counts[-1], output=sum(one.output for one in counts), reasoning=sum(one.reasoning for one in counts))
         if any(one.foreign for one in self.rounds):
             return Counted(tokens)

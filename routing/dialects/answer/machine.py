@@ -46,6 +46,8 @@ from .responses import abroad as responses_abroad
 from .responses import history as responses_history
 from .responses import read as responses_read
 from .responses import write as responses_write
+from .responses.compaction import NOTHING, Summary
+from .responses.made import Names
 from .said import Content, Said
 from .serial import Serial
 from .stream import Reader, Source
@@ -136,9 +138,10 @@ _DIALECTS: Mapping[Dialect, _Modules] = {
 SPOKEN = frozenset(_DIALECTS)
 
 
-def reader_of(dialect: Dialect) -> Reader:
-    """For who wants to know what an answer says, and writes none."""
-    return _DIALECTS[dialect].reader("", "")
+def reader_of(dialect: Dialect, maker: str = "", id: str = "", *, abroad: bool = False) -> Reader:
+    """Of one round. `abroad`: it is told to a client of another dialect."""
+    modules = _DIALECTS[dialect]
+    return (modules.abroad if abroad else modules.reader)(maker, id)
 
 
 @dataclass(slots=True)
@@ -150,6 +153,8 @@ class Round:
     """The provider's id."""
     tools: Mapping[str, ToolName] = field(default_factory=dict)
     """Tools that were sent under another name or as another kind."""
+    compacts: bool = False
+    """It writes down the conversation, for a client that asked for a compaction of it."""
 
 
 class Answer:
@@ -167,7 +172,8 @@ class Answer:
         self.quiet = quiet
         """Nobody takes part, and nothing of ours stands in it."""
         self._join = Join(self._client, own=own, endings=asked.endings, live=asked.stream, quiet=quiet, apart=modules.apart)
-        self._serial: Serial | None = None
+        self._serial: Serial | Summary | None = None
+        """What brings events in the order in which the writer can tell them."""
         self._source = Source(modules.reader("", ""))
         self._foreign = False
         """The running round speaks another dialect than the client."""
@@ -204,14 +210,12 @@ class Answer:
         client was going anyway, and its reason counts even where it is wrong. `secrets`: what the provider was sent, and nobody
         may be told."""
         round_ = round_ or Round(self._client)
-        self._foreign = round_.spoken is not self._client
-        spoken = _DIALECTS[round_.spoken]
-        read = spoken.abroad if self._foreign else spoken.reader
+        self._foreign = round_.spoken is not self._client or round_.compacts
         counts, streams = self._asked.endpoint.action == "count", self._asked.stream
-        reader = counting.Reader(self._client) if counts else read(round_.maker, self._asked.id)
-        passes = self.quiet and streams and not (self._foreign or self._join.altered)
-        another = partial(read, round_.maker, self._asked.id) if passes else None
-        self._source = source = Source(reader, quiet=another, bounded=not streams)
+        read = partial(reader_of, round_.spoken, round_.maker, self._asked.id, abroad=self._foreign)
+        passes = self.quiet and streams and not (self._foreign or self._join.altered or self._asked.endpoint.json_array)
+        source = Source(counting.Reader(self._client) if counts else read(), quiet=read if passes else None, bounded=not streams)
+        self._source = source
         source.echoes = self._echoes = Echoes(secrets) if secrets else None
         self._same = None
         self._writer.begin_round(round_.tools)
@@ -220,6 +224,8 @@ class Answer:
         if self._serial is not None:
             self._pending += [self._writer.made(event) for event in self._serial.between()]
         self._serial = Serial() if self._foreign and self._writer.one_by_one else None
+        if round_.compacts:
+            self._serial = Summary(Names(self._asked).item("cmp", 0))
 
     def feed(self, data: bytes, now: float = 0.0) -> bytes:
         """The provider's bytes; for the client as many as may leave.
@@ -267,6 +273,8 @@ class Answer:
         except BadAnswer as error:
             self._spoil(error)
         join, content = self._join, self._join.content
+        if isinstance(self._serial, Summary) and content.complete and not content.text.strip():
+            content.error = NOTHING
         if self._source.quiet:
             join.overhear(self._source.newest())
         if content.done and not content.complete:
@@ -491,7 +499,7 @@ class Answer:
 
     def _is_own(self, chunk: Chunk) -> bool:
         """A unit of the client's dialect: of an earlier round, where all leaves at the end."""
-        return chunk.native is not None and chunk.dialect is self._client
+        return type(self._serial) is not Summary and chunk.native is not None and chunk.dialect is self._client
 
     def _due_line(self) -> bytes:
         due, self._due = self._due, b""

@@ -20,7 +20,7 @@ _MOST_LOOKS = 64
 class _Waiting:
     """One block that has not ended."""
 
-    __slots__ = ("_looked", "_looks", "_whole", "begun", "block", "ended", "queue", "text")
+    __slots__ = ("_looked", "_looks", "_whole", "begun", "block", "ended", "queue", "says", "text")
 
     def __init__(self, block: Block) -> None:
         self.block = block
@@ -28,7 +28,7 @@ class _Waiting:
         """What was not told yet."""
         self.text: list[str] = []
         """A call's arguments, told or not."""
-        self.begun = False
+        self.begun = self.says = False
         self.ended = False
         self._whole = False
         self._looked = self._looks = 0
@@ -53,6 +53,11 @@ class _Waiting:
     def is_over(self) -> bool:
         """It ends because another block has begun."""
         return self.is_whole if self.block.kind == "call" else not self.block.ends_itself
+
+    @property
+    def is_seal(self) -> bool:
+        """A thought of nothing but its seal: a text before it may go on."""
+        return self.block.kind == "thought" and self.block.seal is not None and not self.says
 
     @property
     def may_begin(self) -> bool:
@@ -115,19 +120,21 @@ class Serial:
             out.append(event)  # the writer knows whether it can still be told
             return
         if one is None:
-            if self._order and self._order[-1].is_over:
-                self._order[-1].ended = True
+            if block.closed and block.kind == "call":
+                return  # some hosts say nothing once more
             one = self._waiting[block] = _Waiting(block)
             self._order.append(one)
         one.queue.append(event)
-        if type(event) is Piece and block.kind == "call":
-            one.text.append(event.text)
+        if type(event) is Piece and event.text:
+            one.says = True
+            if block.kind == "call":
+                one.text.append(event.text)
 
     def _tell(self, out: list[Event]) -> None:
         order = self._order
         while order:
             one = order[0]
-            if len(order) > 1 and one.is_over:
+            if one.is_over and any(not other.is_seal for other in order[1:]):
                 one.ended = True
             if one.ended and not one.is_somebodys:
                 del order[0]

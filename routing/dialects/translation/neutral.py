@@ -1,9 +1,7 @@
-"""What the four dialects have in common: a conversation that goes up, and the events of an answer that comes down.
+"""What the four dialects have in common: a conversation that goes up, and what an answer that comes down must know of it.
 
-1. Each dialect has one reader and one writer for either direction; none of them knows another dialect.
+1. Each dialect has one reader and one writer; none of them knows another dialect.
 2. Values are facts as they were said. A writer says what its dialect can say, and names the rest in `left_out`.
-3. Blocks and events are in order. In an answer one block is open at a time: whoever hears pieces that come interleaved
-   holds them until their turn.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-from ...values import Dialect, Endpoint, JsonObject, ProviderError
+from ...values import Dialect, Endpoint, JsonObject
 from ..finish import AS_USUAL, Endings
 
 
@@ -255,64 +253,6 @@ class Conversation:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
-    id: str
-    model: str
-    tokens: Tokens | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TextPiece:
-    """Pieces in a row are one text, until another block begins or `BlockEnded` comes."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ThoughtPiece:
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ThoughtEnded:
-    """Ends the thought whose pieces came before; without any, this is a thought of nothing but its seal."""
-
-    seal: Seal | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CallStarted:
-    id: str
-    """Empty where the dialect gives none; the writer makes one."""
-    name: str
-    """As the provider was told it."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallPiece:
-    """The next piece of the open call's arguments (JSON text, however it is cut)."""
-
-    arguments: str
-
-
-@dataclass(frozen=True, slots=True)
-class CallEnded:
-    seal: Seal | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MediaShown:
-    """A picture or sound that the model made."""
-
-    media: Media
-
-
-@dataclass(frozen=True, slots=True)
-class BlockEnded:
-    """The open text or thought is complete: what comes next is another one."""
-
-
-@dataclass(frozen=True, slots=True)
 class Tokens:
     """What it costs. `input` holds `cached` and `written`; `output` holds `reasoning`."""
 
@@ -321,37 +261,6 @@ class Tokens:
     cached: int = 0
     written: int = 0
     reasoning: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """The provider said that this is the end, and why, in its own word ("" where it gave none)."""
-
-    word: str
-    tokens: Tokens | None = None
-    stop_sequence: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Broken:
-    """The provider said that it failed. Nothing comes behind it."""
-
-    error: ProviderError
-
-
-Event: TypeAlias = (
-    Started
-    | TextPiece
-    | ThoughtPiece
-    | ThoughtEnded
-    | CallStarted
-    | CallPiece
-    | CallEnded
-    | MediaShown
-    | BlockEnded
-    | Finished
-    | Broken
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from routecodex.routing.dialects import calls
+from routecodex.routing.dialects.answer.abroad import Translation
 from routecodex.routing.dialects.seals import Seals
 from routecodex.routing.dialects.signed import call_words, signed_fields, without_foreign, words_in
 from routecodex.routing.dialects.translation import going_up
-from routecodex.routing.dialects.translation.coming_down import Translation
 from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect, Endpoint, JsonObject
 

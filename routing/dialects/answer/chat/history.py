@@ -7,9 +7,9 @@ from ...fields import list_of, object_of, text_of
 from ...signed import signed_fields
 from ...translation.neutral import Media, Seal
 from ...translation.seals import wrap
-from ...translation.telling.words import free_text, told_media
 from ..events import Block, Cited
 from ..said import Content, arguments_of
+from ..words import free_text, told_media
 from .read import BODIES, MARKED, THOUGHTS, is_thinking
 
 _KNOWN = frozenset(("", "role", "content", "refusal", "tool_calls", "function_call", "reasoning_details", "images"))

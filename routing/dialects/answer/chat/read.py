@@ -16,8 +16,6 @@ from ...answers.chat import error_of
 from ...fields import list_of, object_of, read_json, text_of
 from ...finish import read_finish
 from ...signed import signed_fields
-from ...translation.hearing.blocks import picture
-from ...translation.hearing.chat_fields import add_detail, tokens_of, written_text
 from ...translation.neutral import Seal
 from ..events import (
     Aside,
@@ -34,6 +32,8 @@ from ..events import (
     Opened,
     Piece,
 )
+from ..words import written_text
+from .fields import add_detail, picture, tokens_of
 
 BODIES = {"function": "arguments", "custom": "input"}
 """The kinds of tool calls, and where what the model wrote for the tool stands in each."""
@@ -107,10 +107,11 @@ class Reader:
     def _read(self, document: JsonObject) -> list[Event]:
         out: list[Event] = []
         choices = list_of(document.get("choices"))
+        counts = object_of(document.get("usage")) or object_of(object_of(document.get("x_groq")).get("usage"))
         if not self._began and (choices or document.get("id")):
             self._began = True
-            out.append(Began(text_of(document.get("id")) or self._id, text_of(document.get("model"))))
-        counts = object_of(document.get("usage")) or object_of(object_of(document.get("x_groq")).get("usage"))
+            known = tokens_of(counts) if counts else None
+            out.append(Began(text_of(document.get("id")) or self._id, text_of(document.get("model")), known))
         ended: Ended | None = None
         for choice in choices:
             if not isinstance(choice, dict):
@@ -238,6 +239,8 @@ class Reader:
         last, thought = self._last, self._thought
         if thought is None or (text and last is not thought):
             thought = self._thought = self._begin(Block("thought"), out)
+            if not text and last is not None:
+                self._last = last  # it says nothing that a text could end at
         native: JsonObject = {"reasoning_details": entries}
         out.append(Piece(thought, text, native) if text else Extra(thought, native))
         self._detailed = self._detailed or bool(text)

@@ -11,11 +11,10 @@ from dataclasses import replace
 
 from ....values import JsonObject
 from ...fields import list_of, object_of, text_of
-from ...translation.hearing.gemini import shown_in
-from ...translation.neutral import Feature, Seal, TextPiece
+from ...translation.neutral import Feature, Seal
 from ..beside import Citation
 from ..events import Block, Cited, Closed, Event, Kind, Lost, Opened, Piece
-from .parts import main_candidate
+from .parts import main_candidate, shown_in
 from .read import Reader
 
 
@@ -75,11 +74,11 @@ class Abroad(Reader):
 
     def _read_other(self, part: JsonObject, word: str, out: list[Event]) -> None:
         shown = None if part.get("thought") is True else shown_in(part)
-        if isinstance(shown, TextPiece):
+        if isinstance(shown, str):
             last = self._last
             if last is None or last.kind != "text":
                 last = self._open(Block("text"), out)
-            out.append(Piece(last, shown.text))
+            out.append(Piece(last, shown))
         elif shown is not None:
             super()._read_other(part, "", out)
         if word and self._last is not None and self._last.kind == "thought":

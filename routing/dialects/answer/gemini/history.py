@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from ....values import Dialect, JsonObject
 from ...translation.carried import carry
 from ...translation.neutral import Seal, Thought
-from ...translation.telling.gemini_parts import args_of, media_part, word_of
 from ..events import Block
 from ..said import Content, arguments_of
-from .parts import as_history
+from .parts import args_of, as_history, media_part, word_of
 
 
 class Thinking:

@@ -1,12 +1,15 @@
-"""The parts of Gemini's answers: where they stand, and what several rounds' come to."""
+"""The parts of Gemini's answers: where they stand, what they say, and what several rounds' come to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ....values import JsonObject
-from ...fields import count_of, list_of, object_of, text_of
+from ....values import Dialect, JsonObject
+from ...fields import arguments_of, count_of, list_of, object_of, text_of
 from ...finish import read_finish
+from ...translation.ids import digest
+from ...translation.neutral import Asked, Media, Seal, Tokens
+from ...translation.seals import wrap
 
 CALLS = ("functionCall", "function_call")
 EMPTY: JsonObject = {"text": ""}
@@ -60,3 +63,81 @@ def summed_counts(counts: Sequence[JsonObject]) -> JsonObject:
             whole[name] = sum(count_of(one.get(name)) for one in counts)
             total += count_of(whole[name])
     return {**whole, "totalTokenCount": total}
+
+
+def signature_of(part: JsonObject) -> str:
+    return text_of(part.get("thoughtSignature", part.get("thought_signature")))
+
+
+def shown_in(part: JsonObject) -> str | Media | None:
+    """A picture, sound or file; or what Google's own tools did, in words."""
+    blob = part.get("inlineData", part.get("inline_data"))
+    if isinstance(blob, dict):
+        media_type = text_of(blob.get("mimeType"))
+        return _media(media_type, data=text_of(blob.get("data")))
+    if isinstance(file := part.get("fileData"), dict):
+        return _media(text_of(file.get("mimeType")), url=text_of(file.get("fileUri")))
+    if isinstance(code := part.get("executableCode"), dict):
+        language = text_of(code.get("language")).lower()
+        name = "" if language == "language_unspecified" else language
+        return f"\n```{name}\n{text_of(code.get('code'))}\n```\n"
+    if isinstance(result := part.get("codeExecutionResult"), dict):
+        outcome, output = text_of(result.get("outcome")), text_of(result.get("output"))
+        failed = "" if outcome in ("", "OUTCOME_OK", "OUTCOME_UNSPECIFIED") else f"{outcome}\n"
+        return f"\n```output\n{failed}{output}\n```\n"
+    return None
+
+
+def _media(media_type: str, *, data: str = "", url: str = "") -> Media:
+    match media_type.partition("/")[0]:
+        case "image":
+            return Media("image", media_type, data, url)
+        case "audio":
+            return Media("audio", media_type, data, url)
+        case "video":
+            return Media("video", media_type, data, url)
+        case _:
+            return Media("file", media_type, data, url)
+
+
+def tokens_of(usage: JsonObject) -> Tokens:
+    thoughts = count_of(usage.get("thoughtsTokenCount"))
+    return Tokens(
+        input=count_of(usage.get("promptTokenCount")) + count_of(usage.get("toolUsePromptTokenCount")),
+        output=count_of(usage.get("candidatesTokenCount")) + thoughts,
+        cached=count_of(usage.get("cachedContentTokenCount")),
+        reasoning=thoughts,
+    )
+
+
+def identity_of(id: str, asked: Asked) -> JsonObject:
+    return {"modelVersion": asked.model, "responseId": id or digest(asked.id, 24)}
+
+
+def usage_of(tokens: Tokens) -> JsonObject:
+    cached: JsonObject = {"cachedContentTokenCount": tokens.cached} if tokens.cached else {}
+    thoughts: JsonObject = {"thoughtsTokenCount": tokens.reasoning} if tokens.reasoning else {}
+    return {
+        "promptTokenCount": tokens.input,
+        **cached,
+        "candidatesTokenCount": max(0, tokens.output - tokens.reasoning),
+        **thoughts,
+        "totalTokenCount": tokens.input + max(tokens.output, tokens.reasoning),
+    }
+
+
+def word_of(seal: Seal) -> str:
+    own = text_of(seal.payload.get("thoughtSignature")) if seal.dialect is Dialect.GEMINI else ""
+    return own or wrap(seal)
+
+
+def media_part(media: Media) -> JsonObject:
+    kind = {"mimeType": media.media_type} if media.media_type else {}
+    if media.data:
+        return {"inlineData": {**kind, "data": media.data}}
+    return {"fileData": {**kind, "fileUri": media.url or media.file_id}}
+
+
+def args_of(text: str) -> JsonObject:
+    """Some providers write `null` for a tool without parameters."""
+    return {} if text.strip() == "null" else arguments_of(text)

@@ -15,9 +15,7 @@ from ....values import Dialect, JsonObject, ProviderError
 from ...failures import failure_inside, has_error
 from ...fields import list_of, object_of, text_of
 from ...finish import is_cut
-from ...translation.hearing.gemini import shown_in, signature_of, tokens_of
-from ...translation.hearing.gemini_arguments import Arguments
-from ...translation.neutral import MediaShown, Seal, Tokens
+from ...translation.neutral import Media, Seal, Tokens
 from ..events import (
     Aside,
     Began,
@@ -34,7 +32,8 @@ from ..events import (
     Opened,
     Piece,
 )
-from .parts import CALLS, blocked, call_in, inner_of, main_candidate, parts_of
+from .arguments import Arguments
+from .parts import CALLS, blocked, call_in, inner_of, main_candidate, parts_of, shown_in, signature_of, tokens_of
 
 SHOWN_BESIDE = ("groundingMetadata", "citationMetadata", "urlContextMetadata")
 """Fields of a candidate that are content."""
@@ -185,8 +184,8 @@ class Reader:
         """A picture, or what Google's own tools did; a thought's pictures are only drafts."""
         block = Block("trace", part)
         block.hides = part.get("thought") is True
-        if not block.hides and isinstance(shown := shown_in(part), MediaShown):
-            block.kind, block.media = "media", shown.media
+        if not block.hides and isinstance(shown := shown_in(part), Media):
+            block.kind, block.media = "media", shown
         self._open(block, out)
 
     # --- calls ----------------------------------------------------------------------------------------------------------

@@ -20,7 +20,6 @@ from ...fields import list_of, object_of
 from ...sse import write_event
 from ...translation.ids import digest
 from ...translation.neutral import Asked, Feature, LeftOut, Tokens, ToolName
-from ...translation.telling.gemini_parts import identity_of, media_part, usage_of
 from ..beside import name_tool
 from ..events import (
     Aside,
@@ -41,7 +40,7 @@ from ..events import (
 )
 from ..said import Content
 from .history import Thinking, call_of, parts, plain_part, sealed
-from .parts import EMPTY, inner_of, main_candidate, summed_counts
+from .parts import EMPTY, identity_of, inner_of, main_candidate, media_part, summed_counts, usage_of
 from .read import SHOWN_BESIDE
 
 _IDENTITY = ("responseId", "modelVersion")

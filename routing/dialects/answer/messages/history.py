@@ -6,11 +6,10 @@ from ....values import JsonObject
 from ...fields import arguments_of as object_in
 from ...fields import is_blank, list_of, text_of
 from ...translation.ids import digest
-from ...translation.neutral import Media
 from ...translation.seals import MARK
-from ...translation.telling.messages_blocks import as_object, is_redacted, placeholder, sealed_block, word_of
 from ..events import Block, Cited
 from ..said import Content, arguments_of
+from .blocks import as_object, is_redacted, placeholder, sealed_block, word_of
 
 _GROWN = {"text": "text", "thought": "thinking"}
 """Kind of block → the field that holds what its pieces add up to."""
@@ -47,7 +46,8 @@ def blocks(content: Content, *, beside: bool = False) -> list[JsonObject]:
             seals.append(sealed_block(block.seal))
             continue
         if block.kind == "media" and block.media is not None:
-            _add_media(out, block.media)
+            shown = placeholder(block.media, alone=not (out and out[-1]["type"] == "text"))
+            out.append({"type": "text", "text": shown})
         elif made := served(block) if block.kind == "trace" and beside else _made(block, text):
             told = [one for given in content.cited.get(block, ()) if (one := citation(given)) is not None] if beside else []
             out += [*seals, *made[:-1], {**made[-1], "citations": told} if told else made[-1]]
@@ -128,11 +128,3 @@ def citation(cited: Cited) -> JsonObject | None:
         return None
     found = {"type": "web_search_result_location", "url": told.url, "title": told.title or None}
     return {**found, "cited_text": told.quoted, "encrypted_index": MARK}
-
-
-def _add_media(out: list[JsonObject], media: Media) -> None:
-    """What these blocks cannot hold, told in the text that is there."""
-    if out and out[-1]["type"] == "text":
-        out[-1] = {**out[-1], "text": text_of(out[-1]["text"]) + placeholder(media, alone=False)}
-    else:
-        out.append({"type": "text", "text": placeholder(media, alone=True)})

@@ -55,6 +55,8 @@ class Reader:
         self._blocks: dict[object, Block] = {}
         """By the provider's index, those that have not ended."""
         self._usage: JsonObject = {}
+        self._given: dict[Block, JsonObject] = {}
+        """Calls whose input came where they begin, of which nothing more has been said: should more come, it is all of it."""
 
     def read(self, document: JsonObject, name: str = "") -> list[Event]:
         delta, index = document.get("delta"), document.get("index")
@@ -64,6 +66,8 @@ class Reader:
             told = delta.get("type")
             grows = _PIECES.get(told) if type(told) is str else None
             if grows is not None and type(text := delta.get(grows)) is str:
+                if text and self._given:
+                    self._given.pop(block, None)
                 return [Piece(block, text)]
         kind = document.get("type") or name
         read = _READ.get(kind) if isinstance(kind, str) else None
@@ -101,7 +105,8 @@ class Reader:
     def _read_end(self, document: JsonObject) -> list[Event]:
         delta = object_of(document.get("delta"))
         self._count(document if "usage" in document else delta)
-        out: list[Event] = [Counted(tokens_of(self._usage), dict(self._usage))] if self._usage else []
+        out: list[Event] = [event for block in list(self._given) for event in self._told_late(block)]
+        out += [Counted(tokens_of(self._usage), dict(self._usage))] if self._usage else []
         if word := text_of(delta.get("stop_reason")):
             out.append(Ended(word, text_of(delta.get("stop_sequence"))))
         return out
@@ -139,10 +144,10 @@ class Reader:
             block.kind = "trace"
         self._blocks[index] = block
         out: list[Event] = [Opened(block)]
-        if kind in ("text", "thinking") and (text := text_of(start.get(kind))):
+        if block.kind in ("text", "thought") and (text := text_of(start.get(GROWS[block.kind][1]))):
             out.append(Piece(block, text, start))
-        elif block.kind == "call" and (given := object_of(start.get("input"))):
-            out.append(Piece(block, dumps(given).decode(), start))
+        elif block.kind == "call" and object_of(start.get("input")):
+            self._given[block] = start
         self._seal(block, start)
         return out
 
@@ -151,7 +156,11 @@ class Reader:
         return self._close(block) if block is not None else []
 
     def _close(self, block: Block) -> list[Event]:
-        return [Closed(block)]
+        return [*self._told_late(block), Closed(block)]
+
+    def _told_late(self, block: Block) -> list[Event]:
+        start = self._given.pop(block, None)
+        return [Piece(block, dumps(start["input"]).decode(), start)] if start is not None else []
 
     def _read_delta(self, document: JsonObject) -> list[Event]:
         index, delta = _index(document), object_of(document.get("delta"))
@@ -164,6 +173,7 @@ class Reader:
             before = self._open(index, {"type": implied, implied: ""})
         block = self._blocks[index]
         if kind in _PIECES:
+            self._given.pop(block, None)
             return [*before, Piece(block, text_of(delta.get(_PIECES[kind])), delta)]
         self._seal(block, delta)
         return [*before, *self._extra(block, delta)]

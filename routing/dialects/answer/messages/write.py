@@ -20,18 +20,7 @@ from ... import answers
 from ...fields import object_of, text_of
 from ...finish import sends_message_stop
 from ...sse import write_event
-from ...translation.neutral import Asked, CallStarted, Feature, LeftOut, Seal, Tokens, ToolName
-from ...translation.telling.messages_blocks import (
-    Ids,
-    as_object,
-    head_of,
-    is_redacted,
-    last_usage,
-    placeholder,
-    sealed_block,
-    usage_of,
-    word_of,
-)
+from ...translation.neutral import Asked, Feature, LeftOut, Seal, Tokens, ToolName
 from ..beside import name_media, name_tool
 from ..events import (
     Began,
@@ -49,6 +38,17 @@ from ..events import (
     Piece,
 )
 from ..said import Content, arguments_of
+from .blocks import (
+    Ids,
+    as_object,
+    head_of,
+    is_redacted,
+    last_usage,
+    placeholder,
+    sealed_block,
+    usage_of,
+    word_of,
+)
 from .history import blocks, citation, served
 from .read import GROWS
 
@@ -82,8 +82,8 @@ class _Writer:
     def name(self, block: Block, answer: str = "") -> None:
         """What the client knows a call by, whoever made it."""
         known = self._tools.get(block.name)
-        head = self._ids.head(CallStarted(block.id, known.name if known is not None else block.name), answer)
-        block.id, block.name, block.named = text_of(head["id"]), text_of(head["name"]), True
+        name = known.name if known is not None else block.name
+        block.id, block.name, block.named = self._ids.of(block.id, name, answer), name, True
 
     def _name_lost(self, block: Block) -> None:
         if block.foreign and block.media is not None:
@@ -179,7 +179,7 @@ class Writer(_Writer):
             case Opened(block=block):
                 grown = GROWS[block.kind][1] if block.kind in ("text", "thought") else "input"
                 said = any(type(other) is Piece and other.block is block for other in chunk.events)
-                empty: JsonObject = {grown: {} if grown == "input" else ""} if said else {}
+                empty: JsonObject = {grown: {} if grown == "input" else ""} if said or block.kind == "call" else {}
                 start = {**(block.native or {"type": "text"}), **empty}
                 return _event(
                     {**document, "type": "content_block_start", "index": self._give_place(block), "content_block": start}
@@ -264,7 +264,7 @@ class Writer(_Writer):
                 return begun + self._waiting_seals()
             case "media" if block.media is not None:
                 text = Block("text")
-                shown = self._first(text, placeholder(block.media, alone=True))
+                shown = self._first(text, placeholder(block.media, alone=self._newest != "text"))
                 return begun + shown + self._stop(text)
             case "trace" if block.native is not None and not block.foreign:
                 return begun + self._waiting_seals() + self._start(block, block.native)

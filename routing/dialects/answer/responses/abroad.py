@@ -3,16 +3,23 @@ place but here."""
 
 from __future__ import annotations
 
-from ....values import JsonObject
+from ....values import JsonObject, ProviderError
+from ...answers.responses import error_of
 from ...fields import arguments_of, list_of, object_of, text_of
 from ...translation.neutral import Feature
 from ..beside import Citation, Trace
-from ..events import Block, Cited, Event, Lost
-from .read import Part, Reader
+from ..events import Block, Cited, Event, Failed, Lost
+from .read import NOT_OVER, Part, Reader
 
 
 class Abroad(Reader):
     """Sources come while the text does, and once more, or for the first time, with its end."""
+
+    def read_whole(self, response: JsonObject) -> list[Event]:
+        """Such clients cannot ask again for an answer that has not come to its end."""
+        if (status := text_of(response.get("status"))) in NOT_OVER and error_of(response) is None:
+            return [Failed(ProviderError(502, f"The provider's answer has the status {status}", "UPSTREAM_ERROR"))]
+        return super().read_whole(response)
 
     def _annotation(self, part: Part, document: JsonObject) -> list[Event]:
         return [*super()._annotation(part, document), self._cited(part, object_of(document.get("annotation")))]

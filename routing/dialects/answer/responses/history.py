@@ -5,14 +5,13 @@ from __future__ import annotations
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
 from ...fields import list_of, text_of
-from ...translation.hearing.responses_items import WRITTEN
 from ...translation.neutral import Seal
 from ...translation.seals import wrap
-from ...translation.telling.responses_items import message_item, text_part
-from ...translation.telling.words import told_media
 from ..events import Block
 from ..said import Content, arguments_of
-from .items import as_history
+from ..words import told_media
+from .items import WRITTEN, as_history
+from .made import message_item, text_part
 
 
 def history(content: Content) -> tuple[JsonObject, ...]:

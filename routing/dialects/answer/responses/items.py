@@ -28,7 +28,9 @@ HIDDEN = frozenset(
 )
 """Items that tell how the model came to its answer. They cannot stand inside a text that goes on: of a later round only the
 history holds them."""
-CALLS = frozenset(("function_call", "custom_tool_call"))
+WRITTEN = {"function_call": "arguments", "custom_tool_call": "input"}
+"""The kinds of calls, and where what the model wrote for the tool stands in each."""
+CALLS = frozenset(WRITTEN)
 TEXT = "output_text"
 
 _FIRST_ROUNDS = ("id", "created_at", "model", "previous_response_id")

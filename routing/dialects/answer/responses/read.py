@@ -20,8 +20,7 @@ from ...answers.responses import error_of
 from ...failures import failure_inside, has_error
 from ...fields import count_of, list_of, object_of, text_of
 from ...finish import read_response_finish
-from ...translation.hearing.responses_items import WRITTEN, joined, tokens_of, written_text
-from ...translation.neutral import Media, Seal
+from ...translation.neutral import Media, Seal, Tokens
 from ..events import (
     Began,
     Block,
@@ -38,7 +37,8 @@ from ..events import (
     Opened,
     Piece,
 )
-from .items import HIDDEN
+from ..words import written_text
+from .items import HIDDEN, WRITTEN
 
 KEYS = {"output_text": "text", "refusal": "refusal"}
 """The kinds of parts that grow, and in which field."""
@@ -54,7 +54,7 @@ _BUILT_IN = {
 """OpenAI's own tools that the client runs: their name in a history, and the field of what is to be done."""
 _PLAIN_NAMESPACES = (None, "", "functions")
 _SEALED = ("id", "summary", "content", "encrypted_content")
-_NOT_OVER = ("queued", "in_progress", "requires_action")
+NOT_OVER = ("queued", "in_progress", "requires_action")
 _BROKEN = ProviderError(502, "The provider's stream ended with an error", "UPSTREAM_ERROR")
 _UNREADABLE = ProviderError(502, "The provider's answer cannot be read.", "BAD_ANSWER", network=True)
 
@@ -156,7 +156,7 @@ class Reader:
             out.append(Counted(tokens, counts))
         word = read_response_finish(response if response.get("status") else {**response, "status": status or "completed"})
         # one in the background, or that waits for its client, has not come to its end: nothing may be said behind it yet
-        return [*out, Ended("failed" if word in _NOT_OVER else word), Done()]
+        return [*out, Ended("failed" if word in NOT_OVER else word), Done()]
 
     def _read_error(self, document: JsonObject) -> list[Event]:
         return [Failed(failure_inside(document) or _BROKEN)]
@@ -175,13 +175,15 @@ class Reader:
         key = _key(document, item)
         block = self._blocks.get(key)
         if block is None or (block in self._closed and document.get("type") == ADDED):
-            if not item:
+            told = bool(item)
+            if not told:
                 item = {"id": document.get("item_id"), "type": kind, "status": "in_progress"}
                 item |= {"role": "assistant", "content": []} if kind == "message" else {}
             block = self._blocks[key] = Block("call" if kind in _BUILT_IN else _KINDS.get(kind, "trace"), item, ends_itself=True)
             block.custom, block.hides = kind == "custom_tool_call", kind in HIDDEN
             self._heard[block] = 0
-            self._name(block, item)
+            if told:
+                self._name(block, item)
             out.append(Opened(block))
         elif block.kind == "call":
             self._name(block, item)
@@ -447,3 +449,23 @@ def _number(document: JsonObject) -> int:
 def _stored(response: JsonObject) -> list[Event]:
     """Where nothing is stored, a history names no ids."""
     return [Field("not stored", None)] if response.get("store") is False else []
+
+
+def joined(parts: object) -> str:
+    return "\n\n".join(text for part in list_of(parts) if (text := text_of(object_of(part).get("text"))))
+
+
+def tokens_of(counts: JsonObject) -> Tokens | None:
+    """None where nothing is counted."""
+    if "input_tokens" not in counts and "output_tokens" not in counts:
+        return None
+    put_in, put_out = object_of(counts.get("input_tokens_details")), object_of(counts.get("output_tokens_details"))
+    input, output = count_of(counts.get("input_tokens")), count_of(counts.get("output_tokens"))
+    cached, written = min(input, count_of(put_in.get("cached_tokens"))), count_of(put_in.get("cache_write_tokens"))
+    return Tokens(
+        input=input,
+        output=output,
+        cached=cached,
+        written=0 if written == cached else min(input - cached, written),
+        reasoning=min(output, count_of(put_out.get("reasoning_tokens"))),
+    )

@@ -23,20 +23,9 @@ from ...fields import arguments_of as object_in
 from ...fields import count_of, list_of, object_of, text_of
 from ...finish import Finish, is_cut, is_whole_call, read_finish, read_response_finish
 from ...sse import write_event, write_event_pieces
-from ...translation.hearing.responses_items import WRITTEN
 from ...translation.neutral import Asked, Feature, LeftOut, Seal, ToolName
 from ...translation.reading.responses_tools import BUILT_IN
 from ...translation.seals import MARK
-from ...translation.telling.responses_items import (
-    Names,
-    built_in,
-    ended,
-    message_item,
-    picture_item,
-    response_head,
-    text_part,
-)
-from ...translation.telling.words import free_text, told_media
 from ..beside import name_media, name_tool
 from ..counts import summed_counts
 from ..events import (
@@ -57,8 +46,18 @@ from ..events import (
 )
 from ..join import BLANK_LINE
 from ..said import GrowingText, arguments_of
+from ..words import free_text, told_media
 from .history import item_of, seal_fields, served
-from .items import TEXT, continued_item, moved_annotation, text_in
+from .items import TEXT, WRITTEN, continued_item, moved_annotation, text_in
+from .made import (
+    Names,
+    built_in,
+    ended,
+    message_item,
+    picture_item,
+    response_head,
+    text_part,
+)
 from .read import ADDED, ITEM_DONE, KEYS, PART_ADDED, PART_DONE, Part
 
 _FIRST = ("id", "created_at", "model", "previous_response_id")

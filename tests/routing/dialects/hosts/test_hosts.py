@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from routecodex.routing.dialects import answers
+from routecodex.routing.dialects.answer.abroad import Translation
 from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.finish import read_finish, write_finish
 from routecodex.routing.dialects.sse import ArrayItems, Events
-from routecodex.routing.dialects.translation.coming_down import Translation
 from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect, Endpoint
 from tests.routing.dialects.hosts import chat, gemini, messages, responses
@@ -25,20 +25,7 @@ PATHS = ("pass", "merge", *(f"to {client}" for client in Dialect))
 
 _M, _C, _R, _G = (f"to {client}" for client in (Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI))
 KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
-    "openai-chat: OpenAI: web search annotations: json": ("R16: citations are lost", (_M, _R)),
-    "openai-chat: xAI: citations with the last chunk: stream": ("R16: citations are lost", (_M, _R)),
-    "openai-chat: Perplexity: a message beside an empty delta: json": ("R16: citations are lost", (_M, _R)),
-    "openai-responses: OpenAI: annotations between the deltas: stream": ("R16: citations are lost", (_M, _C)),
-    "openai-responses: OpenAI: annotations: json": ("R16: citations are lost", (_M, _C)),
-    "gemini-chat: Google: grounding with the last piece: stream": ("R16: citations are lost", (_M, _C, _R)),
-    "openai-chat: Azure: a filtered answer without a message: json": ("R13: taken for no answer", (_M, _R, _G)),
-    "openai-chat: Snowflake: an empty call beside the text: stream": ("R13: a call of nobody's", (_M, _R, _G)),
-    "openai-chat: Snowflake: a phantom call with an empty name: json": ("R13: a call of nobody's", (_M, _R, _G)),
-    "openai-responses: Bedrock Mantle: content index 1 for the deltas, 0 in the item: stream": ("R13: told twice", (_M, _C, _G)),
-    "openai-responses: a gateway: a call without a name: json": ("R15: a call that nobody can run", (_M, _C, _G)),
-    "openai-chat: Google: thoughts marked beside the text: stream": ("they stay text", (_M, _R, _G)),
     "openai-chat: vLLM: [DONE] without a reason behind half a call: stream": ("nobody reads what passes", ("pass",)),
-    "openai-responses: vLLM: another content index for every delta of reasoning: stream": ("torn by blank lines", (_M, _C, _G)),
 }
 """What does not hold yet: a sample → why, and on which paths. A row that holds is a failure: it goes."""
 

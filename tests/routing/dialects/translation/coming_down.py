@@ -6,36 +6,31 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any
 
 from hypothesis import strategies as st
 
-from routecodex.routing.dialects import answers
 from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.said import Said
-from routecodex.routing.dialects.translation.hearing import gemini as gemini_hearing
-from routecodex.routing.dialects.translation.hearing import messages as messages_hearing
-from routecodex.routing.dialects.translation.neutral import (
-    Asked,
+from routecodex.routing.dialects.sse import write_event
+from routecodex.routing.dialects.translation.neutral import Asked, Media, Seal, Tokens
+from routecodex.routing.values import Dialect, Endpoint
+from tests.routing.dialects.answer import plain, rounds
+from tests.routing.dialects.answer.plain import (
     BlockEnded,
     CallEnded,
     CallPiece,
     CallStarted,
     Event,
     Finished,
-    Media,
+    Hearer,
     MediaShown,
-    Seal,
     Started,
+    Teller,
     TextPiece,
     ThoughtEnded,
     ThoughtPiece,
-    Tokens,
 )
-from routecodex.routing.dialects.translation.telling import gemini as gemini_telling
-from routecodex.routing.dialects.translation.telling import messages as messages_telling
-from routecodex.routing.values import Dialect, Endpoint
-from tests.routing.dialects.answer import rounds
 
 MESSAGES = Endpoint(Dialect.MESSAGES)
 GEMINI = Endpoint(Dialect.GEMINI, stream=True)
@@ -63,42 +58,28 @@ ANY_EVENTS: st.SearchStrategy[list[Event]] = st.lists(
 """Events in any order, as no hearer gives them."""
 
 
-class Hearer(Protocol):
-    def hear(self, data: bytes, name: str = "") -> list[Event]: ...
-    def close(self) -> list[Event]: ...
-
-
 def asked(endpoint: Endpoint, **rest: Any) -> Asked:
     return Asked(endpoint, **{"stream": True, "id": "round-1", "model": "asked-model", "created": 1, "maker": "acme", **rest})
 
 
-def hearer(dialect: Dialect) -> Hearer:
-    make = messages_hearing.Hearer if dialect is Dialect.MESSAGES else gemini_hearing.Hearer
-    return make("acme", "round-1")
-
-
-def hear(dialect: Dialect, raw: bytes, cut: Any = rounds.whole, *, array: bool = False) -> list[Event]:
+def hear(dialect: Dialect, raw: bytes, cut: Any = rounds.whole) -> list[Event]:
     """A provider's stream as its events."""
-    reader, ear = answers.events_for(array), hearer(dialect)
-    read = [event for chunk in cut(raw) for event in reader.feed(chunk)] + reader.close()
-    return [heard for event in read if event.data for heard in ear.hear(event.data, event.name)] + ear.close()
+    hearer = Hearer(dialect, "acme", "round-1")
+    return [event for piece in cut(raw) for event in hearer.feed(piece)] + hearer.close()
 
 
 def hear_documents(dialect: Dialect, documents: Iterable[Any]) -> list[Event]:
-    ear = hearer(dialect)
-    return [heard for one in documents for heard in ear.hear(json.dumps(one).encode())] + ear.close()
+    return hear(dialect, b"".join(write_event(json.dumps(one).encode()) for one in documents))
 
 
 def tell(events: Iterable[Event], asked_: Asked) -> bytes:
     """The client's stream."""
-    telling = messages_telling if asked_.endpoint.dialect is Dialect.MESSAGES else gemini_telling
-    teller = telling.Teller(asked_)
+    teller = Teller(asked_)
     return b"".join((*map(teller.tell, events), teller.close()))
 
 
 def tell_whole(events: Iterable[Event], asked_: Asked) -> Any:
-    telling = messages_telling if asked_.endpoint.dialect is Dialect.MESSAGES else gemini_telling
-    return json.loads(telling.tell_whole(events, asked_))
+    return json.loads(plain.tell_whole(events, asked_))
 
 
 def said(endpoint: Endpoint, raw: bytes, cut: Any = rounds.whole, *, stream: bool = True) -> Said:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from routecodex.routing.dialects.answer.abroad import Translation
 from routecodex.routing.dialects.translation.carried import carry, unloaded
-from routecodex.routing.dialects.translation.coming_down import Translation
 from routecodex.routing.dialects.translation.going_up import translate
 from routecodex.routing.dialects.translation.neutral import Seal, Thought, ToolUse
 from routecodex.routing.values import Dialect, Endpoint

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from routecodex.routing.dialects.answer.abroad import Translation
+from routecodex.routing.dialects.answer.stream import WHOLE_BYTES
 from routecodex.routing.dialects.finish import Endings
-from routecodex.routing.dialects.translation.coming_down import LARGEST_WHOLE, Translation
 from routecodex.routing.dialects.translation.neutral import Asked
-from routecodex.routing.errors import BadAnswer
 from routecodex.routing.values import Dialect, Endpoint
 from tests.rig import wire
 from tests.rig.wire import Reply
@@ -88,9 +88,11 @@ def test_nothing_comes_behind_an_error() -> None:
 
 def test_a_document_without_end_is_not_kept() -> None:
     translation = Translation(Dialect.CHAT, asked(False))
-    translation.feed(b"{" + b" " * (LARGEST_WHOLE - 1))
-    with pytest.raises(BadAnswer, match="64 MiB"):
-        translation.feed(b" ")
+    translation.feed(b"{" + b" " * (WHOLE_BYTES - 1))
+    assert translation.error is None
+    translation.feed(b" ")
+    assert translation.error is not None
+    assert "64 MiB" in translation.error.message
 
 
 def test_geminis_array_is_a_stream_as_well() -> None:
@@ -106,7 +108,7 @@ def test_the_providers_own_word_is_logged() -> None:
     translation = Translation(Dialect.CHAT, asked(True, endings=Endings(log=lines.append)))
     translation.feed(CHUNK + LAST)
     translation.close()
-    assert lines == ["openai-chat: 'stop' taken as stop"]
+    assert lines == ["openai-chat: 'stop' taken as stop", "anthropic-messages: 'stop' written as end_turn"]
 
 
 @pytest.mark.parametrize("spoken", list(Dialect))

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from itertools import product
+from itertools import permutations, product
 from typing import Any
 
 import pytest
 
+from routecodex.routing.dialects.answer.abroad import Translation
 from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.finish import Endings
-from routecodex.routing.dialects.translation.coming_down import Translation
 from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect, Endpoint
 from tests.system.grammar import read, read_whole
 
 MESSAGES, CHAT, RESPONSES, GEMINI = Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI
 CLIENTS = {dialect: Endpoint(dialect, stream=True if dialect is GEMINI else None) for dialect in Dialect}
-PAIRS = [pytest.param(client, spoken, id=f"{client}-on-{spoken}") for client, spoken in product(Dialect, Dialect)]
+PAIRS = [pytest.param(client, spoken, id=f"{client}-on-{spoken}") for client, spoken in permutations(Dialect, 2)]
 
 Words = tuple[str, str, str, str]
 STOP: Words = ("end_turn", "stop", "completed", "STOP")
@@ -74,6 +74,7 @@ ROWS = [
     pytest.param(spoken, word, calls, client, words[_COLUMNS.index(client)], id=f"{spoken}-{word}{'-calls' * calls}-to-{client}")
     for spoken, word, calls, words in TABLE
     for client in Dialect
+    if client is not spoken
 ]
 
 
@@ -205,7 +206,8 @@ def test_f02_refusal_by_option(spoken: Dialect, word: str) -> None:
     assert read(MESSAGES, told(asked_by(MESSAGES, endings=endings), spoken, raw), True).finish == "refusal"
     whole = told(asked_by(MESSAGES, stream=False, endings=endings), spoken, raw)
     assert read_whole(MESSAGES, whole).finish == "refusal"
-    assert read(CHAT, told(asked_by(CHAT, endings=endings), spoken, raw), True).finish == "content_filter"
+    if spoken is not CHAT:
+        assert read(CHAT, told(asked_by(CHAT, endings=endings), spoken, raw), True).finish == "content_filter"
 
 
 @pytest.mark.parametrize("client, spoken", PAIRS)

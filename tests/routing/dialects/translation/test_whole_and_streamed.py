@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from itertools import product
+from itertools import permutations, product
 
 import pytest
 
-from routecodex.routing.dialects.translation.coming_down import Translation
+from routecodex.routing.dialects.answer.abroad import Translation
 from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect, Endpoint
 from tests.rig.reply import Asked as RigAsked
@@ -17,7 +17,7 @@ from tests.rig.spoken import EVENTS, WHOLE
 from tests.routing.dialects.translation.vendor_streams import REPLIES
 from tests.system.grammar import Told, read
 
-PAIRS = [pytest.param(client, spoken, id=f"{client}-on-{spoken}") for client, spoken in product(Dialect, Dialect)]
+PAIRS = [pytest.param(client, spoken, id=f"{client}-on-{spoken}") for client, spoken in permutations(Dialect, 2)]
 MORE = {
     "no-ids": Reply(text="", calls=(ToolUse("Bash", {"a": [1, {"b": "中"}]}), ToolUse("Bash", {}), ToolUse("Read", {"p": "é"}))),
     "nothing": Reply(text="", output_tokens=1),

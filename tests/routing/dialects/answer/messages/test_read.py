@@ -43,8 +43,8 @@ SAYS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
         ["Opened call", "call:{}", "Closed call"],
     ),
     "a call with its input in its start": (
-        [start(1, type="tool_use", id="t", name="f", input={"a": 1})],
-        ["Opened call", 'call:{"a":1}'],
+        [start(1, type="tool_use", id="t", name="f", input={"a": 1}), {"type": "content_block_stop", "index": 1}],
+        ["Opened call", 'call:{"a":1}', "Closed call"],
     ),
     "a call that the provider runs": ([start(0, type="server_tool_use", id="s", name="web_search", input={})], ["Opened trace"]),
     "a call that a provider's program makes": (

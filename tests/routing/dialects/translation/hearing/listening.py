@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
-from routecodex.routing.dialects.sse import Events
-from routecodex.routing.dialects.translation.neutral import (
+from tests.routing.dialects.answer.plain import (
     BlockEnded,
     Broken,
     CallEnded,
@@ -16,17 +15,13 @@ from routecodex.routing.dialects.translation.neutral import (
     CallStarted,
     Event,
     Finished,
+    Hearer,
     MediaShown,
     Started,
     TextPiece,
     ThoughtEnded,
     ThoughtPiece,
 )
-
-
-class Hearer(Protocol):
-    def hear(self, data: bytes, name: str = "") -> list[Event]: ...
-    def close(self) -> list[Event]: ...
 
 
 def sse(documents: Iterable[dict[str, Any]], *, named: bool = False, done: bool = False) -> bytes:
@@ -38,15 +33,12 @@ def sse(documents: Iterable[dict[str, Any]], *, named: bool = False, done: bool 
 
 
 def heard(hearer: Hearer, raw: bytes, sizes: Iterator[int] | None = None) -> list[Event]:
-    reader, events, place = Events(), [], 0
-    sizes = sizes or iter((max(1, len(raw)),))
-    read = []
+    events: list[Event] = []
+    place, sizes = 0, sizes or iter((max(1, len(raw)),))
     while place < len(raw):
         size = next(sizes)
-        read += reader.feed(raw[place : place + size])
+        events += hearer.feed(raw[place : place + size])
         place += size
-    for event in [*read, *reader.close()]:
-        events += hearer.hear(event.data, event.name)
     return events + hearer.close()
 
 

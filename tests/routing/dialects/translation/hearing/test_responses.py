@@ -10,23 +10,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routecodex.routing.dialects.translation.hearing.responses import Hearer, hear_whole
-from routecodex.routing.dialects.translation.neutral import (
+from routecodex.routing.dialects.translation.neutral import Media, Seal, Tokens
+from routecodex.routing.values import Dialect
+from tests.conftest import LONG
+from tests.routing.dialects.answer import openai_rounds as openai
+from tests.routing.dialects.answer.plain import (
     BlockEnded,
     Broken,
     CallEnded,
     CallStarted,
     Event,
     Finished,
-    Media,
-    Seal,
+    Hearer,
     Started,
     TextPiece,
-    Tokens,
+    hear_whole,
 )
-from routecodex.routing.values import Dialect
-from tests.conftest import LONG
-from tests.routing.dialects.answer import openai_rounds as openai
 from tests.routing.dialects.answer.rounds import Spoken, spoken
 from tests.routing.dialects.answers import streams
 from tests.routing.dialects.translation.hearing.listening import folded, heard, in_three_ways, sse
@@ -41,7 +40,7 @@ SEARCH, REFUSAL = ("server", "what"), ("refusal", "I can't do that")
 
 
 def hearer() -> Hearer:
-    return Hearer(MAKER, "round-1")
+    return Hearer(Dialect.RESPONSES, MAKER, "round-1")
 
 
 def seal(number: int, text: str, **rest: Any) -> Seal:
@@ -160,7 +159,7 @@ def test_a_stream_is_heard_whatever_its_host_leaves_out(name: str, form: Callabl
 
 @pytest.mark.parametrize("name", ROUNDS)
 def test_a_whole_answer_is_the_same(name: str) -> None:
-    assert folded(hear_whole(openai.responses_json(ROUNDS[name], 1), MAKER, "r")) == expected(ROUNDS[name])
+    assert folded(hear_whole(Dialect.RESPONSES, openai.responses_json(ROUNDS[name], 1), MAKER, "r")) == expected(ROUNDS[name])
 
 
 @pytest.mark.parametrize("name", ROUNDS)
@@ -204,7 +203,7 @@ def test_text_leaves_at_once_and_a_message_behind_another_is_another_text() -> N
         one.hear(json.dumps(document).encode())
         for document in openai.responses_documents(spoken(("text", "abcd"), ("text", "ef")), 1)
     ]
-    flat: list[Event] = [event for events in told for event in events]
+    flat: list[Event] = [event for events in [*told, one.close()] for event in events]
     assert told[4] == [TextPiece("abcd")]
     assert flat == [Started("resp_1", "m-1"), TextPiece("abcd"), BlockEnded(), TextPiece("ef"), Finished("completed", TOKENS)]
 
@@ -359,12 +358,12 @@ WHOLE_ERRORS = (
 
 @pytest.mark.parametrize("body", WHOLE_ERRORS)
 def test_a_whole_answer_that_is_none(body: bytes) -> None:
-    assert [type(event) for event in hear_whole(body, MAKER, "r")] == [Broken]
+    assert [type(event) for event in hear_whole(Dialect.RESPONSES, body, MAKER, "r")] == [Broken]
 
 
 @pytest.mark.parametrize("body", (b"", b"[]", b"{}", b"nothing", b'{"object": "response", "status": "completed"}'))
 def test_no_answer_at_all(body: bytes) -> None:
-    assert hear_whole(body, MAKER, "r") == []
+    assert [type(event) for event in hear_whole(Dialect.RESPONSES, body, MAKER, "r")] == [Broken] * body.startswith(b"{")
 
 
 def test_nothing_from_outside_raises() -> None:
@@ -432,7 +431,7 @@ def test_nothing_from_outside_raises() -> None:
     def nothing_raises(documents: Documents) -> None:
         folded(heard(hearer(), sse(documents)))
         for one in documents:
-            folded(hear_whole(json.dumps({**one, "output": [one]}).encode(), MAKER, "r"))
+            folded(hear_whole(Dialect.RESPONSES, json.dumps({**one, "output": [one]}).encode(), MAKER, "r"))
 
     nothing_raises()
 

@@ -25,9 +25,10 @@ from routecodex.routing.dialects.translation.neutral import (
     Turn,
 )
 from routecodex.routing.dialects.translation.reading.chat import read
-from routecodex.routing.dialects.translation.telling.chat import tell_whole
 from routecodex.routing.errors import RouteCodexError
 from routecodex.routing.values import Dialect, Endpoint
+from tests.routing.dialects.answer import plain
+from tests.routing.dialects.answer.plain import tell_whole
 from tests.routing.dialects.calls.recorded import CALLS
 
 CHAT = Endpoint(Dialect.CHAT)
@@ -258,17 +259,17 @@ def test_thoughts_come_first(name: str) -> None:
 def test_what_was_told_is_read_back_sealed() -> None:
     """The client's next call brings what we told it of the last answer."""
     answer = [
-        neutral.Started("x", "m"),
-        neutral.ThoughtPiece("first"),
-        neutral.ThoughtEnded(CLAUDES),
-        neutral.ThoughtEnded(OPENAIS),
-        neutral.ThoughtPiece("second"),
-        neutral.ThoughtEnded(CLAUDES),
-        neutral.TextPiece("text"),
-        neutral.CallStarted("call_1", "read"),
-        neutral.CallPiece('{"path":"x"}'),
-        neutral.CallEnded(GEMINIS),
-        neutral.Finished("tool_use"),
+        plain.Started("x", "m"),
+        plain.ThoughtPiece("first"),
+        plain.ThoughtEnded(CLAUDES),
+        plain.ThoughtEnded(OPENAIS),
+        plain.ThoughtPiece("second"),
+        plain.ThoughtEnded(CLAUDES),
+        plain.TextPiece("text"),
+        plain.CallStarted("call_1", "read"),
+        plain.CallPiece('{"path":"x"}'),
+        plain.CallEnded(GEMINIS),
+        plain.Finished("tool_use"),
     ]
     asked = neutral.Asked(CHAT, stream=False, id="r", model="m", created=0, maker="p")
     message = json.loads(tell_whole(answer, asked))["choices"][0]["message"]

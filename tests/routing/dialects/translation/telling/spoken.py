@@ -12,25 +12,21 @@ from hypothesis import strategies as st
 
 from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.said import Said
-from routecodex.routing.dialects.translation.neutral import (
-    Asked,
+from routecodex.routing.dialects.translation.neutral import Asked, Media, Seal, Tokens, ToolName
+from routecodex.routing.values import Dialect, Endpoint
+from tests.routing.dialects.answer.plain import (
     BlockEnded,
     CallEnded,
     CallPiece,
     CallStarted,
     Event,
     Finished,
-    Media,
     MediaShown,
-    Seal,
     Started,
     TextPiece,
     ThoughtEnded,
     ThoughtPiece,
-    Tokens,
-    ToolName,
 )
-from routecodex.routing.values import Dialect, Endpoint
 
 TOKENS = Tokens(100, 20, 40, 5, 7)
 SIGNED = Seal(Dialect.MESSAGES, "anthropic", {"signature": "EuYB"})

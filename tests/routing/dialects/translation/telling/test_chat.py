@@ -8,26 +8,26 @@ from hypothesis import given, settings
 
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.dialects.translation import seals
-from routecodex.routing.dialects.translation.hearing.chat import Hearer
-from routecodex.routing.dialects.translation.neutral import (
+from routecodex.routing.dialects.translation.neutral import Seal, Tokens
+from routecodex.routing.dialects.translation.reading.chat import read
+from routecodex.routing.values import Dialect, Endpoint, ProviderError
+from tests.conftest import LONG
+from tests.routing.dialects.answer import openai_rounds as openai
+from tests.routing.dialects.answer.plain import (
     Broken,
     CallPiece,
     CallStarted,
     Event,
     Finished,
+    Hearer,
     MediaShown,
-    Seal,
     Started,
+    Teller,
     TextPiece,
     ThoughtEnded,
     ThoughtPiece,
-    Tokens,
+    tell_whole,
 )
-from routecodex.routing.dialects.translation.reading.chat import read
-from routecodex.routing.dialects.translation.telling.chat import Teller, tell_whole
-from routecodex.routing.values import Dialect, Endpoint, ProviderError
-from tests.conftest import LONG
-from tests.routing.dialects.answer import openai_rounds as openai
 from tests.routing.dialects.answers import streams
 from tests.routing.dialects.translation.hearing.listening import folded, heard
 from tests.routing.dialects.translation.telling import spoken
@@ -94,7 +94,7 @@ def test_any_answer(blocks: list[Event]) -> None:
     spoken.check_said(spoken.said_of(raw, CHAT, stream=True)[0], events, CHAT)
     whole = tell_whole(events, spoken.asked(CHAT))
     spoken.check_said(spoken.said_of(whole, CHAT, stream=False)[0], events, CHAT)
-    back = folded(heard(Hearer("m", "r"), raw))
+    back = folded(heard(Hearer(CHAT, "m", "r"), raw))
     for given_, heard_ in zip(calls_in(folded(events)), calls_in(back), strict=True):
         assert (heard_[1], heard_[2]) == (given_[1], spoken.TOOLS.get(given_[2], spoken.ToolName(given_[2])).name)
         assert json.loads(heard_[3]) == json.loads(given_[3])
@@ -109,12 +109,11 @@ def test_the_bytes_of_a_stream() -> None:
     head = b'data: {"id":"chatcmpl-9","object":"chat.completion.chunk","created":1800000000,"model":"client-model","choices":['
     teller = Teller(spoken.asked(CHAT, include_usage=False))
     first = head + b'{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}\n\n'
-    assert teller.tell(Started("chatcmpl-9", "m")) == first
+    assert teller.tell(Started("chatcmpl-9", "m")) == b"", "nothing has been said"
     piece = head + '{"index":0,"delta":{"content":"ü\\n"},"logprobs":null,"finish_reason":null}]}\n\n'.encode()
-    assert teller.tell(TextPiece("ü\n")) == piece
+    assert teller.tell(TextPiece("ü\n")) == first + piece
     last = head + b'{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}]}\n\n'
-    assert teller.tell(END) == last
-    assert teller.close() == b"data: [DONE]\n\n"
+    assert teller.tell(END) == last + b"data: [DONE]\n\n"
 
 
 def test_usage_is_told_only_where_it_was_asked_for() -> None:
@@ -251,7 +250,7 @@ HEARD_AGAIN = [name for name in ANSWERS if name not in JOINED and "custom" not i
 @pytest.mark.parametrize("name", HEARD_AGAIN)
 def test_what_is_told_is_heard_again(name: str) -> None:
     """Names are the client's, a later thought has a blank line in front, and seals of others are words in details."""
-    events = heard(Hearer("m", "r"), told([START, *ANSWERS[name], END]))
+    events = heard(Hearer(CHAT, "m", "r"), told([START, *ANSWERS[name], END]))
     back, wanted = folded(spoken.unsealed(events))[1:], folded(spoken.unsealed(ANSWERS[name]))
     for block, want in zip(back[:-1], wanted, strict=True):
         if block[0] == "call":
@@ -279,7 +278,7 @@ def test_a_picture_is_an_image_and_not_a_text() -> None:
     events = [START, MediaShown(PICTURE), END]
     assert json.loads(tell_whole(events, spoken.asked(CHAT)))["choices"][0]["message"]["images"] == [wanted]
     assert wanted in streams.documents_of(Events().feed(told(events)))[1]["choices"][0]["delta"]["images"]
-    assert folded(heard(Hearer("m", "r"), told(events)))[1] == ("media", PICTURE)
+    assert folded(heard(Hearer(CHAT, "m", "r"), told(events)))[1] == ("media", PICTURE)
 
 
 ERROR = ProviderError(529, "Overloaded", "overloaded_error")
@@ -302,7 +301,7 @@ def test_an_answer_that_never_ended_has_no_end() -> None:
     raw = told(events)
     assert b"[DONE]" not in raw
     assert not spoken.said_of(raw, CHAT, stream=True)[0].complete
-    assert "ended before" in json.loads(tell_whole(events, spoken.asked(CHAT)))["error"]["message"]
+    assert "ended without" in json.loads(tell_whole(events, spoken.asked(CHAT)))["error"]["message"]
 
 
 def test_nothing_that_a_model_says_breaks_the_encoding() -> None:

@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 
 from routecodex.routing.dialects.translation import seals
-from routecodex.routing.dialects.translation.neutral import (
+from routecodex.routing.dialects.translation.neutral import Media, Seal, Tokens, ToolName
+from routecodex.routing.values import Dialect, Endpoint, ProviderError
+from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer.plain import (
     BlockEnded,
     Broken,
     CallEnded,
@@ -15,19 +18,13 @@ from routecodex.routing.dialects.translation.neutral import (
     CallStarted,
     Event,
     Finished,
-    Media,
     MediaShown,
-    Seal,
     Started,
+    Teller,
     TextPiece,
     ThoughtEnded,
     ThoughtPiece,
-    Tokens,
-    ToolName,
 )
-from routecodex.routing.dialects.translation.telling.gemini import Teller
-from routecodex.routing.values import Dialect, Endpoint, ProviderError
-from tests.routing.dialects.answer import rounds
 from tests.routing.dialects.answer.rounds import Spoken, spoken
 from tests.routing.dialects.answers import streams
 from tests.routing.dialects.translation import coming_down as down
@@ -220,7 +217,7 @@ def test_a_stream_that_breaks_off_gets_no_end(form: str) -> None:
     raw = down.tell([Started("i", "m"), TextPiece("a"), CallStarted("t", "A"), CallPiece('{"a')], asked(FORMS[form]))
     said = down.said(FORMS[form], raw)
     assert (said.complete, said.calls, said.text) == (False, (), "a")
-    assert not raw.endswith(b"]")
+    assert b'"error"' in raw
     assert down.tell_whole([Started("i", "m"), TextPiece("a")], asked(FORMS[form]))["error"]["code"] == 502
 
 
@@ -266,7 +263,7 @@ def test_an_answer_of_its_own_dialect_comes_out_the_same(given_: list[Spoken]) -
     events = down.hear(Dialect.GEMINI, rounds.gemini_stream(round_, 1))
     for endpoint in FORMS.values():
         raw = down.tell(events, asked(endpoint))
-        back = down.hear(Dialect.GEMINI, raw, array=endpoint.json_array)
+        back = down.hear(Dialect.GEMINI, raw)
         assert [_nameless(event) for event in down.joined(back)[1:]] == [_nameless(event) for event in down.joined(events)[1:]]
         streams.check_gemini([_inner(one, endpoint) for one in down.documents_of(endpoint, raw)])
 

@@ -7,7 +7,10 @@ from hypothesis import given
 
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.dialects.translation import seals
-from routecodex.routing.dialects.translation.neutral import (
+from routecodex.routing.dialects.translation.neutral import Media, Seal, Tokens, ToolName
+from routecodex.routing.values import Dialect, ProviderError
+from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer.plain import (
     BlockEnded,
     Broken,
     CallEnded,
@@ -15,19 +18,13 @@ from routecodex.routing.dialects.translation.neutral import (
     CallStarted,
     Event,
     Finished,
-    Media,
     MediaShown,
-    Seal,
     Started,
+    Teller,
     TextPiece,
     ThoughtEnded,
     ThoughtPiece,
-    Tokens,
-    ToolName,
 )
-from routecodex.routing.dialects.translation.telling.messages import Teller
-from routecodex.routing.values import Dialect, ProviderError
-from tests.routing.dialects.answer import rounds
 from tests.routing.dialects.answer.rounds import Spoken, spoken
 from tests.routing.dialects.answers import streams
 from tests.routing.dialects.translation import coming_down as down
@@ -97,13 +94,13 @@ CASES: dict[str, tuple[list[Event], list[dict[str, Any]], str]] = {
         "tool_use",
     ),
     "a text's seal before a text": (
-        whole(TextPiece("a"), ThoughtEnded(ON_TEXT), TextPiece("b")),
+        whole(TextPiece("a"), BlockEnded(), ThoughtEnded(ON_TEXT), TextPiece("b")),
         [_text("a"), _thinking("", ON_TEXT), _text("b")],
         "end_turn",
     ),
     "a picture": (
         whole(TextPiece("see"), MediaShown(Media("image", "image/png", "iVBO")), TextPiece("that")),
-        [_text("see\n\n[image: image/png]\n\nthat")], "end_turn",
+        [_text("see"), _text("\n\n[image: image/png]\n\n"), _text("that")], "end_turn",
     ),
     "a picture alone": (whole(MediaShown(Media("image", url="https://x/y"))), [_text("[image: https://x/y]\n\n")], "end_turn"),
     "max tokens": (whole(TextPiece("a"), word="length"), [_text("a")], "max_tokens"),
@@ -151,8 +148,8 @@ def test_arguments_leave_as_they_come() -> None:
         "content_block_start",
         "content_block_delta",
     ]
-    (delta,) = rounds.sse_documents(teller.tell(CallPiece('x\\n"')))
-    assert delta == {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": 'x\\n"'}}
+    (delta,) = rounds.sse_documents(teller.tell(CallPiece('x\\n"}')))
+    assert delta == {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": 'x\\n"}'}}
     assert [one["type"] for one in rounds.sse_documents(teller.tell(CallEnded()))] == ["content_block_stop"]
 
 

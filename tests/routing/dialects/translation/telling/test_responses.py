@@ -11,9 +11,12 @@ from hypothesis import given, settings
 from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.dialects.translation import seals
-from routecodex.routing.dialects.translation.hearing.chat import Hearer as ChatHearer
-from routecodex.routing.dialects.translation.hearing.responses import Hearer, hear_whole
-from routecodex.routing.dialects.translation.neutral import (
+from routecodex.routing.dialects.translation.neutral import Media, Seal, Thought, Tokens, ToolUse
+from routecodex.routing.dialects.translation.reading.responses import read
+from routecodex.routing.values import Dialect, Endpoint, ProviderError
+from tests.conftest import LONG
+from tests.routing.dialects.answer import openai_rounds as openai
+from tests.routing.dialects.answer.plain import (
     BlockEnded,
     Broken,
     CallEnded,
@@ -21,22 +24,16 @@ from routecodex.routing.dialects.translation.neutral import (
     CallStarted,
     Event,
     Finished,
-    Media,
+    Hearer,
     MediaShown,
-    Seal,
     Started,
+    Teller,
     TextPiece,
-    Thought,
     ThoughtEnded,
     ThoughtPiece,
-    Tokens,
-    ToolUse,
+    hear_whole,
+    tell_whole,
 )
-from routecodex.routing.dialects.translation.reading.responses import read
-from routecodex.routing.dialects.translation.telling.responses import Teller, tell_whole
-from routecodex.routing.values import Dialect, Endpoint, ProviderError
-from tests.conftest import LONG
-from tests.routing.dialects.answer import openai_rounds as openai
 from tests.routing.dialects.answer.rounds import Spoken
 from tests.routing.dialects.answers import streams
 from tests.routing.dialects.translation.hearing.listening import folded, heard
@@ -103,7 +100,7 @@ def test_any_answer(blocks: list[Event]) -> None:
     response(events)
     spoken.check_said(spoken.said_of(raw, RESPONSES, stream=True)[0], events, RESPONSES)
     assert told(events) == raw, "the same answer has the same bytes"
-    back = [block for block in folded(heard(Hearer("m", "r"), raw)) if block[0] == "call"]
+    back = [block for block in folded(heard(Hearer(RESPONSES, "m", "r"), raw)) if block[0] == "call"]
     for given_, heard_ in zip([block for block in folded(events) if block[0] == "call"], back, strict=True):
         assert heard_[1] == given_[1]
         assert json.loads(heard_[3]) == json.loads(given_[3])
@@ -286,7 +283,7 @@ def test_what_is_told_is_heard_again(name: str, whole: bool) -> None:
     """Seals of others are words in `encrypted_content`; texts in a row, and a text around a seal, are one."""
     events = [START, *ANSWERS[name], END]
     json_ = tell_whole(events, spoken.asked(RESPONSES))
-    back = hear_whole(json_, "m", "r") if whole else heard(Hearer("m", "r"), told(events))
+    back = hear_whole(RESPONSES, json_, "m", "r") if whole else heard(Hearer(RESPONSES, "m", "r"), told(events))
     for event in back:
         if isinstance(event, ThoughtEnded) and event.seal is not None:
             assert event.seal.dialect is RESPONSES
@@ -310,7 +307,7 @@ def test_what_is_told_is_heard_again(name: str, whole: bool) -> None:
 def test_a_picture_is_an_item() -> None:
     (item,) = items([MediaShown(PICTURE)])
     assert (item["result"], item["output_format"], item["status"]) == ("aGk=", "png", "completed")
-    assert folded(heard(Hearer("m", "r"), told([START, MediaShown(PICTURE), END])))[1] == ("media", PICTURE)
+    assert folded(heard(Hearer(RESPONSES, "m", "r"), told([START, MediaShown(PICTURE), END])))[1] == ("media", PICTURE)
     (link,) = items([MediaShown(Media("image", url="https://x/y.png"))])
     assert link["content"][0]["text"] == "[image: https://x/y.png]"
 
@@ -417,14 +414,14 @@ def test_a_broken_answer_ends_in_an_error() -> None:
 def test_an_answer_that_never_ended_has_no_end() -> None:
     events = [START, *text("a"), ThoughtPiece("t")]
     assert not spoken.said_of(told(events), RESPONSES, stream=True)[0].complete
-    assert "ended before" in json.loads(tell_whole(events, spoken.asked(RESPONSES)))["error"]["message"]
+    assert "ended without" in json.loads(tell_whole(events, spoken.asked(RESPONSES)))["error"]["message"]
 
 
 @pytest.mark.parametrize("include_usage", (True, False))
 def test_a_chat_providers_answer_as_codex_gets_it(include_usage: bool) -> None:
     round_ = Spoken((("thinking", "let me see"), ("text", "Grüße 😀"), ("tool", '{"cmd": "ls"}'), ("tool", '{"cmd": "pwd"}')))
     raw = openai.chat_stream(round_, 1, usage=include_usage)
-    output = response(heard(ChatHearer("glm", "r"), raw))["output"]
+    output = response(heard(Hearer(Dialect.CHAT, "glm", "r"), raw))["output"]
     assert [item["type"] for item in output] == ["reasoning", "message", "function_call", "function_call"]
     assert [item["arguments"] for item in output[2:]] == ['{"cmd": "ls"}', '{"cmd": "pwd"}']
     body = {"model": "m", "input": [{"role": "user", "content": "q"}, *output], "store": False}

@@ -7,23 +7,23 @@ from typing import Any
 
 import pytest
 
+from routecodex.routing.dialects.answer.abroad import Translation
 from routecodex.routing.dialects.calls.compaction import MARK
 from routecodex.routing.dialects.sse import Events
-from routecodex.routing.dialects.translation.coming_down import Translation
-from routecodex.routing.dialects.translation.neutral import (
-    Asked,
+from routecodex.routing.dialects.translation.neutral import Asked, Tokens
+from routecodex.routing.values import Dialect, Endpoint, ProviderError
+from tests.routing.dialects.answer.plain import (
     BlockEnded,
     Broken,
     Event,
     Finished,
     Started,
+    Teller,
     TextPiece,
     ThoughtEnded,
     ThoughtPiece,
-    Tokens,
+    tell_whole,
 )
-from routecodex.routing.dialects.translation.telling.responses_compaction import Teller, tell_whole
-from routecodex.routing.values import Dialect, Endpoint, ProviderError
 
 ASKED = Asked(Endpoint(Dialect.RESPONSES), True, "5f0c", "m", 1, "glm")
 SAID: list[Event] = [
@@ -39,7 +39,7 @@ SAID: list[Event] = [
 
 
 def told(events: list[Event]) -> list[dict[str, Any]]:
-    teller = Teller(ASKED)
+    teller = Teller(ASKED, compacts=True)
     raw = b"".join(teller.tell(event) for event in events) + teller.close()
     reader = Events()
     return [json.loads(item.data) for item in [*reader.feed(raw), *reader.close()] if item.data]
@@ -61,15 +61,10 @@ def test_one_item_and_nothing_else() -> None:
     assert events[4]["response"]["usage"]["total_tokens"] == 13
 
 
-def test_every_piece_is_heard_meanwhile() -> None:
-    teller = Teller(ASKED)
-    assert all(teller.tell(event) for event in SAID)
-
-
 @pytest.mark.parametrize("events", [[Started("x", "m"), Finished("stop")], [TextPiece(" \n"), Finished("stop")]])
 def test_no_summary_is_a_failure(events: list[Event]) -> None:
     assert told(events)[-1]["type"] in ("error", "response.failed")
-    assert "no summary" in json.loads(tell_whole(events, ASKED))["error"]["message"]
+    assert "no summary" in json.loads(tell_whole(events, ASKED, compacts=True))["error"]["message"]
 
 
 def test_a_summary_that_was_cut_is_not_told_as_whole() -> None:
@@ -78,9 +73,9 @@ def test_a_summary_that_was_cut_is_not_told_as_whole() -> None:
 
 
 def test_whole() -> None:
-    document = json.loads(tell_whole(SAID, ASKED))
+    document = json.loads(tell_whole(SAID, ASKED, compacts=True))
     assert [item["type"] for item in document["output"]] == ["compaction"]
-    broken = json.loads(tell_whole([TextPiece("x"), Broken(ProviderError(503, "down"))], ASKED))
+    broken = json.loads(tell_whole([TextPiece("x"), Broken(ProviderError(503, "down"))], ASKED, compacts=True))
     assert broken["error"]["message"] == "down"
 
 

@@ -5,18 +5,14 @@ from __future__ import annotations
 import re
 
 from ....values import JsonObject
-from ...fields import arguments_of, list_of, object_of, text_of
+from ...fields import list_of, object_of, text_of
 from ...finish import Finish, response_status
-from ..ids import digest, fitting
-from ..neutral import Asked, CallStarted, Media, Tokens, ToolName
-from ..reading.responses_tools import BUILT_IN
-from .words import free_text
+from ...translation.ids import digest, fitting
+from ...translation.neutral import Asked, Media, Tokens
+from ...translation.reading.responses_tools import BUILT_IN
 
 _ALLOWED = re.compile(r"[A-Za-z0-9_-]+")
 _PREFIX = "resp_"
-_FIRST_ACTION: dict[str, JsonObject] = {"local_shell": {"type": "exec", "env": {}}}
-"""What a built-in tool's call must have, whether the model wrote it or not."""
-
 _STANDING: JsonObject = {
     "background": False,
     "error": None,
@@ -62,40 +58,6 @@ def built_in(asked: Asked) -> frozenset[str]:
     """The tools of OpenAI's own that the client declared and runs: their calls are items of their own kinds."""
     declared = (text_of(object_of(tool).get("type")) for tool in list_of(asked.response.get("tools")))
     return frozenset(kind for kind in declared if kind in BUILT_IN)
-
-
-class Call:
-    """A tool call on its way, told from its second piece on: a seal that comes with the only piece can stand before it."""
-
-    __slots__ = ("call_id", "id", "kind", "live", "pieces", "tool")
-
-    def __init__(self, event: CallStarted, asked: Asked, names: Names, own: frozenset[str]) -> None:
-        self.tool = asked.tools.get(event.name, ToolName(event.name))
-        self.kind = "custom" if self.tool.custom else self.tool.name if self.tool.name in own else "function"
-        self.call_id = names.call(event.id)
-        self.id = ""
-        self.pieces: list[str] = []
-        self.live = False
-
-    @property
-    def prefix(self) -> str:
-        return {"function": "fc", "custom": "ctc"}.get(self.kind, "sh")
-
-    @property
-    def arguments(self) -> str:
-        written = "".join(self.pieces)
-        return free_text(written) if self.kind == "custom" else written or "{}"
-
-    def item(self, status: str, *, opening: bool = False) -> JsonObject:
-        named = {"namespace": self.tool.namespace} if self.tool.namespace else {}
-        if self.kind in BUILT_IN:
-            own = BUILT_IN[self.kind]
-            action = {**_FIRST_ACTION.get(self.kind, {}), **arguments_of(self.arguments)}
-            return {"id": self.id, "type": own.item, "status": status, "call_id": self.call_id, own.field: action}
-        written = "" if opening else self.arguments
-        kind, field = ("custom_tool_call", "input") if self.kind == "custom" else ("function_call", "arguments")
-        head: JsonObject = {"id": self.id, "type": kind, "status": status, "call_id": self.call_id}
-        return {**head, "name": self.tool.name, **named, field: written}
 
 
 def text_part(text: str) -> JsonObject:

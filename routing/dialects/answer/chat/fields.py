@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from ....jsonbytes import dumps
 from ....values import JsonObject
 from ...fields import count_of, object_of, text_of
-from ..neutral import Tokens
+from ...translation.neutral import Media, Tokens
 
 _GROWING = ("text", "summary", "signature", "data")
 
 
-def written_text(arguments: object) -> str:
-    """Arguments as text; some hosts give the object itself."""
-    return arguments if isinstance(arguments, str) else dumps(arguments).decode() if arguments else ""
+def picture(url: str) -> Media:
+    """A picture by its address, or by its bytes where the address holds them."""
+    head, comma, data = url.partition(",")
+    if comma and head.startswith("data:") and head.endswith(";base64"):
+        return Media("image", head[5:-7].partition(";")[0] or "image/png", data)
+    return Media("image", url=url)
 
 
 def add_detail(known: list[JsonObject], entry: JsonObject) -> None:

@@ -7,34 +7,28 @@ import re
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
 from ...fields import arguments_of, read_json, text_of
-from ...finish import decide_finish
-from ..ids import digest, fitting
-from ..neutral import Asked, CallStarted, Finished, Media, Seal, Tokens
-from ..seals import wrap
-from .words import told_media
+from ...translation.ids import digest, fitting
+from ...translation.neutral import Asked, Media, Seal, Tokens
+from ...translation.seals import wrap
+from ..words import told_media
 
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 _LONGEST_ID = 64
 
 
 class Ids:
-    """The heads of calls: their ids, each once in an answer, and the names that the client knows."""
+    """Ids of calls, each once in an answer."""
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
         self._given: set[str] = set()
 
-    @property
-    def count(self) -> int:
-        return len(self._given)
-
-    def head(self, call: CallStarted, answer: str = "") -> JsonObject:
-        id = fitting(call.id, _ID, _LONGEST_ID, prefix="toolu_") if call.id else ""
+    def of(self, id: str, name: str, answer: str = "") -> str:
+        id = fitting(id, _ID, _LONGEST_ID, prefix="toolu_") if id else ""
         if not id or id in self._given:
-            id = f"toolu_{digest(f'{self._asked.id}{answer} {len(self._given)} {call.name}', 24)}"
+            id = f"toolu_{digest(f'{self._asked.id}{answer} {len(self._given)} {name}', 24)}"
         self._given.add(id)
-        known = self._asked.tools.get(call.name)
-        return {"type": "tool_use", "id": id, "name": known.name if known is not None else call.name}
+        return id
 
 
 def placeholder(media: Media, *, alone: bool) -> str:
@@ -65,11 +59,6 @@ def usage_of(tokens: Tokens) -> JsonObject:
 def last_usage(tokens: Tokens) -> JsonObject:
     usage = {**usage_of(tokens), "output_tokens": tokens.output}
     return {**usage, "output_tokens_details": {"thinking_tokens": tokens.reasoning}} if tokens.reasoning else usage
-
-
-def stop_reason(event: Finished, calls: bool | None, asked: Asked) -> str:
-    finish = decide_finish(event.word, Dialect.MESSAGES, calls=calls, content_filter=asked.endings.content_filter)
-    return "stop_sequence" if event.stop_sequence and finish.reason == "stop" else finish.word
 
 
 def is_redacted(seal: Seal) -> bool:

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from ....values import JsonObject
 from ...fields import object_of, text_of
-from ..neutral import Seal
+from ...translation.neutral import Seal
 
 _STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d{1,9})\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]""")
 _ESCAPED = re.compile(r"\\(.)")

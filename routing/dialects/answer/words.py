@@ -1,11 +1,10 @@
-"""Small things that the tellers of OpenAI's two dialects share."""
+"""What stands for something that a dialect has no place for."""
 
 from __future__ import annotations
 
-from ...fields import read_json
-from ..neutral import Media
-
-CUT_OFF = "The provider's answer ended before its end."
+from ...jsonbytes import dumps
+from ..fields import read_json
+from ..translation.neutral import Media
 
 
 def free_text(arguments: str) -> str:
@@ -18,3 +17,8 @@ def free_text(arguments: str) -> str:
 def told_media(media: Media) -> str:
     """What stands for something that the dialect's answers have no place for."""
     return f"[{media.kind}: {media.url or media.name or media.media_type or 'made by the model'}]"
+
+
+def written_text(arguments: object) -> str:
+    """Arguments as text; some hosts give the object itself."""
+    return arguments if isinstance(arguments, str) else dumps(arguments).decode() if arguments else ""

@@ -1,0 +1,31 @@
+"""One round of a provider that speaks another dialect, as bytes of the client's, for a turn that reads them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...values import Dialect, ProviderError
+from ..translation.neutral import Asked
+from .machine import Answer, Round
+
+
+class Translation:
+    """Both forms of a provider's answer are understood, whichever was asked for."""
+
+    def __init__(self, spoken: Dialect, asked: Asked, *, compacts: bool = False) -> None:
+        """`compacts`: the answer is a summary, told as a compaction's one item."""
+        self._answer = Answer(replace(asked, tools={}))
+        self._answer.begin_round(Round(spoken, asked.maker, asked.tools, compacts=compacts))
+
+    def feed(self, chunk: bytes) -> bytes:
+        return self._answer.feed(chunk)
+
+    def close(self) -> bytes:
+        """The provider has no more to say. Where that is no end, its turn says so."""
+        said = self._answer.end_round()
+        return b"".join(self._answer.finish()) if said.complete or said.error else self._answer.feed(b"")
+
+    @property
+    def error(self) -> ProviderError | None:
+        """What the provider said instead of an answer, or of the rest of it."""
+        return self._answer.error
