@@ -126,6 +126,11 @@ class Why:
 
 
 @dataclass(frozen=True, slots=True)
+class Spent:
+    """`usage`: say what the session and the day cost."""
+
+
+@dataclass(frozen=True, slots=True)
 class Unreadable:
     """It has the form of a tag of ours, and says nothing that can be done."""
 
@@ -141,10 +146,17 @@ class Unknown:
     body: str
 
 
-Asks: TypeAlias = Status | Help | Models | Why
+Asks: TypeAlias = Status | Help | Models | Why | Spent
 Tag: TypeAlias = Force | Allow | Stick | Disable | Enable | Clear | StopSet | StopClear | ClockClear | Asks | Unreadable | Unknown
 
-_WHOLE: dict[str, Tag] = {"clear": Clear(), "status": Status(), "help": Help(), "models": Models(), "why": Why()}
+_WHOLE: dict[str, Tag] = {
+    "clear": Clear(),
+    "status": Status(),
+    "help": Help(),
+    "models": Models(),
+    "why": Why(),
+    "usage": Spent(),
+}
 """In any case."""
 _ALONE = (ORIGIN, ECHO)
 """Such a name forces: nobody means to keep a conversation there by writing it once."""

@@ -28,6 +28,7 @@ from .grammar import (
     Help,
     Models,
     Name,
+    Spent,
     Status,
     Stick,
     StopClear,
@@ -46,7 +47,7 @@ CLOCK_CLEARED = "The clock's tasks are cleared."
 
 NOTHING_SENT = "Nothing was sent, and nothing changed."
 IF_TEXT = "If this is text and no tag, put it in backticks."
-_TAKES_AWAY = (Clear, Enable, StopClear, Status, Help, Models, Why, Unknown)
+_TAKES_AWAY = (Clear, Enable, StopClear, Status, Help, Models, Why, Spent, Unknown)
 
 
 class BadTag(RouteCodexError):
@@ -154,8 +155,8 @@ def _refuse(tag: Tag, means: Means, *, alone: bool) -> None:
             raise FeatureDisabled("stopMessage", "virtualrouter.stopMessage.enabled")
         case ClockClear() if not means.clock_enabled:
             raise FeatureDisabled("clock", "virtualrouter.clock.enabled")
-        case Status() | Help() | Models() | Why() if not alone:
-            word = type(tag).__name__.lower()
+        case Status() | Help() | Models() | Why() | Spent() if not alone:
+            word = "usage" if isinstance(tag, Spent) else type(tag).__name__.lower()
             raise BadTag(word, "it is answered here, without a model: send it in a message of its own")
         case Models(provider) if provider is not None and provider not in means.registry.providers:
             raise not_found(provider, known=nearest(provider, means.registry.providers))
@@ -223,7 +224,7 @@ def _apply(message: _Message, tag: Tag) -> None:
         case ClockClear():
             message.clock_clear = True
             message.lines.append(CLOCK_CLEARED)
-        case Status() | Help() | Models() | Why():
+        case Status() | Help() | Models() | Why() | Spent():
             message.asks.append(tag)
         case Unknown(body):
             message.ignored.append(f"No such tag: {shortened(body, 60)}.")

@@ -16,7 +16,7 @@ from ..dialects.failures import read_failure
 from ..dialects.finish import AS_USUAL, Endings
 from ..dialects.seals import Seals
 from ..dialects.translation import going_up
-from ..dialects.translation.neutral import Asked
+from ..dialects.translation.neutral import Asked, Tokens
 from ..errors import RouteCodexError
 from ..masking import Mask
 from ..redact import Redactor, is_like_a_key
@@ -28,6 +28,7 @@ from ..router.registry import ORIGIN, Provider, Registry
 from ..secret_names import is_secret_header
 from ..tags.notice import Cause, line_of
 from ..tags.unheard import Unheard, listed
+from ..usage.spending import Cost
 from ..values import Call, Headers, JsonObject, ProviderError, Target, Usage
 from . import upstream
 from .actions import Failed, Head, Refusal
@@ -99,6 +100,8 @@ class Plan:
     client: str = ""
     asked: str = ""
     """The model that the client named."""
+    costs: list[Cost] = field(default_factory=list)
+    """Of every round that was answered."""
     typed: str = ""
     """What the person typed last, tags and all: for whoever looks at the flow."""
     endings: Endings = AS_USUAL
@@ -115,6 +118,7 @@ class Plan:
     on_told: Callable[[tuple[Cause, ...]], None] = lambda causes: None
     """Hears that it stands there."""
     telling: tuple[Cause, ...] = ()
+    _running: Request | None = None
     begun_as: str | None = None
     """The id of the answer where it began before any provider's."""
     settled: bool = False
@@ -181,7 +185,7 @@ class Plan:
             session=self.session,
             maker_of=self.memory.seals.maker_of,
         )
-        self.translated, self.left_out = request.translated, request.left_out
+        self.translated, self.left_out, self._running = request.translated, request.left_out, request
         return request
 
     def go_on(self, call: Call, attempts: Attempts) -> None:
@@ -315,6 +319,15 @@ class Plan:
         self.unsaid = left_out
         if not self.at_home:
             self.memory.seals.note_items(self.provider.id, items)
+
+    def cost(self, tokens: Tokens | None) -> None:
+        request = self._running
+        if self.counting or request is None:
+            return
+        dialect = request.translated.dialect if request.translated is not None else self.received.endpoint.dialect
+        url = f"{request.scheme}://{request.host}{request.path}"
+        decision = self.decision
+        self.costs.append(Cost(decision.target, tokens, request.body, dialect, url, self.clocks.wall(), decision.route))
 
     def answered(self, id: str, now: float) -> None:
         self.settled = True
