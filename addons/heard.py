@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from mitmproxy import http
 
@@ -38,15 +38,39 @@ class Heard:
 class FirstRound(Heard):
     """The client's own flow, heard by the turn until it is abandoned."""
 
+    is_first: ClassVar[bool] = True
+
     def gone(self) -> None:
         if self.carried is not None:
             self.carried.gone()
+
+    def abandon(self) -> None:
+        if self.carried is not None:
+            self.carried.answer.abandoned = True
+            self.carried.relay.stop_waiting(self.carried.flow)
+
+    def followed(self) -> None:
+        """Another round is heard from now on; this one goes on hearing whether the client leaves."""
+
+    @property
+    def shown(self) -> http.Response | None:
+        """The response that mitmproxy has for the client's flow already."""
+        return self.carried.flow.response if self.carried is not None else None
 
 
 class LaterRound(Heard):
     """A round of its own flow."""
 
+    is_first: ClassVar[bool] = False
     round: Round | None = None
+    shown: http.Response | None = None
+
+    def abandon(self) -> None:
+        if self.round is not None:
+            self.round.cancel()
+
+    def followed(self) -> None:
+        self.carried = None
 
     async def drained(self) -> None:
         if self.carried is not None:

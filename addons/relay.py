@@ -58,7 +58,6 @@ from .resets import was_reset
 from .sealing import Backs, Sealed, put_on_wire
 
 if TYPE_CHECKING:
-    from .heard import FirstRound
     from .rounds import Round
     from .turns import CarriedTurn
 
@@ -458,11 +457,10 @@ class Relay:
         """Until a turn writes this flow's answer: mitmproxy itself sends nothing any more once the client has left."""
         self.streams[flow.id].leaving = hear
 
-    def open(self, flow: http.HTTPFlow, upstream: FirstRound) -> OpenAnswer:
+    def open(self, flow: http.HTTPFlow, answer: OpenAnswer) -> None:
         """From now on a turn writes this flow's answer."""
         stream = self.streams[flow.id]
-        stream.answer, stream.leaving = OpenAnswer(upstream), None
-        return stream.answer
+        stream.answer, stream.leaving = answer, None
 
     def carried(self, flow: http.HTTPFlow) -> CarriedTurn | None:
         """The turn that writes this flow's answer, if one does, and is not over."""

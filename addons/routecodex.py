@@ -305,7 +305,7 @@ class RouteCodex(quick_hooks.Own):
         if flow.server_conn.via is not None and intercept.is_this_machine(flow.request.host):
             flow.server_conn = connection.Server(address=(flow.request.host, flow.request.port))
         flows.mark(flow, plan.told, Marker.CALL, record.of_round(plan, "first"))
-        CarriedTurn(self.relay, flow, departure.turn, plan, sealed, self.journal, line, departure.company)
+        CarriedTurn(self.relay, flow, departure.turn, plan, sealed, self.journal, line, departure.company).start()
         self.journal.detail(f"{plan.received.host} -> {plan.comment}")
 
     # An answer comes back

@@ -67,12 +67,20 @@ class CarriedTurn:
         self.http2 = flow.request.is_http2
         self.tasks: set[asyncio.Task[None]] = set()
         self.alarm = Alarm()
-        self.closed = False
         self.failed = ""
         self.stepping = False
         """Something is done from within the layer of the client's own stream, which flushes when it is told the end."""
-        self.answer: OpenAnswer = relay.open(flow, self.current)
+        self.answer = OpenAnswer(self.current)
+
+    def start(self) -> None:
+        """From here on it hears the client's own flow, and writes what the client gets."""
+        self.relay.open(self.flow, self.answer)
         self._arm()
+
+    @property
+    def closed(self) -> bool:
+        """Nobody tells it anything any more."""
+        return self.answer.upstream.carried is None
 
     # What happened to a round, and to the client
 
@@ -182,9 +190,8 @@ class CarriedTurn:
             self.answer.response = http.Response.make(502, guarded.BODY, guarded.HEADERS)
             self.answer.finished = True
         self.failed = "failed inside"
-        self.turn.actions.clear()
-        self.turn.state = State.OVER
-        self._abandon()
+        self.turn.burst()
+        self.current.abandon()
         self._later(self.relay.poke(self.flow))
         try:
             self._close()
@@ -211,7 +218,7 @@ class CarriedTurn:
                     if self.company is not None:
                         self.company.begun()
                 case turns.Abandon():
-                    self._abandon()
+                    self.current.abandon()
                 case turns.Again(after_s):
                     self._show_failure()
                     self._later(self._run_round(after_s))
@@ -238,23 +245,15 @@ class CarriedTurn:
             self._close()
 
     def _open(self, head: turns.Head) -> http.Response:
-        shown = self.flow.response
-        if isinstance(self.current, FirstRound) and shown is not None and shown.status_code == head.status:
+        shown = self.current.shown
+        if shown is not None and shown.status_code == head.status:
             return flows.reopen_response(shown, head, http2=self.http2)
         return flows.open_response(head, http2=self.http2)
-
-    def _abandon(self) -> None:
-        if isinstance(self.current, LaterRound):
-            if self.current.round is not None:
-                self.current.round.cancel()
-        else:
-            self.answer.abandoned = True
-            self.relay.stop_waiting(self.flow)
 
     def _show_failure(self) -> None:
         """Another round takes the place of the first in the client's own flow: what came of it is kept beside."""
         failed = self.plan.last
-        if failed is None or not isinstance(self.current, FirstRound) or not legs.are_seen():
+        if failed is None or not self.current.is_first or not legs.are_seen():
             return
         response = flows.whole_response(turns.Refusal(failed.head, failed.body)) if failed.head is not None else None
         legs.failed(self.flow, response, describe(failed.error), self.flow.comment)
@@ -272,6 +271,8 @@ class CarriedTurn:
         except Exception as error:
             await self._fail(error)
             return
+        if self.closed:
+            return
         self.round_name = f"round {self.turn.rounds + 1}{following.suffix}"
         self.plan.go_on(following.call, self.plan.attempts.again())
         self.turn.proceed()
@@ -280,13 +281,14 @@ class CarriedTurn:
     async def _conclude(self) -> None:
         """What the client's next call needs is on disk before the end of this answer leaves."""
         assert self.company is not None
-        id = self.turn.close()
-        if id is None:
+        if self.closed:
             return
         try:
-            await self.company.settle(id)
+            await self.company.settle(self.turn.close())
         except Exception as error:
             await self._fail(error)
+            return
+        if self.closed:
             return
         self.turn.conclude()
         self._carry_out()
@@ -301,6 +303,8 @@ class CarriedTurn:
         """A plugin failed: its own turn ends in an error, no other is touched."""
         told = error if isinstance(error, RouteCodexError) else RouteCodexError(f"RouteCodex failed: {type(error).__name__}")
         self.plan.note(f"{self.plan.received.id[:8]}: {told.message}")
+        if self.closed:
+            return
         self.turn.refuse(told.message, told.code)
         self._carry_out()
         await self._flush()
@@ -341,8 +345,7 @@ class CarriedTurn:
         self.decode, self.mask = None, Mask(())
         later = LaterRound(self)
         later.round = Round(flow, wire, later, self.relay, self.plan.hide.known)
-        if isinstance(self.current, LaterRound):
-            self.current.carried = None
+        self.current.followed()
         self.current = later
         self.relay.rounds[flow.id] = later.round
         self.turn.begin(time.monotonic())
@@ -386,7 +389,7 @@ class CarriedTurn:
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         """At once as far as it waits for nothing, where that is ours to say; else a little later."""
-        if self.company is None or not self.company.life.at_once or not isinstance(self.current, FirstRound):
+        if self.company is None or not self.company.life.at_once or not self.current.is_first:
             self._later(work)
             return
         was, self.stepping = self.stepping, True
@@ -414,7 +417,7 @@ class CarriedTurn:
 
     def _close(self) -> None:
         if not self.closed:
-            self.closed = True
+            self.answer.upstream.carried = self.current.carried = None
             if self.company is not None:
                 rounds = "1 round" if self.turn.rounds == 1 else f"{self.turn.rounds} rounds"
                 self.flow.comment = f"{self._comment} · {rounds} of {self.plan.received.id[:8]}"
@@ -428,7 +431,6 @@ class CarriedTurn:
                 self._later(in_thread_if_possible(self.plan.keep_end, self.plan.note))
             if self.company is not None:
                 self._do(self._leave())
-            self.answer.upstream.carried = self.current.carried = None
             asyncio.get_running_loop().call_soon(self._learn)
 
     def _learn(self) -> None:

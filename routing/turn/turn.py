@@ -36,7 +36,7 @@ from .actions import (
     Refuse,
 )
 from .pulse import Pulse
-from .state import State
+from .state import DOES, GOES, OutOfPlace, State
 
 ERROR_BYTES = 256 << 10
 """How much of a provider's error is read."""
@@ -95,9 +95,9 @@ class Turn:
 
     def begin(self, now: float) -> None:
         """Another round is on its way."""
-        if self.state is not State.WAITING:
-            return
-        self.state, self.heard = State.ASKING, now
+        self._told("begin")
+        self._go(State.ASKING)
+        self.heard = now
         self._held.clear()
 
     def head(self, status: int, headers: Headers, now: float) -> None:
@@ -107,9 +107,10 @@ class Turn:
         self.spoke = False
         self._pulse.begin(now)
         self._raw_headers = headers
-        self.state = State.PEEKING if 200 <= status < 300 else State.FAILING
         self._head = self.planner.head(status, headers)
-        if self.state is State.PEEKING:
+        good = 200 <= status < 300
+        self._go(State.PEEKING if good else State.FAILING)
+        if good:
             notice = self.planner.notice
             self._tells = bool(notice)
             self.answer.begin_round(exact=self.planner.exact, secrets=self.planner.secrets, notice=notice)
@@ -163,37 +164,42 @@ class Turn:
 
     def proceed(self) -> None:
         """Another round follows the one that is complete."""
-        if self.state is State.DECIDING:
-            self.state = State.WAITING
-            self._release()
-            self.actions.append(Again())
+        self._told("proceed")
+        self._go(State.WAITING)
+        self._release()
+        self.actions.append(Again())
 
-    def close(self) -> str | None:
+    def close(self) -> str:
         """No round follows: who the answer says it is. Its end stays here until `conclude`."""
-        if self.state is not State.DECIDING:
-            return None
-        self.state = State.CLOSING
+        self._told("close")
+        self._go(State.CLOSING)
         return self.answer.id
 
     def conclude(self) -> None:
         """The end of the answer leaves."""
-        if self.state in (State.DECIDING, State.CLOSING):
-            self.ended = not self._calls
-            self._open()
-            end = self.answer.finish()
-            self._hear_told()
-            self._over(Finish(end))
+        self._told("conclude")
+        self.ended = not self._calls
+        self._open()
+        end = self.answer.finish()
+        self._hear_told()
+        self._over(Finish(end))
 
     def refuse(self, message: str, code: str) -> None:
         """Whoever decides on the next round has failed: the client is told, whatever it has received so far."""
-        if self.state in (State.DECIDING, State.CLOSING, State.WAITING):
-            self._release()
-            self._end_in_error(message, 500, code)
+        self._told("refuse")
+        self._release()
+        self._end_in_error(message, 500, code)
 
     def crowded(self) -> None:
         """The next round found no place beside all the others that are asked for again."""
-        if self.state is State.WAITING:
-            self._give_up(ProviderError(503, "Too many calls are being repeated at once."))
+        self._told("crowded")
+        self._give_up(ProviderError(503, "Too many calls are being repeated at once."))
+
+    def burst(self) -> None:
+        """Something failed inside: nothing more is done or said here."""
+        self.actions.clear()
+        if self.state is not State.OVER:
+            self._go(State.OVER)
 
     def gone(self) -> None:
         """The client has left: nothing more is done for it."""
@@ -288,7 +294,7 @@ class Turn:
     def _commit(self, now: float) -> None:
         """The first content: from here on this round is the answer, or goes on with it."""
         self.planner.answered(self.answer.round_id, now)
-        self.state = State.FLOWING
+        self._go(State.FLOWING)
         self._pulse.begin(now)
         self.rounds += 1
         if self.answer.converted and self._head is not None:
@@ -322,11 +328,20 @@ class Turn:
         self.planner.cost(answer.content.tokens)
         self.planner.said(said.native, answer.left_out)
         self._calls = len(said.calls) > len(said.own)
-        self.state = State.DECIDING
+        self._go(State.DECIDING)
         if self.alone:
             self.conclude()
         else:
             self.actions.append(Decide(said))
+
+    def _go(self, to: State) -> None:
+        if to not in GOES[self.state]:
+            raise OutOfPlace(f"a turn does not go from {self.state.value} to {to.value}")
+        self.state = to
+
+    def _told(self, what: str) -> None:
+        if self.state not in DOES[what]:
+            raise OutOfPlace(f"{what} is out of place where a turn is {self.state.value}")
 
     def _fail_with_body(self, now: float) -> None:
         assert self._head is not None
@@ -338,14 +353,14 @@ class Turn:
         self.actions.append(Abandon())
         after = self.planner.failed(failed, now)
         if after is not None:
-            self.state = State.WAITING
+            self._go(State.WAITING)
             self.actions.append(Again(after))
         else:
             self._give_up(failed.error)
 
     def _give_up(self, error: ProviderError) -> None:
         if self.rounds:
-            self.state = State.DECIDING
+            self._go(State.DECIDING)
             self.actions.append(GaveUp(error))
         else:
             self._refuse(self.planner.refusal())
@@ -411,7 +426,7 @@ class Turn:
             self._usage = self.answer.usage if tokens is not None else self._usage
             self.planner.cost(tokens)
         self.actions.append(last)
-        self.state = State.OVER
+        self._go(State.OVER)
         del self.answer  # long texts do not wait for the garbage collector
 
 

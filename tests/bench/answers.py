@@ -9,8 +9,10 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterable
+from importlib import import_module
 
 from routecodex.routing.dialects import answers
 from routecodex.routing.dialects.answer.machine import Answer, Round, answer_for
@@ -124,6 +126,25 @@ def old_merged(dialect: Dialect, rounds: int) -> Run:
     return run
 
 
+def passed_before(checkout: str, dialect: Dialect) -> Run:
+    """How a checkout passed an answer before the machine did (up to c221ee6: there `routing` is a package by itself)."""
+    if checkout not in sys.path:
+        sys.path.insert(0, checkout)
+    edges, terminal, values = (import_module(f"routing.{name}") for name in ("turn.edges", "turn.terminal", "values"))
+    spoken = values.Dialect(str(dialect))
+
+    def run(reads: list[bytes]) -> None:
+        passage, kept = terminal.Passage(values.Endpoint(spoken)), edges.Edges()
+        kept.begin(reads[0])
+        for read in reads:
+            kept.keep(read)
+            passage.feed(read)
+        passage.close()
+        kept.usage(spoken)
+
+    return run
+
+
 def new(client: Dialect, spoken: Dialect, *, quiet: bool = False, rounds: int = 1) -> Run:
     def run(reads: list[bytes]) -> None:
         answer = Answer(asked(client), own=frozenset() if quiet else OWN, quiet=quiet)
@@ -166,10 +187,11 @@ def cost_us(run: Run, reads: list[bytes], events: int) -> float:
     return (time.process_time() - begun) / events * 1e6
 
 
-def measure(row: str, per_read: int, count: int, rounds: int) -> tuple[float, float, float, float]:
+def measure(row: str, per_read: int, count: int, rounds: int, before: str = "") -> tuple[float, float, float, float]:
     """Old, new, how many times quicker the new one is, and the same of the new one against itself."""
     dialect, times, old, fresh = ROWS[row]
-    old = old or fresh
+    if old is None:
+        old = passed_before(before, dialect) if before else fresh
     reads, events = reads_of(EVENTS[dialect](count), per_read), count * times
     figures: list[tuple[float, float, float]] = []
     for number in range(rounds):
@@ -189,12 +211,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--events", type=int, default=5000)
     parser.add_argument("--row", default="", help="only rows that hold this")
+    parser.add_argument("--before", default="", help="a checkout of c221ee6: what passing an event cost there")
     arguments = parser.parse_args()
     print(f"{'µs per event':40} {'per read':>8} {'old':>8} {'new':>8} {'quicker':>8} {'control':>8}")
     for row in ROWS:
         for per_read in (1, 8):
             if arguments.row in row:
-                old, fresh, ratio, control = measure(row, per_read, arguments.events, arguments.rounds)
+                old, fresh, ratio, control = measure(row, per_read, arguments.events, arguments.rounds, arguments.before)
                 print(f"{row:40} {per_read:8} {old:8.2f} {fresh:8.2f} {ratio:7.2f}× {control:7.2f}×")
 
 

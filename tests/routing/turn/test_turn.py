@@ -31,7 +31,7 @@ from routecodex.routing.turn.actions import (
     Refuse,
 )
 from routecodex.routing.turn.opening import Opening
-from routecodex.routing.turn.state import State
+from routecodex.routing.turn.state import OutOfPlace, State
 from routecodex.routing.turn.turn import ERROR_BYTES, ERROR_S, Turn
 from routecodex.routing.values import Answer, Dialect, Endpoint, Headers, JsonObject, ProviderError, Usage
 from tests.conftest import LONG
@@ -581,7 +581,9 @@ def test_m14_after_the_client_has_gone_nothing_is_done_but_to_stop(name: str, mo
     MOMENTS[moment](bench)
     assert bench.turn.state.value == moment
     assert bench.gone() == [Abandon()]
-    for late in (bench.begin, bench.head, lambda: bench.data(b"x"), bench.end, bench.broke, bench.gone, lambda: bench.tick(1e6)):
+    with pytest.raises(OutOfPlace):
+        bench.begin()
+    for late in (bench.head, lambda: bench.data(b"x"), bench.end, bench.broke, bench.gone, lambda: bench.tick(1e6)):
         assert late() == []
     assert bench.turn.state is State.OVER
     assert bench.turn.deadline == float("inf")
@@ -876,8 +878,9 @@ class Run:
             case "broke":
                 return bench.broke()
             case "begin":
-                if bench.turn.state is State.WAITING:
-                    self.told = b""
+                if bench.turn.state is not State.WAITING:
+                    return []
+                self.told = b""
                 return bench.begin()
             case "tick":
                 return bench.tick(bench.now + float(str(value)))

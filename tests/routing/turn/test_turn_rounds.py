@@ -33,7 +33,7 @@ from routecodex.routing.turn.actions import (
     Refuse,
 )
 from routecodex.routing.turn.opening import Opening
-from routecodex.routing.turn.state import State
+from routecodex.routing.turn.state import DOES, OutOfPlace, State
 from routecodex.routing.turn.turn import Turn
 from routecodex.routing.values import Answer, Dialect, Endpoint, Headers, JsonObject, ProviderError, ToolCall, Usage
 from tests.conftest import LONG
@@ -387,8 +387,10 @@ def test_m14_the_client_leaves_between_two_rounds(dialect: Dialect, stream: bool
         bench.proceed()
     bench.turn.gone()
     assert bench.take() == [Abandon()]
-    assert bench.proceed() == bench.conclude() == bench.round("second") == bench.tick(1e6) == []
-    assert bench.turn.close() is None
+    assert bench.round("second") == bench.tick(1e6) == []
+    for told in (bench.proceed, bench.conclude, bench.turn.close):
+        with pytest.raises(OutOfPlace):
+            told()
     assert bench.turn.state is State.OVER
 
 
@@ -504,6 +506,14 @@ def test_whatever_happens(dialect: Dialect, stream: bool, again: list[float | No
 
 
 def _do(bench: Bench, step: str, value: float) -> list[Action]:
+    if step in DOES and bench.turn.state not in DOES[step]:
+        with pytest.raises(OutOfPlace):
+            _tell(bench, step, value)
+        return bench.take()
+    return _tell(bench, step, value)
+
+
+def _tell(bench: Bench, step: str, value: float) -> list[Action]:
     match step:
         case "round" | "flow" if bench.turn.state not in (State.ASKING, State.WAITING):
             return []  # a provider gives one answer to one call
