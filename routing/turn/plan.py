@@ -108,7 +108,7 @@ class Plan:
     translated: Translated | None = None
     """How the running round's request differs in its dialect from the client's."""
     left_out: str = ""
-    unsaid: str = ""
+    unsaid: list[str] = field(default_factory=list)
     """What of the answer the client's dialect cannot say."""
     """What of the call the running round's request does not hold."""
     unheard: tuple[Unheard, ...] = ()
@@ -162,7 +162,7 @@ class Plan:
         if self.left_out:
             said.append(f"left out: {self.left_out}")
         if self.unsaid:
-            said.append(f"left out of the answer: {self.unsaid}")
+            said.append(f"left out of the answer: {', '.join(self.unsaid)}")
         return f" · {', '.join(said)}" if said else ""
 
     @property
@@ -251,7 +251,7 @@ class Plan:
             endings=self.endings,
             response=going_up.repeated(self.call),
         )
-        return Translation(translated.dialect, asked, compacts=translated.compacts)
+        return Translation(translated.dialect, asked, compacts=translated.compacts, secrets=self.secrets)
 
     def failure(self, status: int, back: Headers, body: bytes) -> ProviderError:
         return read_failure(status, back, body, now=self.clocks.wall())
@@ -316,7 +316,7 @@ class Plan:
 
     def said(self, items: Sequence[JsonObject], left_out: str = "") -> None:
         """The same of a whole answer, as a history holds it; and what of it the client's dialect cannot say."""
-        self.unsaid = left_out
+        self.unsay(left_out)
         if not self.at_home:
             self.memory.seals.note_items(self.provider.id, items)
 
@@ -328,6 +328,10 @@ class Plan:
         url = f"{request.scheme}://{request.host}{request.path}"
         decision = self.decision
         self.costs.append(Cost(decision.target, tokens, request.body, dialect, url, self.clocks.wall(), decision.route))
+
+    def unsay(self, left_out: str) -> None:
+        if left_out and left_out not in self.unsaid:
+            self.unsaid.append(left_out)
 
     def answered(self, id: str, now: float) -> None:
         self.settled = True
