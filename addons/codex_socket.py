@@ -35,7 +35,7 @@ from ..routing.codex.telling import Telling
 from ..routing.errors import RouteCodexError
 from . import flows
 from .exchange import Exchange
-from .guarded import contained, report
+from .fail_closed import contained, report
 from .relay import Commands, Poke, Relay, TurnStream
 from .rounds import new_flow
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from mitmproxy import connection, ctx, http
 from mitmproxy.proxy import commands, layer
-from mitmproxy.proxy.layers.http import RequestData, ResponseData, SendHttp
+from mitmproxy.proxy.layers.http import HttpLayer, RequestData, ResponseData, SendHttp
+from mitmproxy.proxy.layers.http._http2 import Http2Connection
 
 if TYPE_CHECKING:
     from .relay import TurnStream
@@ -57,3 +58,14 @@ def in_pieces(command: commands.Command, longest: int = LONG_BODY) -> Iterator[c
         return
     for at in range(0, len(event.data), PIECE_BYTES):
         yield SendHttp(type(event)(event.stream_id, event.data[at : at + PIECE_BYTES]), command.connection)
+
+
+def was_reset(http_layer: HttpLayer, client: connection.Client, stream_id: int) -> bool:
+    """Whether the client's stream is closed already, though its request has only just ended.
+
+    A client of HTTP/2 may reset its stream in the same breath as it asks; a busy proxy reads both together. mitmproxy forgets a
+    stream that is closed by the time it hears the end of its request, and the reset behind it with it: the call would be sent
+    though nobody waits for it, and paid for.
+    """
+    writer = http_layer.connections.get(client)
+    return isinstance(writer, Http2Connection) and writer.is_closed(stream_id)

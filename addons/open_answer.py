@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mitmproxy import http
 from mitmproxy.proxy.server import ConnectionHandler
 
-from . import guarded
+from . import fail_closed
 from .kept import Kept
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class OpenAnswer:
                         self.ending = ending
                         break
             except Exception as error:
-                guarded.report("the end of an answer", error, "Its client was cut off.")
+                fail_closed.report("the end of an answer", error, "Its client was cut off.")
                 self.aborted = True
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 

@@ -50,11 +50,10 @@ from mitmproxy.proxy.server import ConnectionHandler
 
 from . import framing, quick_hooks
 from .codes import ABORT, BAD_ANSWER, CANCEL, TOO_LARGE
-from .guarded import report
+from .fail_closed import report
 from .intercept import Arrival
-from .layers import PIECE_BYTES, Place, in_pieces, layers_below, place_of, waits_for_connection
+from .layers import PIECE_BYTES, Place, in_pieces, layers_below, place_of, waits_for_connection, was_reset
 from .open_answer import OpenAnswer, drain_client
-from .resets import was_reset
 from .sealing import Backs, Sealed, put_on_wire
 
 if TYPE_CHECKING:

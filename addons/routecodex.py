@@ -30,9 +30,8 @@ from mitmproxy.proxy import layer, server_hooks
 from routecodex.addons import (
     allocator,
     codex_socket,
-    collector,
     flows,
-    guard,
+    garbage,
     intercept,
     internals,
     journal,
@@ -42,12 +41,13 @@ from routecodex.addons import (
     rounds,
     sealing,
     settings,
+    stand_in,
     window,
 )
 from routecodex.addons.control import leash, panel
 from routecodex.addons.disk_threads import in_thread, in_thread_if_possible
+from routecodex.addons.fail_closed import guarded
 from routecodex.addons.flows import Marker
-from routecodex.addons.guarded import guarded
 from routecodex.addons.intercept import Comes, Later, TurnedAway
 from routecodex.addons.journal import CallLine, Journal
 from routecodex.addons.layers import lift_connection_limit
@@ -159,7 +159,7 @@ class RouteCodex(quick_hooks.Own):
         if settings.web_is_open():
             logger.warning("%s", settings.WITHHELD.format(version.VERSION))
         allocator.settle()
-        collector.settle()
+        garbage.settle()
         self.leash = leash.hold(self.settings) or self.leash
         self.panel.open()
         window.open_(self.panel.answer, lambda: list(reversed(self.journal.calls)))
@@ -172,7 +172,7 @@ class RouteCodex(quick_hooks.Own):
         self.journal.write()
         journal.forget_connections()
         if self.settings.loaded and not ctx.master.should_exit.is_set():
-            guard.leave_behind(self, Path(__file__))
+            stand_in.leave_behind(self, Path(__file__))
 
     # A connection comes in
 

@@ -35,7 +35,7 @@ from ..routing.turn.plugins import Plugin, TurnInfo
 from ..routing.usage.flight import Loss
 from ..routing.usage.prices import Prices
 from ..routing.usage.spending import FILE_NAME, Spent
-from . import clockwork, collector, guard, intercept
+from . import clockwork, garbage, intercept, stand_in
 from .clockwork import Clockwork
 from .disk_threads import in_thread
 from .journal import DebugFile, Journal
@@ -196,7 +196,7 @@ class Settings:
         path, interval = self.path, sys.getswitchinterval()
         sys.setswitchinterval(min(interval, _SHORT_TURN_S))
         try:
-            with collector.resting():
+            with garbage.resting():
                 config, plugins = await in_thread(self._read, path)
             if path != self.path:  # another one was chosen meanwhile
                 self._stamps = self._stamps_of([self.path, *map(Path, (*self.config.plugins, *self.config.secret_files))])
@@ -229,7 +229,7 @@ class Settings:
         self.hosts = intercept.Hosts(config.intercept_hosts)
         if self._desk is not None:
             self._desk = self._new_desk(self._desk.store, self._desk.hidden)
-        guard.lift()
+        stand_in.lift()
         for warning in config.warnings:
             logger.warning("%s", warning)
 

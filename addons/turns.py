@@ -21,10 +21,10 @@ from ..routing.turn.state import State
 from ..routing.turn.stepping import Done, begin
 from ..routing.turn.turn import Turn
 from ..routing.window import record
-from . import flows, guarded
+from . import fail_closed, flows
 from .alarm import Alarm
 from .disk_threads import in_thread_if_possible
-from .guarded import contained
+from .fail_closed import contained
 from .heard import FirstRound, Heard, LaterRound
 from .journal import CallLine, Journal
 from .open_answer import OpenAnswer, in_bites
@@ -188,7 +188,7 @@ class CarriedTurn:
             self.answer.aborted = True
         else:
             self.answer.outbox.clear()
-            self.answer.response = http.Response.make(502, guarded.BODY, guarded.HEADERS)
+            self.answer.response = http.Response.make(502, fail_closed.BODY, fail_closed.HEADERS)
             self.answer.finished = True
         self.failed = "failed inside"
         self.turn.burst()
@@ -197,7 +197,7 @@ class CarriedTurn:
         try:
             self._close()
         except Exception as error:
-            guarded.report("burst", error, "Its turn is over all the same.")
+            fail_closed.report("burst", error, "Its turn is over all the same.")
 
     # What the turn wants done
 
@@ -420,7 +420,7 @@ class CarriedTurn:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self.tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            guarded.report("a round", error, "The turn was ended.")
+            fail_closed.report("a round", error, "The turn was ended.")
             self.burst()
 
     def _close(self) -> None:

@@ -59,7 +59,7 @@ class _Lot:
 
 
 @dataclass(slots=True)
-class _Turn:
+class _TurnNotes:
     session: str | None
     lots: list[_Lot] = field(default_factory=list)
     reminds: bool = False
@@ -92,13 +92,13 @@ class ClockPlugin(Plugin):
         self._log = log
         self._derived_too = derived_too
         self._threads = threads
-        self._turns: dict[str, _Turn] = {}
+        self._turns: dict[str, _TurnNotes] = {}
 
     def wants(self, turn: TurnInfo) -> bool:
         return turn.kind is Kind.MAIN and not turn.call.structured and not starts_as_compaction(turn.call)
 
     async def on_turn_start(self, turn: TurnInfo) -> CleanUp:
-        self._turns[turn.id] = _Turn(self._session(turn.caller))
+        self._turns[turn.id] = _TurnNotes(self._session(turn.caller))
 
         async def over() -> None:
             await self._settle(turn)
@@ -191,7 +191,7 @@ class ClockPlugin(Plugin):
 
     # Reminders
 
-    async def _reserve(self, turn: TurnInfo, mine: _Turn) -> Reservation | None:
+    async def _reserve(self, turn: TurnInfo, mine: _TurnNotes) -> Reservation | None:
         """What the round that comes next brings."""
         if mine.session is None or not mine.reminds:
             return None

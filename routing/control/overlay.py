@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias, TypeVar, assert_never
 from ..dialects.fields import object_of, read_object
 from ..errors import RouteCodexError, StoreError
 from ..jsonbytes import dumps
-from ..router.registry import Named, Registry
+from ..router.registry import Registry
 from ..sessions.record import from_json, to_json
 from ..sessions.state import EMPTY, SessionState, Sticky
 from ..storage.cached import Warnings
@@ -23,6 +23,7 @@ from ..storage.disk import Folder, NotRegular, make_private
 from ..tags import changes
 from ..tags.grammar import Name, parse_name
 from ..tags.resolve import resolve
+from ..values import Named
 
 Word: TypeAlias = Literal["sticky", "disable", "enable", "allow", "clear"]
 Order: TypeAlias = tuple[Word, str]

@@ -41,8 +41,8 @@ from ..sessions.newest import newest_of
 from ..sessions.state import SessionState, Sticky
 from ..sessions.store import FileStore, SessionKey
 from ..tags.cleaning import clean
+from ..tags.grammar import Usage
 from ..tags.notice import Cause, may_hold_notice, take_out
-from ..tags.grammar import Spent
 from ..tags.obey import Orders, may_obey
 from ..tags.scan import strip
 from ..tags.told import Went, spent_lines
@@ -50,7 +50,6 @@ from ..tags.unheard import unheard_tags
 from ..tags.vocabulary import Vocabulary
 from ..turn import upstream
 from ..turn.actions import Limits
-from ..turn.cast import takers
 from ..turn.company import Company, InThread, answer_to
 from ..turn.echoing import converse
 from ..turn.hidden import put_back
@@ -60,6 +59,7 @@ from ..turn.plan import Clocks, Plan
 from ..turn.plugins import Plugin, TurnInfo
 from ..turn.replies import JSON, Replies, Reply
 from ..turn.request import Hints
+from ..turn.roster import takers
 from ..turn.turn import Turn
 from ..turn.upstream import Received, Request
 from ..usage.flight import Loss
@@ -255,7 +255,7 @@ class Desk:
     async def decide(self, reading: Reading, orders: Orders, carrier: Carrier) -> Reply | Departure:
         """Plugins that take part see the call first. They hear that the turn is over also where it never begins."""
         spent: list[str] = []
-        if Spent() in orders.asks:
+        if Usage() in orders.asks:
             spent = await carrier.in_thread(partial(self._spent, reading))
         reply = self.prepare(reading, orders, spent)
         if reply is not None:

@@ -11,7 +11,7 @@ from ..errors import RouteCodexError
 from ..router.choose import Decision, is_undeclared
 from ..router.registry import ECHO, ORIGIN
 from ..sessions.state import SessionState
-from ..tags.grammar import Help, Models, Spent, Status, Why
+from ..tags.grammar import Help, Models, Status, Usage, Why
 from ..tags.obey import Orders
 from ..tags.status import answer_text, describe
 from ..tags.told import Outlook, help_lines, models_lines, outlook_lines, why_lines
@@ -48,7 +48,7 @@ class Standing:
                 case Why():
                     lines += why_lines(self.learned.went.get(self.reading.key), self.clocks.wall())
                     lines += [f"Before: {loss}." for loss in [self.learned.losses.get(self.reading.key)] if loss]
-                case Spent():
+                case Usage():
                     lines += self.spent
                 case Status():
                     lines += [*self._in_force(orders), *outlook_lines(self._outlook(orders))]

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 from ..errors import disabled, nearest, not_found
 from ..sessions.state import EMPTY, SessionState
-from ..values import Target
+from ..values import Named, Target
 from .balance import Mode
 from .classify import Classified
 from .features import Features
-from .registry import Named, Pool, Provider, Registry
+from .registry import Pool, Provider, Registry
 
 ALLOW = "allow"
 """The route of targets that are only used because their provider is on the session's list."""

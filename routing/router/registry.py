@@ -109,25 +109,6 @@ class Provider:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """What somebody names of the configuration. `key` None means every key; `model` None the client's own model."""
-
-    provider: str
-    key: str | None = None
-    model: str | None = None
-
-    def __str__(self) -> str:
-        key = f"[{self.key}]" if self.key else ""
-        return f"{self.provider}{key}.{self.model}" if self.model else f"{self.provider}{key}"
-
-    @property
-    def spoken(self) -> str:
-        """As a sentence says it."""
-        parts = (f"key {self.key}" if self.key else "", f"model {self.model}" if self.model else "")
-        return " ".join(part for part in (self.provider, *parts) if part)
-
-
-@dataclass(frozen=True, slots=True)
 class Pool:
     """One tier of a route. The next tier is used only when this one has no candidate."""
 

@@ -8,18 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, TypeAlias
 
+from ..values import Named
+
 
 @dataclass(frozen=True, slots=True)
-class Sticky:
-    """The session keeps to this target; `key` None means every key of the model, `model` None the client's own model."""
-
-    provider: str
-    key: str | None = None
-    model: str | None = None
-
-    def __str__(self) -> str:
-        key = f"[{self.key}]" if self.key else ""
-        return f"{self.provider}{key}.{self.model}" if self.model else f"{self.provider}{key}"
+class Sticky(Named):
+    """The session keeps to this target: without a key all of them take turns."""
 
 
 @dataclass(frozen=True, slots=True)

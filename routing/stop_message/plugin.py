@@ -40,7 +40,7 @@ InThread = Callable[..., Awaitable[object]]
 
 
 @dataclass(slots=True)
-class _Turn:
+class _TurnNotes:
     """What is known of one turn."""
 
     stop: StopMessage | None
@@ -66,7 +66,7 @@ class StopMessagePlugin(Plugin):
         self._settings = settings
         self._probe = probe
         self._note = note
-        self._turns: dict[str, _Turn] = {}
+        self._turns: dict[str, _TurnNotes] = {}
 
     def wants(self, turn: TurnInfo) -> bool:
         return (
@@ -78,7 +78,7 @@ class StopMessagePlugin(Plugin):
         )
 
     async def on_turn_start(self, turn: TurnInfo) -> CleanUp:
-        self._turns[turn.id] = _Turn(turn.state.stop)
+        self._turns[turn.id] = _TurnNotes(turn.state.stop)
 
         async def over() -> None:
             await self._settle(turn)
@@ -106,7 +106,7 @@ class StopMessagePlugin(Plugin):
     async def on_turn_end(self, turn: TurnInfo) -> None:
         await self._settle(turn)
 
-    async def _decide(self, turn: TurnInfo, mine: _Turn, after: AfterRequest) -> Continue | No:
+    async def _decide(self, turn: TurnInfo, mine: _TurnNotes, after: AfterRequest) -> Continue | No:
         """The project is only asked about its work where everything else says yes."""
         answer = should_continue(after.said, mine.stop, self._info(turn, mine))
         if isinstance(answer, No):
@@ -116,7 +116,7 @@ class StopMessagePlugin(Plugin):
         work = await self._probe(turn.call)
         return should_continue(after.said, mine.stop, self._info(turn, mine, work))
 
-    def _info(self, turn: TurnInfo, mine: _Turn, work: Work = Work.UNKNOWN) -> Info:
+    def _info(self, turn: TurnInfo, mine: _TurnNotes, work: Work = Work.UNKNOWN) -> Info:
         return Info(
             kind=turn.kind,
             structured=turn.call.structured,
@@ -129,7 +129,7 @@ class StopMessagePlugin(Plugin):
             work=work,
         )
 
-    async def _claim(self, turn: TurnInfo, mine: _Turn) -> str:
+    async def _claim(self, turn: TurnInfo, mine: _TurnNotes) -> str:
         """The text to send, once it is counted; empty where nothing may be sent."""
         claimed: list[StopMessage] = []
 
@@ -151,11 +151,11 @@ class StopMessagePlugin(Plugin):
         self._note(turn, f"stopMessage {claimed[0].used + 1}/{claimed[0].max_repeats}")
         return text_to_send(claimed[0])
 
-    def _ask(self, turn: TurnInfo, mine: _Turn, after: AfterRequest, text: str) -> None:
+    def _ask(self, turn: TurnInfo, mine: _TurnNotes, after: AfterRequest, text: str) -> None:
         mine.text, mine.asked_after = text, turn.rounds
         after.append_and_request(UserText(text))
 
-    async def _empty(self, turn: TurnInfo, mine: _Turn, after: AfterRequest) -> None:
+    async def _empty(self, turn: TurnInfo, mine: _TurnNotes, after: AfterRequest) -> None:
         if turn.aborted:
             return
         if mine.is_again:
@@ -172,7 +172,7 @@ class StopMessagePlugin(Plugin):
             mine.asked_after = 0
             await self._give_up(turn, mine, "the follow-up failed")
 
-    async def _give_up(self, turn: TurnInfo, mine: _Turn, reason: str) -> None:
+    async def _give_up(self, turn: TurnInfo, mine: _TurnNotes, reason: str) -> None:
         """The stopMessage is over; one that was set meanwhile stays."""
         known, mine.stop = mine.stop, None
         self._note(turn, f"stopMessage is cleared: {reason}")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-from ..router.registry import Named, Provider
+from ..router.registry import Provider
 from ..sessions.state import SessionState
+from ..values import Named
 
 _T = TypeVar("_T")
 

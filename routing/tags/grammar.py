@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from ..router.registry import ECHO, ORIGIN
-from .words import NOT_BUILT, STOP_MESSAGE, folded, nearest_word
+from .words import NOT_BUILT, STOP_MESSAGE, WORDS, folded, nearest_word
 
 DEFAULT_REPEATS = 10
 _MOST_DIGITS = 9
@@ -104,29 +104,34 @@ class ClockClear:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class Ask:
+    """What changes nothing: the person wants to be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status(Ask):
     """`status`: say what is in force."""
 
 
 @dataclass(frozen=True, slots=True)
-class Help:
+class Help(Ask):
     """`help`: say which tags there are."""
 
 
 @dataclass(frozen=True, slots=True)
-class Models:
+class Models(Ask):
     """`models`, `models:p`: say what can be asked for, and how it is."""
 
     provider: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
+class Why(Ask):
     """`why`: say where the last message went, and why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class Usage(Ask):
     """`usage`: say what the session and the day cost."""
 
 
@@ -146,17 +151,10 @@ class Unknown:
     body: str
 
 
-Asks: TypeAlias = Status | Help | Models | Why | Spent
+Asks: TypeAlias = Status | Help | Models | Why | Usage
 Tag: TypeAlias = Force | Allow | Stick | Disable | Enable | Clear | StopSet | StopClear | ClockClear | Asks | Unreadable | Unknown
 
-_WHOLE: dict[str, Tag] = {
-    "clear": Clear(),
-    "status": Status(),
-    "help": Help(),
-    "models": Models(),
-    "why": Why(),
-    "usage": Spent(),
-}
+_WHOLE: dict[str, Tag] = dict(zip(WORDS, (Clear(), Status(), Help(), Models(), Why(), Usage()), strict=True))
 """In any case."""
 _ALONE = (ORIGIN, ECHO)
 """Such a name forces: nobody means to keep a conversation there by writing it once."""

@@ -13,30 +13,27 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from ..errors import NoTarget, RouteCodexError, nearest, not_found
-from ..router.registry import Named, Registry
+from ..router.registry import Registry
 from ..sessions.state import EMPTY, SessionState, Sticky, StopMessage
-from ..values import Call, Caller, Kind
+from ..values import Call, Caller, Kind, Named
 from . import changes
 from .grammar import (
     Allow,
+    Ask,
     Asks,
     Clear,
     ClockClear,
     Disable,
     Enable,
     Force,
-    Help,
     Models,
     Name,
-    Spent,
-    Status,
     Stick,
     StopClear,
     StopSet,
     Tag,
     Unknown,
     Unreadable,
-    Why,
 )
 from .resolve import resolve
 from .texts import TextRefused
@@ -47,7 +44,7 @@ CLOCK_CLEARED = "The clock's tasks are cleared."
 
 NOTHING_SENT = "Nothing was sent, and nothing changed."
 IF_TEXT = "If this is text and no tag, put it in backticks."
-_TAKES_AWAY = (Clear, Enable, StopClear, Status, Help, Models, Why, Spent, Unknown)
+_TAKES_AWAY = (Clear, Enable, StopClear, Ask, Unknown)
 
 
 class BadTag(RouteCodexError):
@@ -155,8 +152,8 @@ def _refuse(tag: Tag, means: Means, *, alone: bool) -> None:
             raise FeatureDisabled("stopMessage", "virtualrouter.stopMessage.enabled")
         case ClockClear() if not means.clock_enabled:
             raise FeatureDisabled("clock", "virtualrouter.clock.enabled")
-        case Status() | Help() | Models() | Why() | Spent() if not alone:
-            word = "usage" if isinstance(tag, Spent) else type(tag).__name__.lower()
+        case Ask() if not alone:
+            word = type(tag).__name__.lower()
             raise BadTag(word, "it is answered here, without a model: send it in a message of its own")
         case Models(provider) if provider is not None and provider not in means.registry.providers:
             raise not_found(provider, known=nearest(provider, means.registry.providers))
@@ -224,7 +221,7 @@ def _apply(message: _Message, tag: Tag) -> None:
         case ClockClear():
             message.clock_clear = True
             message.lines.append(CLOCK_CLEARED)
-        case Status() | Help() | Models() | Why() | Spent():
+        case Ask():
             message.asks.append(tag)
         case Unknown(body):
             message.ignored.append(f"No such tag: {shortened(body, 60)}.")

@@ -10,7 +10,8 @@
 from __future__ import annotations
 
 from ..errors import not_found
-from ..router.registry import Key, Named, Provider, Registry
+from ..router.registry import Key, Provider, Registry
+from ..values import Named
 from .grammar import Name
 from .vocabulary import Vocabulary
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from ..clients.identify import client_of
 from ..dialects.answer.machine import Answer, answer_for
 from ..dialects.calls import growing
+from ..dialects.calls.without_tools import without_tools
 from ..dialects.finish import AS_USUAL, Endings
 from ..dialects.said import Said
 from ..errors import RouteCodexError, StoreError
 from ..sessions.store import SessionKey
 from ..values import Call, JsonObject
 from .hidden import Store, hidden_in, remember
-from .left_out import without_tools
 from .lifecycle import Lifecycle
 from .record import Record, hides
 

@@ -23,12 +23,12 @@ from ..errors import RouteCodexError
 from ..values import Call, ToolCall
 from .appended import Appendable, ToolResults
 from .blame import blame, contained
-from .cast import Warn, cast_of
 from .gathering import Gathering, NextRound
 from .listening import Listening
 from .plugins import AfterRequest, CleanUp, Plugin, PluginFailed, TurnInfo
 from .record import Record, record
 from .request import Hints, Request
+from .roster import Warn, roster_of
 from .stepping import Done, begin
 from .tools import Offer, ToolOutcome, cancelled, failed, offer, run_tool
 
@@ -55,9 +55,9 @@ class Lifecycle:
         """Why the turn failed."""
         self._warn = warn
         self._limit_s = limit_s
-        cast = cast_of(takers)
-        self._hooked, self._tools, self._order = cast.hooked, cast.tools, cast.order
-        self.at_once = cast.at_once
+        roster = roster_of(takers)
+        self._hooked, self._tools, self._order = roster.hooked, roster.tools, roster.order
+        self.at_once = roster.at_once
         """Every stage may be begun anywhere, without a task of its own."""
         self._started = self._ended = self._cleaned = False
         self._clean_ups: list[tuple[Plugin, CleanUp]] = []

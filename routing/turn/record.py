@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from ..dialects.calls.without_tools import without_tools
 from ..dialects.said import Said
 from ..values import JsonObject
 from .appended import Appended, ToolResults, UserText, write
-from .left_out import without_tools
 from .plugins import TurnInfo
 
 

@@ -7,17 +7,11 @@ from dataclasses import dataclass
 
 from ..dialects.calls import growing, read_call
 from ..dialects.calls.editing import unwrapped
+from ..dialects.calls.replacing import history_of
 from ..errors import RouteCodexError
 from ..jsonbytes import dumps, loads
 from ..values import Call, Dialect, JsonObject
 from .appended import Appendable, write
-
-_HISTORY = {
-    Dialect.MESSAGES: "messages",
-    Dialect.CHAT: "messages",
-    Dialect.RESPONSES: "input",
-    Dialect.GEMINI: "contents",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +70,7 @@ class Request:
         endpoint = self._call.endpoint
         body = self.body
         inner = unwrapped(body, envelope=endpoint.envelope) if endpoint.dialect is Dialect.GEMINI else body
-        inner[_HISTORY[endpoint.dialect]] = list(write(endpoint.dialect, messages))
+        inner.update(history_of(endpoint.dialect, list(write(endpoint.dialect, messages))))
         self.settle()
 
     def hint(self, *, route: str | None = None, disable_sticky: bool | None = None, session: str | None = None) -> None:

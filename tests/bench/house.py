@@ -47,11 +47,13 @@ TRACE = Path(__file__).with_name("trace.py")
 
 
 def lines(tree: Path) -> dict[str, int]:
-    return {place: sum(_lines_of(tree / place)) for place in ANSWER_SIDE if (tree / place).exists()}
+    """Of what is left in this tree."""
+    counted = {place: sum(_lines_of(tree / place)) for place in ANSWER_SIDE}
+    return {place: count for place, count in counted.items() if count}
 
 
 def _lines_of(place: Path) -> Iterator[int]:
-    for path in place.rglob("*.py") if place.is_dir() else (place,):
+    for path in place.rglob("*.py") if place.is_dir() else place.parent.glob(place.name):
         yield path.read_bytes().count(b"\n")
 
 

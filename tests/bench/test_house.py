@@ -11,7 +11,7 @@ from tests.rig.proxy import ROOT
 def test_the_answer_side_is_where_it_is_counted() -> None:
     counted = lines(ROOT)
     assert counted["routing/dialects/answer"] > 1000
-    assert all(counted.values())
+    assert all(counted.values()), "what is gone is not told"
 
 
 @pytest.mark.system

@@ -76,7 +76,7 @@ def running(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) ->
     for folder in ("addons", "routing"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
     (root / "mitm-config.yaml").write_text(CONFIG)
-    for module in ("settings.py", "guard.py"):
+    for module in ("settings.py", "stand_in.py"):
         path = root / "addons" / module
         text = path.read_text()
         assert "_POLL_S = 1.0" in text

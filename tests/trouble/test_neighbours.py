@@ -29,7 +29,7 @@ import {names}
 for module in ({names},):
     logging.warning("%s is %s", module.__name__, module.WHOSE)
 """
-NAMES = ("settings", "flows", "relay", "guard", "rounds", "turns", "routing")
+NAMES = ("settings", "flows", "relay", "stand_in", "rounds", "turns", "routing")
 """Modules that anybody may have; some of them are ours too, under longer names."""
 
 

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -238,9 +238,44 @@ def take_exchange(
     return Taken([*ahead, receiver, *system, *items[following + 1 :]], len(ahead), moved, at)
 
 
-def untouched(call: Call, model: str, *, foreign: bool) -> bool:
-    """The target may have the client's own bytes."""
-    return not call.changed and not foreign and model in ("", call.model)
+View = Callable[[int, JsonObject], Message]
+"""The message at an index, as it is seen."""
+
+
+def views_of(holder: JsonObject, field: str, view: View) -> list[Message]:
+    return [view(index, item) for index, item in enumerate(items_in(holder, field))]
+
+
+def edit_history(
+    call: Call, holder: JsonObject, field: str, edits: Mapping[tuple[int, int], str], shape: Shape, view: View
+) -> None:
+    """`edit_texts` where the history is a list of messages."""
+    for index, texts in edits_by_message(call, edits).items():
+        items = items_in(holder, field)
+        items[index], _ = edited(items[index], shape.key, texts)
+        call.messages[index] = view(index, items[index])
+        call.changed = True
+
+
+def drop_from_history(
+    call: Call, holder: JsonObject, field: str, asked: int, answered: int, typed: Collection[int], shape: Shape, view: View
+) -> bool:
+    """`drop_exchange`, likewise."""
+    taken = take_exchange(items_in(holder, field), call.messages, asked, answered, typed, shape)
+    if taken is None:
+        return False
+    holder[field] = taken.items
+    call.messages[:] = views_of(holder, field, view)
+    call.changed = True
+    return True
+
+
+def sent(call: Call, model: str, scrubbed: JsonObject | None) -> bytes:
+    """For a target that is told its model in the body. `scrubbed`: the body for a host that the client did not call."""
+    if scrubbed is None and not call.changed and model in ("", call.model):
+        return call.raw
+    body = dict(call.body) if scrubbed is None else scrubbed
+    return jsonbytes.dumps({**body, "model": model} if model else body)
 
 
 def without(source: JsonObject, keys: Collection[str]) -> JsonObject:

@@ -14,8 +14,8 @@ from .credentials import without_credentials
 from .editing import (
     Shape,
     content_of,
-    edited,
-    edits_by_message,
+    drop_from_history,
+    edit_history,
     inner_body,
     items_in,
     joined_text,
@@ -25,9 +25,9 @@ from .editing import (
     object_in,
     objects_in,
     read_body,
-    take_exchange,
     text_in,
     unwrapped,
+    views_of,
     without,
 )
 
@@ -74,24 +74,13 @@ def read_call(raw: bytes, endpoint: Endpoint) -> Call:
 
 
 def edit_texts(call: Call, edits: Mapping[tuple[int, int], str]) -> None:
-    for index, texts in edits_by_message(call, edits).items():
-        items = items_in(inner_body(call), "contents")
-        items[index], _ = edited(items[index], "parts", texts)
-        call.messages[index] = _view(index, items[index])
-        call.changed = True
+    edit_history(call, inner_body(call), "contents", edits, _SHAPE, _view)
 
 
 def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection[int]) -> bool:
-    inner = inner_body(call)
     if not call.messages:
         return False
-    taken = take_exchange(items_in(inner, "contents"), call.messages, asked, answered, typed_slots, _SHAPE)
-    if taken is None:
-        return False
-    inner["contents"] = taken.items
-    call.messages[:] = _views(inner)
-    call.changed = True
-    return True
+    return drop_from_history(call, inner_body(call), "contents", asked, answered, typed_slots, _SHAPE, _view)
 
 
 def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = (), left: LeftOut | None = None) -> bytes:
@@ -124,7 +113,7 @@ def _renamed(body: JsonObject, model: str) -> JsonObject:
 
 
 def _views(inner: JsonObject) -> list[Message]:
-    return [_view(index, item) for index, item in enumerate(items_in(inner, "contents"))] if "contents" in inner else []
+    return views_of(inner, "contents", _view) if "contents" in inner else []
 
 
 def _view(index: int, item: JsonObject) -> Message:

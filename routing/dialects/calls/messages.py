@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from ... import jsonbytes
 from ...values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
 from ..translation.neutral import Feature, LeftOut
 from .credentials import without_credentials
 from .editing import (
     Shape,
     content_of,
-    edited,
-    edits_by_message,
+    drop_from_history,
+    edit_history,
     items_in,
     json_text,
     left_behind,
@@ -22,9 +21,9 @@ from .editing import (
     objects_in,
     read_body,
     result_text,
-    take_exchange,
+    sent,
     text_in,
-    untouched,
+    views_of,
     without,
     without_deep,
 )
@@ -63,7 +62,7 @@ def read_call(raw: bytes, endpoint: Endpoint) -> Call:
         body=body,
         model=text_in(body, "model"),
         stream=body.get("stream") is True,
-        messages=_views(body),
+        messages=views_of(body, "messages", _view),
         system=_system_text(body.get("system")),
         tools=tuple(name for tool in tools if (name := loose_text(tool, "name") or loose_text(tool, "type"))),
         structured=bool(form),
@@ -73,34 +72,15 @@ def read_call(raw: bytes, endpoint: Endpoint) -> Call:
 
 
 def edit_texts(call: Call, edits: Mapping[tuple[int, int], str]) -> None:
-    items = items_in(call.body, "messages")
-    for index, texts in edits_by_message(call, edits).items():
-        items[index], _ = edited(items[index], "content", texts)
-        call.messages[index] = _view(index, items[index])
-        call.changed = True
+    edit_history(call, call.body, "messages", edits, _SHAPE, _view)
 
 
 def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection[int]) -> bool:
-    taken = take_exchange(items_in(call.body, "messages"), call.messages, asked, answered, typed_slots, _SHAPE)
-    if taken is None:
-        return False
-    call.body["messages"] = taken.items
-    call.messages[:] = _views(call.body)
-    call.changed = True
-    return True
+    return drop_from_history(call, call.body, "messages", asked, answered, typed_slots, _SHAPE, _view)
 
 
 def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = (), left: LeftOut | None = None) -> bytes:
-    if untouched(call, model, foreign=foreign):
-        return call.raw
-    body = _scrubbed(call.body, own, left or LeftOut()) if foreign else dict(call.body)
-    if model:
-        body["model"] = model
-    return jsonbytes.dumps(body)
-
-
-def _views(body: JsonObject) -> list[Message]:
-    return [_view(index, item) for index, item in enumerate(items_in(body, "messages"))]
+    return sent(call, model, _scrubbed(call.body, own, left or LeftOut()) if foreign else None)
 
 
 def _view(index: int, item: JsonObject) -> Message:

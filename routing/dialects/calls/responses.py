@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from ... import jsonbytes
 from ...values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
 from ..translation.neutral import Feature, LeftOut
 from .credentials import tools_without_credentials, without_credentials
@@ -29,9 +28,10 @@ from .editing import (
     objects_in,
     read_body,
     result_text,
+    sent,
     take_exchange,
     text_in,
-    untouched,
+    views_of,
     without,
     without_deep,
 )
@@ -112,19 +112,14 @@ def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection
 
 
 def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = (), left: LeftOut | None = None) -> bytes:
-    if untouched(call, model, foreign=foreign):
-        return call.raw
-    body = _scrubbed(call.body, own, left or LeftOut()) if foreign else dict(call.body)
-    if model:
-        body["model"] = model
-    return jsonbytes.dumps(body)
+    return sent(call, model, _scrubbed(call.body, own, left or LeftOut()) if foreign else None)
 
 
 def _views(body: JsonObject) -> list[Message]:
     given = body.get("input")
     if isinstance(given, str):
         return [Message("user", [Text(given)], 0)]
-    return [] if given is None else [_view(index, item) for index, item in enumerate(items_in(body, "input"))]
+    return [] if given is None else views_of(body, "input", _view)
 
 
 def _view(index: int, item: JsonObject) -> Message:

@@ -22,11 +22,11 @@ from routecodex.routing.dialects.said import Said
 from routecodex.routing.sessions.state import EMPTY
 from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.storage.disk import Disk
-from routecodex.routing.turn.cast import takers
 from routecodex.routing.turn.company import Company
 from routecodex.routing.turn.hidden import Hidden
 from routecodex.routing.turn.lifecycle import Lifecycle
 from routecodex.routing.turn.plugins import Plugin, TurnInfo
+from routecodex.routing.turn.roster import takers
 from routecodex.routing.values import Call, Caller, Dialect, JsonObject, Kind, ToolCall, Usage
 from tests.rig.leaping import Leaping
 from tests.routing.turn.acting import tcall

@@ -9,9 +9,9 @@ import pytest
 from routecodex.routing.config import read
 from routecodex.routing.control.overlay import BadOrder, Order, Overlay, described, ordered, over
 from routecodex.routing.errors import RouteCodexError
-from routecodex.routing.router.registry import Named
 from routecodex.routing.sessions.state import EMPTY, SessionState, Sticky
 from routecodex.routing.tags import changes
+from routecodex.routing.values import Named
 from tests.routing.house import config_text
 
 REGISTRY = read(config_text(), name="mitm-config.yaml", env={}).registry

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,42 +11,13 @@ from routecodex.routing.desk.desk import Plan, Recent, Rest
 from routecodex.routing.sessions.state import EMPTY, Sticky
 from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.values import Dialect, ProviderError, Target
-from tests.routing.house import CONFIG_A, House, Tool, config_text, provider_text, texts_of
+from tests.routing.desk.given import BLIND, SMALL, TWO_KEYS, Build
+from tests.routing.house import CONFIG_A, House, Tool, texts_of
 from tests.system.tool import text_of
 
 DIALECTS = pytest.mark.parametrize("dialect", list(Dialect))
 FORMS = pytest.mark.parametrize("dialect, stream", [(dialect, stream) for dialect in Dialect for stream in (False, True)])
 ONE = SessionKey("session", "one")
-TWO_KEYS = provider_text("two", "a b", "m")
-BLIND = provider_text("blind", "k", "m", "vision: false")
-SMALL = provider_text("small", "k", "m", "maxContext: 1000")
-
-
-OWN = """
-    own:
-      protocol: anthropic-messages
-      baseURL: https://own.example
-      auth: {type: client}
-      models: {m: {}}"""
-
-
-@pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
-
-
-@pytest.fixture
-def build(tmp_path: Path) -> Callable[..., House]:
-    return lambda *args, **more: House(tmp_path, config_text(*args, **more))
-
-
-Build = Callable[..., House]
-
-
-def keys(handled: list[Any]) -> list[str]:
-    return [one.plan.target.key for one in handled]
-
-
 # --- tags act once ----------------------------------------------------------------------------------------------------
 
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from routecodex.routing.router.candidates import Wish
 from routecodex.routing.router.classify import EXPLICIT, Classified
 from routecodex.routing.router.features import Features
-from routecodex.routing.router.registry import ECHO, ORIGIN, Key, Model, Named, Pool, Provider, Registry
+from routecodex.routing.router.registry import ECHO, ORIGIN, Key, Model, Pool, Provider, Registry
 from routecodex.routing.sessions.state import EMPTY, SessionState
-from routecodex.routing.values import Call, Dialect, Endpoint, Message, Part, ProviderError, Role, Target
+from routecodex.routing.values import Call, Dialect, Endpoint, Message, Named, Part, ProviderError, Role, Target
 
 
 def provider(id: str, keys: Iterable[str], models: Iterable[str | Model], **changes: object) -> Provider:

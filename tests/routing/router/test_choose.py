@@ -16,9 +16,9 @@ from routecodex.routing.router.choose import Decision, choose
 from routecodex.routing.router.classify import EXPLICIT, Classified
 from routecodex.routing.router.features import Features
 from routecodex.routing.router.health import Health
-from routecodex.routing.router.registry import Key, Model, Named, Pool, Registry
+from routecodex.routing.router.registry import Key, Model, Pool, Registry
 from routecodex.routing.sessions.state import EMPTY, SessionState, Sticky
-from routecodex.routing.values import Target
+from routecodex.routing.values import Named, Target
 from tests.conftest import LONG
 from tests.routing.router.builders import (
     ANTIGRAVITY,

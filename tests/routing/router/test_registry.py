@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from routecodex.routing.router.registry import ORIGIN, Key, Model, Named, Provider
-from routecodex.routing.values import Target
+from routecodex.routing.router.registry import ORIGIN, Key, Model, Provider
+from routecodex.routing.values import Named, Target
 from tests.routing.router.builders import BUILT_IN, OPENAI, provider
 
 ALIASED = provider("openai", ["primary", "backup"], [Model("gpt-4", aliases=("four", "4")), "gpt-5.2"])

@@ -12,10 +12,10 @@ from routecodex.routing.dialects.calls import for_target, growing
 from routecodex.routing.dialects.said import Said
 from routecodex.routing.sessions.state import StopMessage
 from routecodex.routing.sessions.store import FileStore, SessionKey
-from routecodex.routing.turn.cast import takers
 from routecodex.routing.turn.lifecycle import Lifecycle
 from routecodex.routing.turn.plugins import Plugin, TurnInfo
 from routecodex.routing.turn.record import Record
+from routecodex.routing.turn.roster import takers
 from routecodex.routing.values import Call, Caller, Kind, ProviderError, Usage
 from tests.routing.turn.hidden_talk import Item, Talk
 

@@ -9,7 +9,7 @@ import pytest
 
 from routecodex.routing.clients.typed import typed_messages
 from routecodex.routing.errors import NoTarget, RouteCodexError
-from routecodex.routing.router.registry import Named, Registry
+from routecodex.routing.router.registry import Registry
 from routecodex.routing.sessions.state import EMPTY, SessionState, Sticky, StopMessage
 from routecodex.routing.tags.cleaning import is_for_us
 from routecodex.routing.tags.grammar import Status, Unknown, Unreadable, Why
@@ -17,7 +17,7 @@ from routecodex.routing.tags.obey import BadTag, FeatureDisabled, Orders, may_ob
 from routecodex.routing.tags.once import is_new, placed, remembered
 from routecodex.routing.tags.texts import read_text
 from routecodex.routing.tags.typed_tags import MOST_TAGS, tags_of
-from routecodex.routing.values import Caller, Kind
+from routecodex.routing.values import Caller, Kind, Named
 from tests.routing.sessions.calls import assistant, chat_call, gemini_call, messages_call, responses_call, user
 from tests.routing.tags.config_a import NOW, REGISTRY, means, say
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from routecodex.routing.errors import NoTarget
-from routecodex.routing.router.registry import Key, Named
+from routecodex.routing.router.registry import Key
 from routecodex.routing.tags.grammar import Allow, ClockClear, Name, StopClear, StopSet, Unknown, parse
 from routecodex.routing.tags.resolve import resolve
+from routecodex.routing.values import Named
 from tests.routing.tags.config_a import REGISTRY
 
 

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from routecodex.routing.dialects.calls.growing import with_messages
 from routecodex.routing.errors import BadCall
-from routecodex.routing.turn.cast import takers
 from routecodex.routing.turn.lifecycle import Lifecycle
 from routecodex.routing.turn.plugins import (
     AfterRequest,
@@ -29,6 +28,7 @@ from routecodex.routing.turn.plugins import (
     TurnInfo,
     UserText,
 )
+from routecodex.routing.turn.roster import takers
 from routecodex.routing.values import Dialect, Kind, ProviderError, ToolCall
 from tests.routing.turn.acting import EAGER, Actor, Scene, event, hanging, raising, run, tcall, tsaid, tturn, until
 

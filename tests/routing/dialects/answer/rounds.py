@@ -11,10 +11,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from routecodex.routing.dialects.answer.machine import Answer
+from routecodex.routing.dialects.calls.without_tools import without_tools
 from routecodex.routing.dialects.said import Said
 from routecodex.routing.dialects.sse import ArrayItems, Events
 from routecodex.routing.turn.hidden import hidden_in, put_back
-from routecodex.routing.turn.left_out import without_tools
 from routecodex.routing.values import Dialect
 from tests.routing.turn.hidden_talk import TALKS
 

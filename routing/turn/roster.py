@@ -20,7 +20,7 @@ _MANY = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
+class Roster:
     plugins: tuple[Plugin, ...]
     hooked: Mapping[str, tuple[Plugin, ...]]
     """Hook → who listens to it."""
@@ -31,8 +31,8 @@ class Cast:
     tools: Mapping[str, tuple[Plugin, ServerTool]]
 
 
-_known: dict[tuple[int, ...], Cast] = {}
-"""By the plugins' `id`, which is nobody else's as long as their cast holds them."""
+_known: dict[tuple[int, ...], Roster] = {}
+"""By the plugins' `id`, which is nobody else's as long as their roster holds them."""
 
 
 def takers(plugins: Sequence[Plugin], turn: TurnInfo, warn: Warn = lambda line: None) -> tuple[Plugin, ...]:
@@ -47,7 +47,7 @@ def takers(plugins: Sequence[Plugin], turn: TurnInfo, warn: Warn = lambda line: 
     return tuple(found)
 
 
-def cast_of(plugins: Sequence[Plugin]) -> Cast:
+def roster_of(plugins: Sequence[Plugin]) -> Roster:
     names = tuple(map(id, plugins))
     known = _known.get(names)
     if known is None:
@@ -59,12 +59,12 @@ def cast_of(plugins: Sequence[Plugin]) -> Cast:
     return known
 
 
-def _sorted(plugins: tuple[Plugin, ...]) -> Cast:
+def _sorted(plugins: tuple[Plugin, ...]) -> Roster:
     tools: dict[str, tuple[Plugin, ServerTool]] = {}
     for plugin in plugins:
         for tool in plugin.tools:
             tools.setdefault(tool.name, (plugin, tool))
-    return Cast(
+    return Roster(
         plugins,
         {hook: tuple(plugin for plugin in plugins if overrides(plugin, hook)) for hook in HOOKS},
         all(plugin.at_once for plugin in plugins),

@@ -12,7 +12,7 @@ from mitmproxy import http
 from mitmproxy.connection import Client
 from mitmproxy.test import taddons, tflow
 
-from routecodex.addons import guard, intercept, routecodex
+from routecodex.addons import intercept, routecodex, stand_in
 
 REMOTE, LOCAL = ("203.0.113.7", 5), ("127.0.0.1", 5)
 
@@ -43,7 +43,7 @@ def test_s8_who_is_served(tmp_path: Path, address: tuple[str, int], allows: bool
             if not guarded:
                 made.client_connected(client)
             else:
-                standing = guard.Guard(made, tmp_path / "script.py")
+                standing = stand_in.StandIn(made, tmp_path / "script.py")
                 standing.client_connected(client)  # type: ignore[attr-defined]
                 standing.done()
             assert (made.notes == []) is served
@@ -63,7 +63,7 @@ def test_what_the_guard_refuses(tmp_path: Path, host: str, refused: bool) -> Non
         with taddons.context():
             made = addon()
             made.relay.streams[flow.id] = stream = Stream()
-            standing = guard.Guard(made, tmp_path / "script.py")
+            standing = stand_in.StandIn(made, tmp_path / "script.py")
             standing.requestheaders(flow)
             standing.done()
             assert hasattr(stream, "wire") is refused
@@ -80,15 +80,15 @@ class Stream:
 
 
 def test_a_script_that_was_deleted_is_loaded_again_when_it_is_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "_POLL_S", 0.01)
+    monkeypatch.setattr(stand_in, "_POLL_S", 0.01)
     script, other = tmp_path / "script.py", tmp_path / "other.py"
     other.write_text("")
     options = SimpleNamespace(scripts=[str(other)])
     options.update = lambda scripts: setattr(options, "scripts", scripts)
-    monkeypatch.setattr(guard, "ctx", SimpleNamespace(options=options))
+    monkeypatch.setattr(stand_in, "ctx", SimpleNamespace(options=options))
 
     async def wait() -> list[list[str]]:
-        standing = guard.Guard(addon(), script)
+        standing = stand_in.StandIn(addon(), script)
         seen = []
         await asyncio.sleep(0.05)
         seen.append(options.scripts)

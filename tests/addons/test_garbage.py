@@ -8,14 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from routecodex.addons import collector
+from routecodex.addons import garbage
 
 
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
     threshold = gc.get_threshold()
     gc.unfreeze()
-    collector._settled = False
+    garbage._settled = False
     yield
     gc.unfreeze()
     gc.set_threshold(*threshold)
@@ -35,11 +35,11 @@ def collections() -> Iterator[list[int]]:
 
 
 def test_what_is_there_stays() -> None:
-    collector.settle()
+    garbage.settle()
     frozen = gc.get_freeze_count()
     assert frozen > 10_000
     held = [[number] for number in range(1000)]
-    collector.settle()
+    garbage.settle()
     assert gc.get_freeze_count() <= frozen, "once in a process: what comes later is looked at"
     assert len(held) == 1000
 
@@ -47,13 +47,13 @@ def test_what_is_there_stays() -> None:
 @pytest.mark.parametrize("young, expected", [(700, 2000), (2000, 2000), (50_000, 50_000)])
 def test_the_threshold_only_ever_rises(young: int, expected: int) -> None:
     gc.set_threshold(young, 11, 12)
-    collector.settle()
+    garbage.settle()
     assert gc.get_threshold() == (expected, 11, 12)
 
 
 def test_it_rests_for_as_long_as_it_is_asked_to(collections: list[int]) -> None:
     gc.set_threshold(10, 1, 1)
-    with contextlib.suppress(ZeroDivisionError), collector.resting():
+    with contextlib.suppress(ZeroDivisionError), garbage.resting():
         collections.clear()
         assert [[number] for number in range(10_000)]
         assert collections == []
@@ -66,7 +66,7 @@ def test_it_rests_for_as_long_as_it_is_asked_to(collections: list[int]) -> None:
 def test_who_has_switched_it_off_finds_it_off() -> None:
     gc.disable()
     try:
-        with collector.resting():
+        with garbage.resting():
             pass
         assert not gc.isenabled()
     finally:

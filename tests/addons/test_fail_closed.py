@@ -10,26 +10,26 @@ import pytest
 from mitmproxy import http
 from mitmproxy.test import tflow
 
-from routecodex.addons import guarded
+from routecodex.addons import fail_closed
 
 SECRET = "Bearer sk-very-secret"
 
 
 class Hooks:
-    @guarded.guarded
+    @fail_closed.guarded
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         raise ValueError(SECRET)
 
-    @guarded.guarded
+    @fail_closed.guarded
     async def request(self, flow: http.HTTPFlow) -> None:
         await asyncio.sleep(0)
         raise ValueError(SECRET)
 
-    @guarded.guarded
+    @fail_closed.guarded
     def responseheaders(self, flow: http.HTTPFlow) -> None:
         raise ValueError(SECRET)
 
-    @guarded.guarded
+    @fail_closed.guarded
     def response(self, flow: http.HTTPFlow) -> None:
         flow.comment = "well"
 
@@ -54,7 +54,7 @@ def test_a_request_is_refused(hook: str, caplog: pytest.LogCaptureFixture) -> No
     assert refused.response.headers["x-should-retry"] == "false"
     (record,) = caplog.records
     assert record.levelno == logging.ERROR
-    assert record.getMessage().startswith(f"RouteCodex failed in {hook} at test_guarded.py:")
+    assert record.getMessage().startswith(f"RouteCodex failed in {hook} at test_fail_closed.py:")
     assert "ValueError" in record.getMessage()
     assert SECRET not in caplog.text
     assert record.exc_info is None
@@ -86,11 +86,11 @@ class Turn:
     def burst(self) -> None:
         self.bursts += 1
 
-    @guarded.contained
+    @fail_closed.contained
     def good(self, value: int) -> None:
         assert value == 1
 
-    @guarded.contained
+    @fail_closed.contained
     def bad(self, value: int) -> None:
         raise KeyError(SECRET)
 
@@ -101,7 +101,7 @@ def test_a_turn_that_fails_is_ended(caplog: pytest.LogCaptureFixture) -> None:
     assert (turn.bursts, caplog.records) == (0, [])
     turn.bad(1)
     assert turn.bursts == 1
-    assert "RouteCodex failed in bad at test_guarded.py:" in caplog.text
+    assert "RouteCodex failed in bad at test_fail_closed.py:" in caplog.text
     assert SECRET not in caplog.text
 
 
@@ -109,7 +109,7 @@ def test_being_cancelled_is_no_failure() -> None:
     """A hook that is cancelled must not answer."""
 
     class Cancelled:
-        @guarded.guarded
+        @fail_closed.guarded
         async def request(self, flow: http.HTTPFlow) -> None:
             raise asyncio.CancelledError
 

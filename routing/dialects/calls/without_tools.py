@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from ..dialects.fields import list_of, object_of, text_of
-from ..values import Dialect, JsonObject
+from ...values import Dialect, JsonObject
+from ..fields import list_of, object_of, text_of
 
 Ids = set[str]
 _THINKING = ("thinking", "redacted_thinking")

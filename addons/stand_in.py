@@ -19,13 +19,13 @@ from .quick_hooks import Own
 if TYPE_CHECKING:
     from .routecodex import RouteCodex
 
-NAME = "routecodex-guard"
+NAME = "routecodex-stand-in"
 MESSAGE = b"RouteCodex is not loaded: its script has an error or is gone. See the proxy's log, then save the file again.\n"
 _STILL_DONE = ("client_connected", "tls_clienthello", "next_layer", "server_connect", "responseheaders", "response", "error")
 _POLL_S = 1.0
 
 
-class Guard(Own):
+class StandIn(Own):
     name = NAME
 
     def __init__(self, left: RouteCodex, script: Path) -> None:
@@ -62,7 +62,7 @@ class Guard(Own):
 def leave_behind(left: RouteCodex, script: Path) -> None:
     """A second add of the same name would end mitmproxy's watcher without a word: never do that."""
     lift()
-    ctx.master.addons.add(Guard(left, script))
+    ctx.master.addons.add(StandIn(left, script))
 
 
 def lift() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from routecodex.routing.turn.cast import cast_of
 from routecodex.routing.turn.plugins import Plugin, TurnInfo
+from routecodex.routing.turn.roster import roster_of
 from routecodex.routing.turn.tools import ServerTool
 from routecodex.routing.values import JsonObject
 
@@ -33,43 +33,43 @@ class Slow(Plugin):
 
 def test_sorted_by_hook_in_their_order() -> None:
     quick, slow = Quick(), Slow()
-    cast = cast_of([slow, quick])
-    assert (cast.hooked["on_turn_end"], cast.hooked["on_answer_begun"]) == ((slow, quick), (slow,))
-    assert cast.hooked["on_turn_start"] == ()
-    assert (cast.order[id(slow)], cast.order[id(quick)]) == (0, 1)
-    assert not cast.at_once
+    roster = roster_of([slow, quick])
+    assert (roster.hooked["on_turn_end"], roster.hooked["on_answer_begun"]) == ((slow, quick), (slow,))
+    assert roster.hooked["on_turn_start"] == ()
+    assert (roster.order[id(slow)], roster.order[id(quick)]) == (0, 1)
+    assert not roster.at_once
 
 
 def test_a_tool_belongs_to_the_first_who_has_it() -> None:
     quick, slow = Quick(), Slow()
-    assert {name: plugin for name, (plugin, _) in cast_of([quick, slow]).tools.items()} == {"a": quick, "b": quick, "c": slow}
+    assert {name: plugin for name, (plugin, _) in roster_of([quick, slow]).tools.items()} == {"a": quick, "b": quick, "c": slow}
 
 
 def test_the_house_is_looked_at_once() -> None:
     quick, other = Quick(), Quick()
-    assert cast_of([quick]) is cast_of((quick,))
-    assert cast_of([other]) is not cast_of([quick])
-    assert cast_of([quick, other]).hooked["on_turn_end"] == (quick, other)
-    assert cast_of([other, quick]).hooked["on_turn_end"] == (other, quick)
+    assert roster_of([quick]) is roster_of((quick,))
+    assert roster_of([other]) is not roster_of([quick])
+    assert roster_of([quick, other]).hooked["on_turn_end"] == (quick, other)
+    assert roster_of([other, quick]).hooked["on_turn_end"] == (other, quick)
 
 
 def test_a_persons_plugin_may_change() -> None:
     slow = Slow()
-    assert "d" not in cast_of([slow]).tools
+    assert "d" not in roster_of([slow]).tools
     slow.tools = (tool("d"),)
-    assert list(cast_of([slow]).tools) == ["d"]
+    assert list(roster_of([slow]).tools) == ["d"]
 
 
 def test_plugins_that_are_gone_are_not_taken_for_others() -> None:
-    """An `id` is given again; that of a plugin whose cast is known is not."""
+    """An `id` is given again; that of a plugin whose roster is known is not."""
     for _ in range(200):
         quick = Quick()
-        assert cast_of([quick]).plugins == (quick,)
+        assert roster_of([quick]).plugins == (quick,)
 
 
 def test_not_all_that_ever_took_part_are_kept() -> None:
     first = Quick()
-    known = cast_of([first])
+    known = roster_of([first])
     for _ in range(100):
-        cast_of([Quick()])
-    assert cast_of([first]) is not known
+        roster_of([Quick()])
+    assert roster_of([first]) is not known

@@ -1,0 +1,24 @@
+"""A dialect is known everywhere or nowhere: whoever adds one reads here which tables wait for it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+
+from routecodex.routing.values import Dialect
+from tests.test_layout import ROUTING, name_of
+
+
+def tables() -> Iterator[tuple[str, set[object]]]:
+    """What each module looks up by dialect; a table of two or fewer is about those alone."""
+    for path in ROUTING:
+        module = importlib.import_module(name_of(path))
+        for name, value in vars(module).items():
+            if isinstance(value, Mapping) and len(value) > 2 and all(isinstance(key, Dialect) for key in value):
+                yield f"{path}: {name}", set(value)
+
+
+def test_every_table_knows_every_dialect() -> None:
+    found = dict(tables())
+    assert len(found) > 10
+    assert [name for name, known in found.items() if known != set(Dialect)] == []
