@@ -41,8 +41,9 @@ _NAME = r"[A-Za-z][\w.:-]{0,63}"
 _OPENS = re.compile(rf"<({_NAME})(?=[\s/>])")
 _OPENS_LINE = re.compile(rf"^[ \t]{{0,64}}<({_NAME})(?=[\s/>])", re.MULTILINE)
 _CLOSES = re.compile(rf"</({_NAME})(?:\s[^<>]{{0,200}})?(?:>|(?=\s))")
+_WORD = re.compile(r"\S")
 _INDENT = re.compile(r"[ \t]{0,64}\Z")
-_MOST_OPENINGS = 100_000
+_FEW_OPENINGS, _MOST_OPENINGS = 1_000, 100_000
 _ENDLESS = "\0"
 _FEW = 16
 """So many names are looked up one by one; more take one reading of the text."""
@@ -120,9 +121,7 @@ class Shape:
         first: dict[str, int] = {}
         last: dict[str, int] = {}
         settled = set(self.typed_in)
-        # what is never closed can only be a wrapper at the beginning of a line
-        opens = _OPENS if "</" in text else _OPENS_LINE
-        for count, found in enumerate(opens.finditer(text)):
+        for count, found in enumerate(_each_opening(text)):
             name = found[1]
             if name in settled:
                 continue
@@ -225,7 +224,7 @@ def _arguments(text: str) -> Division | None:
 
 
 def _with_words(text: str, spans: tuple[Span, ...]) -> tuple[Span, ...]:
-    return tuple((start, end) for start, end in spans if not text[start:end].isspace())
+    return tuple((start, end) for start, end in spans if _WORD.search(text, start, end) is not None)
 
 
 def _union(spans: Sequence[Span]) -> tuple[Span, ...]:
@@ -265,6 +264,19 @@ def _closings(text: str, names: Collection[str]) -> dict[str, Span]:
         elif at >= 0:  # the end of a longer name
             return {one[1]: one.span() for one in _CLOSES.finditer(text)}
     return found
+
+
+def _each_opening(text: str) -> Iterator[re.Match[str]]:
+    """Between few openings nothing is read. Of many, where nothing is closed, only those at the beginning of a line can be
+    wrappers."""
+    if text.count("<") > _FEW_OPENINGS:
+        yield from (_OPENS if "</" in text else _OPENS_LINE).finditer(text)
+        return
+    at = text.find("<")
+    while at >= 0:
+        if (found := _OPENS.match(text, at)) is not None:
+            yield found
+        at = text.find("<", at + 1)
 
 
 def _first_behind(text: str, name: str, at: int) -> int:

@@ -14,7 +14,7 @@ from ..clients.client import Client
 from ..clients.shapes import NOTHING, Shape, shape_of
 from ..clients.unknown import UNKNOWN
 from ..values import Call, Dialect, Message, Text, ToolResult
-from .scan import find_tags
+from .scan import find_mark, find_tags
 
 _MOST = 8
 _LONGEST = 60
@@ -37,7 +37,7 @@ def unheard_tags(call: Call, client: Client) -> tuple[Unheard, ...]:
     found = (
         unheard
         for message in _newest(call)
-        if message.role == "user" and any(isinstance(part, Text) and _BEGIN in part.text for part in message.parts)
+        if message.role == "user" and any(isinstance(part, Text) and find_mark(part.text, _BEGIN) >= 0 for part in message.parts)
         for unheard in _in_message(message, shape, call.endpoint.dialect)
     )
     return tuple(islice(dict.fromkeys(islice(found, 10 * _MOST)), _MOST))

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from mitmproxy.version import VERSION
 
-from tests.bench import translated
+from tests.bench import agents, translated
 from tests.bench.load import COSTS, MEASURES, OF_ONE, OF_TWO, Side
 from tests.rig.proxy import ROOT, SCRIPT, Mitmdump
 
@@ -86,6 +86,7 @@ def start_proxy(script: Path, upstream: dict[str, object], folder: Path, config:
         options=[f"ssl_verify_upstream_trusted_ca={upstream['ca']}", "flow_detail=0"],
         config=config.read_text() if config else None,
         folder=folder,
+        plainly=True,
     )
 
 
@@ -120,6 +121,15 @@ async def measure_turns(alone: Side, ours: Side, rounds: int) -> None:
     finally:
         alone.close()
         ours.close()
+
+
+async def measure_agents(
+    stack: ExitStack, plain: Mitmdump, upstream: dict[str, object], folder: Path, rounds: int
+) -> list[agents.Compared]:
+    def start(name: str, config: Path) -> Mitmdump:
+        return stack.enter_context(start_proxy(SCRIPT, upstream, folder / name, config))
+
+    return await asyncio.wait_for(agents.measure(plain, start, folder, max(1, rounds // 3)), 300 + 120 * rounds)
 
 
 def report(plain: Side, ours: Side) -> bool:
@@ -181,6 +191,8 @@ def main() -> int:
             other = Side("translated", proxy, filled)
             asyncio.run(asyncio.wait_for(translated.measure(plain, other, arguments.rounds), 60 + 20 * arguments.rounds))
             good &= translated.report(plain, other)
+        if arguments.script.resolve() == SCRIPT:
+            good &= agents.report(asyncio.run(measure_agents(stack, plain.proxy, upstream, folder, arguments.rounds)))
     return 1 if arguments.strict and not good else 0
 
 

@@ -35,8 +35,10 @@ def make_request(
     headers: tuple[tuple[str, str], ...] = (),
     text: str = "Say something short.",
     session: int = 0,
+    model: str = "claude-sonnet-4-5",
+    body: bytes = b"",
 ) -> bytes:
-    """A Messages call as a coding tool writes it; `size`: with a history of so many bytes."""
+    """A Messages call as a coding tool writes it; `size`: with a history of so many bytes; or all of it as `body`."""
     history: list[dict[str, object]] = []
     while size > 0:
         said = f"Turn {len(history)}: " + "the quick brown fox jumps over the lazy dog, and writes a line of code. " * 50
@@ -45,10 +47,10 @@ def make_request(
     if len(history) % 2:
         history.append({"role": "assistant", "content": [{"type": "text", "text": "Done."}]})
     history.append({"role": "user", "content": [{"type": "text", "text": text}]})
-    call: dict[str, object] = {"model": "claude-sonnet-4-5", "max_tokens": 1024, "messages": history}
+    call: dict[str, object] = {"model": model, "max_tokens": 1024, "messages": history}
     if stream:
         call["stream"] = True
-    body = json.dumps(call, separators=(",", ":")).encode()
+    body = body or json.dumps(call, separators=(",", ":")).encode()
     lines = [
         ("Host", "api.anthropic.com"),
         ("User-Agent", "claude-cli/2.1.326 (external, cli)"),

@@ -10,6 +10,11 @@ from pathlib import Path
 import pytest
 
 from routecodex.routing import config
+from routecodex.routing.clock.store import ClockStore
+from routecodex.routing.dialects.calls import read_call
+from routecodex.routing.sessions.store import FileStore, SessionKey
+from routecodex.routing.values import Dialect, Endpoint
+from tests.bench import agents
 from tests.bench.__main__ import SHIPPED, without_clock
 from tests.bench.load import (
     COSTS,
@@ -108,3 +113,35 @@ def test_wrong_arguments_are_told(wrong: list[str]) -> None:
 
 def test_every_part_of_the_core_can_be_measured(tmp_path: Path) -> None:
     assert all(part.best_ms(tries=1) > 0 for part in parts(tmp_path))
+
+
+@pytest.mark.parametrize("row", agents.ROWS, ids=lambda row: row.name)
+def test_an_agents_call_is_one_and_as_large_as_said(row: agents.Row) -> None:
+    head, _, body = row.make(agents.AGENT, agents.GOES_THERE).partition(b"\r\n\r\n")
+    call = read_call(body, Endpoint(Dialect.MESSAGES))
+    assert call.stream
+    assert call.model == agents.SHORT
+    assert f"{agents.AGENT + 0xBE7C:012x}".encode() in head
+    size, _, unit = row.name.removeprefix("agent's call of ").partition(" ")[::1]
+    if size.replace(".", "").isdigit():
+        assert len(body) == pytest.approx(float(size) * (1e6 if unit.startswith("MB") else 1e3), rel=0.1)
+    assert row.side in agents.CONFIGS
+
+
+def test_what_agents_wait_for_is_judged_by_what_is_computed() -> None:
+    took = agents.Took(first_ms=90.0, last_ms=99.0, first_cpu_ms=2.0, last_cpu_ms=4.0)
+    slower = agents.Took(first_ms=5.0, last_ms=9.0, first_cpu_ms=3.5, last_cpu_ms=5.0)
+    row = agents.Row("a row", agents.small, 1, 1.0)
+    assert agents.Compared(row, [took, took], [took, took]).met
+    assert not agents.Compared(row, [took], [slower]).met
+    assert agents.Compared(row, [took], [slower]).more("first_cpu_ms") == 1.5
+
+
+def test_the_sessions_and_reminders_of_others_are_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agents, "MANY", 3)
+    agents.fill(tmp_path)
+    for number in range(3):
+        assert FileStore(tmp_path).load(SessionKey("session", f"other-{number}")).sticky is not None
+        assert len(ClockStore(tmp_path).load(f"other-{number}")) == 1
+    assert not [warning for store in (FileStore(tmp_path), ClockStore(tmp_path)) for warning in store.warnings.taken()]
+    assert len(config.read(agents.CONFIGS["wide"], name="wide", env={}).registry.providers) >= 200

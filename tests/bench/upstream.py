@@ -11,26 +11,35 @@ from tests.rig.behaviour import Behaviour
 from tests.rig.provider import FakeProvider, Received
 
 EVENTS = 5_000
+SHORT, FEW_EVENTS = "claude-haiku-4-5", 20
+"""Streams of this model have so many, and rest after the first three: what was computed until then can be read off."""
 
 
 PATHS = {Dialect.MESSAGES: "/v1/messages", Dialect.CHAT: "/v1/chat/completions"}
 
 
-def prepare(path: str) -> tuple[Behaviour, Behaviour]:
+def prepare(path: str, count: int = EVENTS) -> tuple[Behaviour, Behaviour]:
     """A small whole answer and a stream, both made once: the upstream must cost as little as possible."""
     small = wire.read_request("POST", path, {"model": "claude-sonnet-4-5"})
     streamed = wire.read_request("POST", path, {"model": "claude-sonnet-4-5", "stream": True})
     assert small is not None
     assert streamed is not None
-    events = wire.events(wire.Reply(tuple(f"word {number} " for number in range(EVENTS))), streamed)
-    return Behaviour(body=wire.whole(wire.Reply("A short answer."), small)), Behaviour(events=tuple(events))
+    events = wire.events(wire.Reply(tuple(f"word {number} " for number in range(count))), streamed)
+    return Behaviour(body=wire.whole(wire.Reply("A short answer."), small)), Behaviour(
+        events=tuple(events), stall_after=3 if count == FEW_EVENTS else None, stall_s=0.2
+    )
 
 
 def main() -> None:
-    answers = {dialect: prepare(path) for dialect, path in PATHS.items()}
+    answers = {
+        (dialect, is_short): prepare(path, FEW_EVENTS if is_short else EVENTS)
+        for dialect, path in PATHS.items()
+        for is_short in (False, True)
+    }
 
     def rule(received: Received) -> Behaviour | None:
-        return answers[received.asked.dialect][received.asked.stream] if received.asked is not None else None
+        asked = received.asked
+        return answers[asked.dialect, SHORT.encode() in received.body][asked.stream] if asked is not None else None
 
     with FakeProvider(keep=False) as provider:
         provider.script(rule)

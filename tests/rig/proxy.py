@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -22,6 +23,7 @@ from pathlib import Path
 
 from tests.rig.certificates import client_context, provider_authority, proxy_authority
 from tests.rig.provider import FakeProvider
+from tests.rig.starter import BEFORE_PYTHON, Child, Starter
 
 REDIRECT = Path(__file__).with_name("redirect.py")
 ROOT = Path(__file__).parents[2]
@@ -53,10 +55,12 @@ class Mitmdump:
         web: bool = False,
         python: str = sys.executable,
         start_s: float = 60,
+        plainly: bool = False,
     ) -> None:
         """`config`: the text of the product's configuration; `options`: `name=value`; same `folder` and `port`: a restart.
 
         `upstream`: one provider for every host, or one for each (`"*"` for the rest), or (plain port, TLS port) of each.
+        `plainly`: where the start is the subject, in a new interpreter (see `tests/rig/starter.py`).
         """
         self._own_folder = folder is None
         self.folder = Path(tempfile.mkdtemp(prefix="rig-proxy-")) if folder is None else folder
@@ -73,7 +77,8 @@ class Mitmdump:
         self._env = dict(env or {})
         self._cwd = cwd or self.folder
         self._mode, self._web, self._python, self._start_s = mode, web, python, start_s
-        self._process: subprocess.Popen[bytes] | None = None
+        self._plainly = plainly or web or python != sys.executable or any(name.startswith(BEFORE_PYTHON) for name in self._env)
+        self._process: subprocess.Popen[bytes] | Child | None = None
 
     # ---- where things are ----
 
@@ -159,15 +164,7 @@ class Mitmdump:
         ready = self.folder / "ready.json"
         ready.unlink(missing_ok=True)
         began = time.monotonic()
-        with self.log_path.open("ab") as log:
-            self._process = subprocess.Popen(
-                self._command(confdir),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=self._environment(ready),
-                cwd=self._cwd,
-            )
+        self._process = self._begin(self._arguments(confdir), self._environment(ready))
         while not ready.exists():
             if self._process.poll() is not None:
                 raise DidNotStart(f"ended with {self._process.returncode}:\n{self.log}")
@@ -176,6 +173,19 @@ class Mitmdump:
             time.sleep(0.02)
         self.started_in_s = time.monotonic() - began
         self.listening = [(host, port) for host, port in json.loads(ready.read_text())]
+
+    def _begin(self, arguments: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes] | Child:
+        if not self._plainly and hasattr(os, "fork"):
+            return _starter().start(arguments, environment=environment, folder=self._cwd, log=self.log_path)
+        with self.log_path.open("ab") as log:
+            return subprocess.Popen(
+                [*self._interpreter(), *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                cwd=self._cwd,
+            )
 
     def stop(self) -> int | None:
         """SIGTERM, and SIGKILL after five seconds; the exit code."""
@@ -196,16 +206,21 @@ class Mitmdump:
             self._process.kill()
             self._process.wait(5)
 
-    def _command(self, confdir: Path) -> list[str]:
+    def _interpreter(self) -> list[str]:
+        """-P: as the installed command starts, without the working directory on the path."""
         tool = "mitmweb" if self._web else "mitmdump"
+        return [self._python, "-P", "-c", f"from mitmproxy.tools.main import {tool}; {tool}()"]
+
+    def _command(self, confdir: Path) -> list[str]:
+        return [*self._interpreter(), *self._arguments(confdir)]
+
+    def _arguments(self, confdir: Path) -> list[str]:
         options = {"confdir": str(confdir), "ssl_verify_upstream_trusted_ca": str(provider_authority().path)}
         if self._web:
             options |= {"web_open_browser": "false", "web_host": "127.0.0.1", "web_port": str(self.web_port)}
         if self.config is not None:
             options["routecodex_config"] = str(self.folder / "mitm-config.yaml")
-        # -P: as the installed command starts, without the working directory on the path.
-        command = [self._python, "-P", "-c", f"from mitmproxy.tools.main import {tool}; {tool}()"]
-        command += ["--listen-host", "127.0.0.1", "--listen-port", str(self.port)]
+        command = ["--listen-host", "127.0.0.1", "--listen-port", str(self.port)]
         command += ["--mode", self._mode] if self._mode else []
         command += ["-w", str(self.flows_path)] if self.flows_path else []
         given = {setting.partition("=")[0] for setting in self._options}
@@ -218,18 +233,15 @@ class Mitmdump:
     def _environment(self, ready: Path) -> dict[str, str]:
         home = self.folder / "home"
         home.mkdir(exist_ok=True)
-        kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         own = {
             "HOME": str(home),
             "USERPROFILE": str(home),
             "ROUTECODEX_SESSION_DIR": str(self.folder / "sessions"),
             "ROUTECODEX_USER_DIR": str(self.folder / "user"),
-            "PYTHONUNBUFFERED": "1",
-            "PYTHONUTF8": "1",
             "RIG_READY": str(ready),
             "RIG_REDIRECT": json.dumps(_played(self._upstream)),
         }
-        return kept | own | self._env
+        return _for_python() | own | self._env
 
     # ---- the process ----
 
@@ -260,6 +272,15 @@ class Mitmdump:
         """Descriptors of the process; None where the system does not say."""
         folder = Path(f"/proc/{self.pid}/fd")
         return len(list(folder.iterdir())) if folder.exists() else None
+
+
+def _for_python() -> dict[str, str]:
+    return {name: os.environ[name] for name in _INHERITED if name in os.environ} | {"PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
+
+
+@functools.cache
+def _starter() -> Starter:
+    return Starter(_for_python())
 
 
 def _played(upstream: Upstream | None) -> dict[str, list[int]]:

@@ -141,7 +141,7 @@ def test_silence_before_the_first_word(conversation: Conversation, asked: str) -
 def test_a_call_that_follows_an_answer_begun_by_us(conversation: Conversation, rounds: int) -> None:
     """The SDK knows an id of ours; the provider is told the one it gave."""
     told = [Behaviour(reply=Reply("words", id=f"resp_{conversation.id}_{number}")) for number in range(rounds)]
-    conversation.provider.enqueue(replace(told[0], wait_s=EARLY_S + 0.1), *told[1:])
+    conversation.provider.enqueue(replace(told[0], wait_s=EARLY_S + 1.5), *told[1:])
     more = '<**stopMessage:"go on",1**> ' if rounds == 2 else ""
     heard = conversation.say(f"<**!many.m**> {more}{conversation.hello}")
     assert heard["id"].startswith("resp_routecodex_begun_")

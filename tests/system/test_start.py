@@ -44,7 +44,7 @@ def test_the_plain_command_line(provider: FakeProvider, tmp_path: Path) -> None:
     provider.forget()
     elsewhere = tmp_path / "some where"
     elsewhere.mkdir()
-    with Mitmdump(script=SCRIPT, upstream=provider, cwd=elsewhere, folder=tmp_path / "files") as proxy:
+    with Mitmdump(script=SCRIPT, upstream=provider, cwd=elsewhere, folder=tmp_path / "files", plainly=True) as proxy:
         offered = asyncio.run(_handshake(proxy))
         assert offered == "http/1.1", "HTTP/2 is not offered unless it is asked for"
         assert provider.connections == [], "a provider was connected to before its call was read"
@@ -68,7 +68,9 @@ async def _handshake(proxy: Mitmdump) -> str | None:
 def test_the_script_by_a_relative_path(provider: FakeProvider, tmp_path: Path) -> None:
     provider.forget()
     script = os.path.relpath(SCRIPT, tmp_path)
-    with Mitmdump(script=script, config=CONFIG, upstream=provider, cwd=tmp_path, folder=tmp_path / "files") as proxy:
+    with Mitmdump(
+        script=script, config=CONFIG, upstream=provider, cwd=tmp_path, folder=tmp_path / "files", plainly=True
+    ) as proxy:
         assert "hello" in said(ask(proxy, "<**six.m**> hello"))
     assert provider.calls[0].host == "six.example"
 
@@ -82,12 +84,15 @@ def test_a_configuration_in_the_working_directory_is_nobodys(provider: FakeProvi
     work.mkdir()
     (work / "mitm-config.yaml").write_text(CONFIG)
     script = installed / "addons" / "routecodex.py"
-    with pytest.raises(DidNotStart, match=r"no mitm-config\.yaml in"), Mitmdump(script=script, cwd=work, folder=files):
+    with (
+        pytest.raises(DidNotStart, match=r"no mitm-config\.yaml in"),
+        Mitmdump(script=script, cwd=work, folder=files, plainly=True),
+    ):
         pass
     own = files / "home" / ".config" / "routecodex"
     own.mkdir(parents=True)
     (own / "mitm-config.yaml").write_text(CONFIG)
-    with Mitmdump(script=script, upstream=provider, cwd=work, folder=files) as proxy:
+    with Mitmdump(script=script, upstream=provider, cwd=work, folder=files, plainly=True) as proxy:
         said(ask(proxy, "<**six.m**> hello"))
     assert provider.calls[0].host == "six.example"
 
@@ -152,7 +157,7 @@ def test_no_request_slips_through_while_it_starts(provider: FakeProvider, tmp_pa
     """F24: whoever gets a connection gets the addon."""
     provider.forget()
     port = free_port()
-    proxy = Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, folder=tmp_path, port=port)
+    proxy = Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, folder=tmp_path, port=port, plainly=True)
     stop = threading.Event()
     statuses: list[int] = []
 

@@ -25,7 +25,9 @@ from pathlib import Path
 from dataclasses import replace
 from routecodex.routing.clock.store import ClockStore
 from routecodex.routing.clock.tasks import Task
+from tests.rig.patience import wait_for_locks
 
+wait_for_locks()
 store, mine, updates = ClockStore(Path(sys.argv[1])), sys.argv[2], int(sys.argv[3])
 """
 SCHEDULE_AND_CANCEL = """

@@ -54,10 +54,10 @@ def test_a_session_that_set_nothing_costs_no_memory(store: str, tmp_path: Path) 
 def test_a_session_that_was_emptied_costs_no_memory(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
     store.update(key(1), lambda state: state.with_(stop=StopMessage("go", 3)))
-    assert len(store._known) == 1
+    assert len(store._files._known) == 1
     store.update(key(1), lambda state: EMPTY)
     assert store.load(key(1)) == EMPTY
-    assert len(store._known) == 0
+    assert len(store._files._known) == 0
 
 
 def test_what_was_typed_is_not_kept() -> None:

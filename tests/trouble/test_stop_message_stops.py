@@ -12,12 +12,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from routecodex.routing.clients.typed import typed_messages
 from routecodex.routing.dialects.calls import read_call
 from routecodex.routing.dialects.said import Said
 from routecodex.routing.sessions.state import SessionState, StopMessage
 from routecodex.routing.sessions.store import FileStore, SessionKey
 from routecodex.routing.stop_message.decide import Continue, Info, claim, should_continue
+from routecodex.routing.storage import disk
 from routecodex.routing.tags.obey import Means, orders_for
 from routecodex.routing.tags.once import is_new, placed, remembered
 from routecodex.routing.tags.typed_tags import tags_of
@@ -120,8 +123,10 @@ import os, sys
 import tests
 from pathlib import Path
 from routecodex.routing.sessions.store import FileStore
+from tests.rig.patience import wait_for_locks
 from tests.trouble.test_stop_message_stops import take_turn
 
+wait_for_locks()
 dies = sys.argv[2] == "dies"
 log = os.open(sys.argv[3], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
@@ -174,20 +179,25 @@ def test_s5_killed_anywhere_the_total_stays_within_n(tmp_path: Path) -> None:
     seen("S5", f"killed anywhere: never more than {most}")
 
 
-def test_s5_processes_and_threads_share_one_count(tmp_path: Path) -> None:
+def test_s5_processes_and_threads_share_one_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The threads go on once a process has sent something as well."""
     most = 200
-    FileStore(tmp_path / "s").update(KEY, lambda state: state.with_(stop=StopMessage("go", most), obeyed_before="0:x"))
-    processes = [start(tmp_path) for _ in range(2)]
-    deadline = time.monotonic() + 30
-    while not sent_in(tmp_path) and time.monotonic() < deadline:
-        time.sleep(0.001)
+    monkeypatch.setattr(disk, "_LOCK_WAIT_S", 300.0)
     store, sent = FileStore(tmp_path / "s"), []
-    threads = [threading.Thread(target=lambda: sent.append(take_turn(store))) for _ in range(3)]
+    store.update(KEY, lambda state: state.with_(stop=StopMessage("go", most), obeyed_before="0:x"))
+    deadline = time.monotonic() + 300
+
+    def claimed() -> None:
+        while not sent_in(tmp_path) and time.monotonic() < deadline:
+            time.sleep(0.001)
+
+    processes = [start(tmp_path) for _ in range(2)]
+    threads = [threading.Thread(target=lambda: sent.append(take_turn(store, claimed))) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
-    assert [process.wait(60) for process in processes] == [0, 0]
+        thread.join(300)
+    assert [process.wait(300) for process in processes] == [0, 0]
     assert sent_in(tmp_path) > 0
     assert sum(sent) > 0
     assert sent_in(tmp_path) + sum(sent) == most

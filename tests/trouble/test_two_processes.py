@@ -24,7 +24,9 @@ import tests
 from pathlib import Path
 from routecodex.routing.sessions.state import StopMessage
 from routecodex.routing.sessions.store import FileStore, SessionKey
+from tests.rig.patience import wait_for_locks
 
+wait_for_locks()
 store, key = FileStore(Path(sys.argv[1])), SessionKey("session", "shared")
 for n in range(int(sys.argv[2])):
     store.update(key, lambda state: state.with_(stop=StopMessage("go", 10**6, used=state.stop.used + 1 if state.stop else 1)))

@@ -121,10 +121,20 @@ def test_json_text_means_what_json_means() -> None:
     assert list(provider.models) == ["😀"]
 
 
-@pytest.mark.parametrize("value", ["{entries: [{alias: a, value: k}]}", "{keys: {a: k}}", "{keys: [{id: a, apiKey: k}]}"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "{entries: [{alias: a, value: k}]}",
+        "{keys: {a: k}}",
+        "{keys: [{id: a, apiKey: k}]}",
+        "{entries: [{alias: a, type: apiKey, value: k}]}",
+    ],
+)
 def test_forms_of_one_key_agree(value: str) -> None:
     text = f"providers: {{p: {{baseURL: 'https://a.example', auth: {value}}}}}\nrouting: {{default: [origin]}}"
-    assert read(text, name="c", env={}).registry.providers["p"].keys == (Key("a", 1, "k"),)
+    config = read(text, name="c", env={})
+    assert config.registry.providers["p"].keys == (Key("a", 1, "k"),)
+    assert not [warning for warning in config.warnings if "type" in warning]
 
 
 @pytest.mark.parametrize("spelling", ["targets", "providers", "pool", "entries", "items", "routes", "target", "provider"])

@@ -116,6 +116,7 @@ def test_r05_gemini_stream(answer: Answer, envelope: bool, array: bool) -> None:
     assert calls == [(call.name, _object(call.arguments)) for call in answer.calls]
     whole = _json(answers.write_answer(GEMINI, answer, **ABOUT, envelope=envelope))
     whole = whole["response"] if envelope else whole
+    assert (whole["responseId"], whole["modelVersion"]) == (ABOUT["id"], ABOUT["model"])
     assert whole["candidates"][0]["finishReason"] == documents[-1]["candidates"][0]["finishReason"]
     assert whole["usageMetadata"] == documents[-1]["usageMetadata"]
 

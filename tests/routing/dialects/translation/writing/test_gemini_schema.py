@@ -74,7 +74,7 @@ CASES: dict[str, tuple[Any, dict[str, Any], str]] = {
     "all of what cannot be": ({"allOf": [{"type": "string"}, {"type": "number"}]}, S, "allOf"),
     "a reference": ({"type": "array", "items": {"$ref": "#/$defs/A"}, "$defs": {"A": {"type": "string"}}}, {"type": "ARRAY", "items": S}, ""),
     "a reference of the old kind": ({"type": "array", "items": {"$ref": "#/definitions/A"}, "definitions": {"A": {"type": "string"}}}, {"type": "ARRAY", "items": S}, ""),
-    "a reference with a name of its own": ({"type": "array", "items": {"$ref": "#/$defs/a~1b%20c"}, "$defs": {"a/b c": {"type": "string"}}}, {"type": "ARRAY", "items": S}, ""),
+    "a reference with a name of its own": ({"type": "array", "items": {"$ref": "#/$defs/a~1b%20c~0d~01"}, "$defs": {"a/b c~d~1": {"type": "string"}}}, {"type": "ARRAY", "items": S}, ""),
     "a reference to a reference": ({"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"type": "string"}}}, S, ""),
     "a reference into a list": ({"anyOf": [{"type": "string"}, {"$ref": "#/anyOf/0"}]}, S, ""),
     "a reference to nothing": ({"type": "object", "properties": {"a": {"$ref": "#/$defs/X", "description": "d"}}}, {"type": "OBJECT", "properties": {"a": {"anyOf": [{**one, "description": "d"} for one in ANY["anyOf"]]}}}, "$ref, any type"),

@@ -1,0 +1,45 @@
+"""Providers are asked the way that the tools' calls take: through a company's proxy where one is named."""
+
+from __future__ import annotations
+
+import socketserver
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from routecodex.addons.control import asking
+
+
+class Lines:
+    """A server that says what it was asked first."""
+
+    def __init__(self) -> None:
+        class Handler(socketserver.StreamRequestHandler):
+            def handle(self) -> None:
+                line, *_ = iter(self.rfile.readline, b"\r\n")
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(line), line))
+
+        self.server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.place = f"127.0.0.1:{self.server.server_address[1]}"
+
+
+@pytest.fixture
+def lines() -> Iterator[Lines]:
+    lines = Lines()
+    yield lines
+    lines.server.shutdown()
+    lines.server.server_close()
+
+
+@pytest.mark.parametrize("written", ["http://{}", "{}"], ids=["a URL", "a place"])
+def test_through_the_companys_proxy_but_not_to_this_machine(lines: Lines, written: str) -> None:
+    with asking.client({"HTTPS_PROXY": written.format(lines.place)}) as client:
+        assert client.get("http://api.example/v1/models").text == "GET http://api.example/v1/models HTTP/1.1\r\n"
+        assert client.get(f"http://{lines.place}/v1/models").text == "GET /v1/models HTTP/1.1\r\n"
+
+
+def test_straight_where_none_is_named(lines: Lines) -> None:
+    with asking.client({}) as client:
+        assert client.get(f"http://{lines.place}/v1/models").text == "GET /v1/models HTTP/1.1\r\n"
