@@ -95,7 +95,7 @@ class Turn:
 
     def begin(self, now: float) -> None:
         """Another round is on its way."""
-        self._told("begin")
+        self._may("begin")
         self._go(State.ASKING)
         self.heard = now
         self._held.clear()
@@ -164,20 +164,20 @@ class Turn:
 
     def proceed(self) -> None:
         """Another round follows the one that is complete."""
-        self._told("proceed")
+        self._may("proceed")
         self._go(State.WAITING)
         self._release()
         self.actions.append(Again())
 
     def close(self) -> str:
         """No round follows: who the answer says it is. Its end stays here until `conclude`."""
-        self._told("close")
+        self._may("close")
         self._go(State.CLOSING)
         return self.answer.id
 
     def conclude(self) -> None:
         """The end of the answer leaves."""
-        self._told("conclude")
+        self._may("conclude")
         self.ended = not self._calls
         self._open()
         end = self.answer.finish()
@@ -186,13 +186,13 @@ class Turn:
 
     def refuse(self, message: str, code: str) -> None:
         """Whoever decides on the next round has failed: the client is told, whatever it has received so far."""
-        self._told("refuse")
+        self._may("refuse")
         self._release()
         self._end_in_error(message, 500, code)
 
     def crowded(self) -> None:
         """The next round found no place beside all the others that are asked for again."""
-        self._told("crowded")
+        self._may("crowded")
         self._give_up(ProviderError(503, "Too many calls are being repeated at once."))
 
     def burst(self) -> None:
@@ -339,7 +339,7 @@ class Turn:
             raise OutOfPlace(f"a turn does not go from {self.state.value} to {to.value}")
         self.state = to
 
-    def _told(self, what: str) -> None:
+    def _may(self, what: str) -> None:
         if self.state not in DOES[what]:
             raise OutOfPlace(f"{what} is out of place where a turn is {self.state.value}")
 

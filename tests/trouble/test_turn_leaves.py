@@ -165,7 +165,7 @@ def test_r8_clients_leave_at_any_moment(house: Mitmdump, provider: FakeProvider)
     sent = [received for one in crowd.leavers for received in one.received]
     provider.wait_until(lambda: all((received.left_at or received.finished_at) is not None for received in sent))
     provider.wait_until(lambda: provider.open_connections <= connections)
-    seen = settles(house, before)
+    kept = settles(house, before)
     rounds_then = {one.token: len(one.received) for one in crowd.leavers}
     time.sleep(1)
 
@@ -179,13 +179,13 @@ def test_r8_clients_leave_at_any_moment(house: Mitmdump, provider: FakeProvider)
     print(f"{len(left)} of {CLIENTS} left, in rounds {[rounds.count(n) for n in range(5)]}")
     assert house.open_files is None or files is None or house.open_files <= files + 2
     assert provider.open_connections <= connections
-    assert (seen["calls"], seen["retrying"], seen["reserved"]) == (0, 0, 0)
+    assert (kept["calls"], kept["retrying"], kept["reserved"]) == (0, 0, 0)
     told = [one for one in crowd.leavers if one.reminded and one.received]
     counts = [crowd.store.load(one.session)[0].delivery_count for one in told]
     assert all(count == 0 for one, count in zip(told, counts, strict=True) if not any(r.bytes_sent for r in one.received))
     assert set(counts) == {0, 1}
-    seen.pop("names")
-    print(f"{len(told)} had a reminder, {counts.count(1)} heard of it before they left; at the end: {seen}")
+    kept.pop("names")
+    print(f"{len(told)} had a reminder, {counts.count(1)} heard of it before they left; at the end: {kept}")
     answer = Speaker(provider, house).ask("still here?")
     assert answer.status == 200
     seen("R8", f"{len(left)} of {CLIENTS} left within turns: 0 rounds begun afterwards, 0 tasks or reminders left")

@@ -246,6 +246,12 @@ def test_pictures_inside_a_result() -> None:
     )
 
 
+def test_what_stands_beside_a_picture_of_a_result_is_named() -> None:
+    shown = {"inlineData": {"mimeType": "image/png", "data": "iVBO"}, "mediaResolution": {"level": "LOW"}}
+    result = {"functionResponse": {"id": "1", "name": "f", "response": {"output": "x"}, "parts": [shown]}}
+    assert read(said(result), GEMINI).others == ((Feature.IMAGE_DETAIL, "mediaResolution"),)
+
+
 def test_a_message_without_a_role_is_the_models_if_it_calls_tools() -> None:
     (turn,) = read(said({"functionCall": {"name": "f"}}, role=None), GEMINI).turns
     assert turn.role == "assistant"
