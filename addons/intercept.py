@@ -6,6 +6,7 @@ Every host that is not on the list is tunnelled unopened.
 from __future__ import annotations
 
 import asyncio
+import functools
 import ipaddress
 import socket
 from collections.abc import Iterable, Sequence
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mitmproxy import connection, http, tls
-from mitmproxy.proxy.mode_specs import ReverseMode
+from mitmproxy.proxy.mode_specs import ProxyMode, ReverseMode, UpstreamMode
 
 from ..routing.clients.programs import base_url_line
 from ..routing.dialects.endpoints import endpoint_of
@@ -46,6 +47,17 @@ class Hosts:
 def is_reverse(client: connection.Client) -> bool:
     """In reverse mode whoever started the proxy has named the host: it is ours whatever the list says."""
     return isinstance(client.proxy_mode, ReverseMode)
+
+
+@functools.lru_cache(maxsize=4)
+def _proxy_behind(mode: str) -> UpstreamMode | None:
+    found = ProxyMode.parse(mode)
+    return found if isinstance(found, UpstreamMode) else None
+
+
+def proxy_behind(modes: Sequence[str]) -> UpstreamMode | None:
+    """The company's, that everything goes through."""
+    return next((found for mode in modes if (found := _proxy_behind(mode)) is not None), None)
 
 
 def opens(hello: tls.ClientHelloData, hosts: Hosts) -> bool:

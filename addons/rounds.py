@@ -46,6 +46,8 @@ class Round(ReplayHandler):
         hide: Callable[[bytes], bytes],
     ) -> None:
         super().__init__(flow, ctx.options)
+        if (behind := intercept.proxy_behind(ctx.options.mode)) is not None:
+            self.layer.context.client.proxy_mode = behind  # what a tool asked for by its address goes that way, too
         if intercept.is_this_machine(flow.request.host):
             context = self.layer.context
             context.server.via = flow.server_conn.via = None

@@ -210,6 +210,8 @@ class RouteCodex(quick_hooks.Own):
     @guarded
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         """Take the credentials off the flow before anything can show or save it; they join again on the wire."""
+        if intercept.is_reverse(flow.client_conn) and (behind := intercept.proxy_behind(ctx.options.mode)) is not None:
+            flow.server_conn = connection.Server(address=flow.server_conn.address, via=(behind.scheme, behind.address))
         match intercept.what_comes(flow, self.relay, self.settings.hosts):
             case Later(later):
                 self.relay.set_wire(flow, later.wire)

@@ -27,7 +27,7 @@ def _line(client: Client) -> str:
     trusts = " or ".join(f"`{name}`" for name in client.trusts)
     also = "".join(f", and `{name}`" for name in client.trusts_also)
     settings = "".join(f", and `{name}={value}`" for name, value in client.settings.items())
-    bases = ", ".join(f"`{name}`" for name in client.bases) or "no"
+    bases = ", ".join(f"`{name.format('…')}`" for name in client.bases) or "no"
     loses = f"; it {client.loses} then" if client.loses else ""
     cells = (client.title, client.tried, begins, f"{trusts}{also}{settings}", f"{bases}{loses}", client.history)
     return f"| {' | '.join(cells)} |"

@@ -113,9 +113,10 @@ class Client:
     settings: Mapping[str, str] = field(default_factory=dict)
     """Further variables that it needs."""
     bases: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Variables that lead it to another address, and where it goes without them: the host, and the path behind it."""
+    """Variables that lead it to another address, and where it goes without them: the host, and the path behind it. Where a tool
+    heeds none, the arguments that do: they begin with `-`, and `{}` is the address."""
     loses: str = ""
-    """What it does only with its provider's own address, in words."""
+    """What is different for it at another address than its provider's, in words."""
     avoid: tuple[str, ...] = ()
     """Variables that make it ask in a way that is not read."""
 

@@ -75,5 +75,5 @@ CODEX = Client(
     programs=("codex",),
     first=("--no-daemon",),
     trusts=("CODEX_CA_CERTIFICATE", "SSL_CERT_FILE"),
-    bases=OPENAI,
+    bases={'-c openai_base_url="{}"': OPENAI["OPENAI_BASE_URL"]},
 )

@@ -40,5 +40,6 @@ GEMINI_CLI = Client(
     # What brings it to the proxy
     programs=("gemini",),
     bases=GEMINI,
+    loses="wants its way of signing in chosen in its settings",
     avoid=("GOOGLE_GENAI_USE_VERTEXAI",),
 )

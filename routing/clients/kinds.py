@@ -76,6 +76,11 @@ def is_planning(call: Call, client: Client) -> bool:
         for part in reversed(message.parts):
             if not isinstance(part, Text) or message.role == "assistant":
                 continue
+            if message.role == "system":  # several of its texts in one, each a paragraph
+                began, ended = (_last(part.text, said) for said in (client.begins_to_plan, client.ends_to_plan))
+                if began != ended:
+                    return began > ended
+                continue
             wrapper = _WRAPPED.match(part.text[:100])
             own = part.text[wrapper.end() if wrapper is not None else 0 :][:100]
             if own.startswith(client.ends_to_plan):
@@ -83,6 +88,12 @@ def is_planning(call: Call, client: Client) -> bool:
             if own.startswith(client.begins_to_plan):
                 return True
     return False
+
+
+def _last(text: str, beginnings: tuple[str, ...]) -> int:
+    """Where the last paragraph begins that begins so; -1 where none does."""
+    paragraphs = f"\n\n{text}"
+    return max(paragraphs.rfind(f"\n\n{beginning}") for beginning in beginnings)
 
 
 _LONGEST_START = max(map(len, COMPACTION_STARTS))

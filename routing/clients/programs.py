@@ -31,7 +31,11 @@ def base_url_line(agent: str, dialect: Dialect | None) -> str:
     known = next((one for one in (*KNOWN, *SDKS) if one.agents and one.programs and asked.startswith(one.agents)), None)
     program = known.programs[0] if known is not None and known.bases else "TOOL"
     ((name, (host, path)),) = _BASES[dialect or Dialect.MESSAGES].items()
+    own = next(
+        (own for own, where in (known.bases if known is not None else {}).items() if where == (host, path)), f"{name}={{}}"
+    )
+    leads = own if "{}" in own else f"{own}={{}}"
     return (
         f"`routecodex run --base-url {program}`; or mitmdump --mode reverse:{host}@127.0.0.1:{_PORT} -s addons/routecodex.py, "
-        f"and {name}=http://127.0.0.1:{_PORT}{path}"
+        f"and {leads.format(f'http://127.0.0.1:{_PORT}{path}')}"
     )

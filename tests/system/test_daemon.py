@@ -177,8 +177,8 @@ def test_a_target_that_only_one_server_knows_changes_none(person: Person, tmp_pa
         assert all(not entry["routing"]["lines"] for entry in person.asks("daemon", "status", "routing")["servers"])
 
 
-def test_d06_many_write_while_the_server_serves(person: Person) -> None:
-    """Every answer is whole, every call is answered, and the file is one of those that were written."""
+def test_d06_many_write_while_both_servers_serve(person: Person) -> None:
+    """Every answer is whole, every call is answered, and each file is one of those that were written."""
     ends: list[int] = []
 
     def write(target: str) -> None:
@@ -187,16 +187,17 @@ def test_d06_many_write_while_the_server_serves(person: Person) -> None:
     writers = [threading.Thread(target=write, args=(target,)) for target in ("glm.1", "six.1", "claude", "glm")]
     for writer in writers:
         writer.start()
-    tool = person.tool()
+    tools = [person.tool(which) for which in (0, 1)]
     while any(writer.is_alive() for writer in writers):
-        assert person.goes_to(tool) == HOME_HOST
+        assert [person.goes_to(tool) for tool in tools] == [HOME_HOST, HOME_HOST]
     for writer in writers:
         writer.join()
     assert ends == [0] * 12
-    told = person.asks("daemon", "status", "routing", "--server", person.id(0))["servers"][0]["routing"]
-    assert len(told["disabled"]) == 1
-    kept = json.loads((person.user / "sessions" / person.id(0) / f"routing-{person.id(0)}.json").read_text())
-    assert kept["state"]
+    for id in (person.id(0), person.id(1)):
+        told = person.asks("daemon", "status", "routing", "--server", id)["servers"][0]["routing"]
+        assert len(told["disabled"]) == 1
+        kept = json.loads((person.user / "sessions" / id / f"routing-{id}.json").read_text())
+        assert kept["state"]
 
 
 def test_only_the_owner_may_ask(person: Person) -> None:

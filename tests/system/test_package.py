@@ -190,6 +190,9 @@ def test_every_python(name: str, wheel: Path, tmp_path: Path) -> None:
     command = [str(bin / "python"), "-W", "error", "-m", "compileall", "-q", "-f", str(package)]
     compiled = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert compiled.returncode == 0, compiled.stdout
+    for command in ([str(bin / "routecodex"), "uninstall", "--purge"], [str(bin / "pip"), "uninstall", "-q", "-y", "routecodex"]):
+        subprocess.run(command, capture_output=True, env=env, timeout=LIMIT_S, check=True)
+    assert [path for path in tmp_path.rglob("*") if "routecodex" in path.name.lower()] == []
 
 
 @pytest.mark.parametrize("name", OLD)

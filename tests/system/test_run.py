@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from routecodex.addons.control.places import Places
+from tests.rig.behaviour import Behaviour
 from tests.rig.door import ASKS, Door, until
 from tests.rig.provider import FakeProvider
 
@@ -255,6 +256,10 @@ class CompanyProxy:
                 self.heard.append(heard.decode())
                 link.sendall(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 
+    @property
+    def connects(self) -> list[str]:
+        return [heard for heard in self.heard if heard.startswith("CONNECT ")]
+
     def close(self) -> None:
         self._listening.close()
 
@@ -276,10 +281,9 @@ def test_a_companys_proxy_is_gone_through(door: Door, provider: FakeProvider) ->
     company.close()
     assert [call.key for call in provider.calls] == ["k"], err
     assert "hello" in told[0]
-    connects = [heard for heard in company.heard if heard.startswith("CONNECT ")]
-    assert connects
-    assert all(heard.startswith("CONNECT api.anthropic.com:443 ") for heard in connects)
-    assert all("dXNlcjpwYXNzQHdvcmQ=" in heard for heard in connects), "user:pass@word, as a proxy reads it"
+    assert company.connects
+    assert all(heard.startswith("CONNECT api.anthropic.com:443 ") for heard in company.connects)
+    assert all("dXNlcjpwYXNzQHdvcmQ=" in heard for heard in company.connects), "user:pass@word, as a proxy reads it"
 
 
 def test_a_proxy_that_is_ours_already_is_used(door: Door) -> None:
@@ -370,6 +374,24 @@ asked = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages"
 with urllib.request.urlopen(asked, timeout=60) as answer:
     print(json.load(answer)["content"][0]["text"], "HTTPS_PROXY" in os.environ)
 """
+
+
+def test_what_an_address_leads_to_us_goes_through_the_companys_proxy(door: Door, provider: FakeProvider) -> None:
+    """Round 1, and the one behind a provider on this machine that fails."""
+    company = CompanyProxy()
+    own_config(door, LOCAL.format(url=provider.url).replace("[origin]", "[local.m, origin]"))
+    env = {"HTTPS_PROXY": f"http://user:pass%40word@127.0.0.1:{company.port}"}
+    asks = BY_ADDRESS.replace("<**echo**> hello", "<**origin**> hello")
+    door.run("run", "--base-url", sys.executable, "-c", asks, env=env)
+    first = len(company.connects)
+    provider.always(Behaviour(status=500))
+    door.run("run", "--base-url", sys.executable, "-c", BY_ADDRESS.replace("<**echo**> ", ""), env={**env, "LATE_KEY": "k"})
+    company.close()
+    assert provider.calls, door.log
+    assert 0 < first < len(company.connects), door.log
+    assert all(heard.startswith("CONNECT api.anthropic.com:443 ") for heard in company.connects)
+    assert all("dXNlcjpwYXNzQHdvcmQ=" in heard for heard in company.connects)
+    assert "RouteCodex failed" not in door.log
 
 
 def test_a_tool_that_knows_no_proxy_is_led_by_its_address(door: Door) -> None:

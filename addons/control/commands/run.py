@@ -69,9 +69,15 @@ def _by_base_url(given: argparse.Namespace, client: Client, program: str, words:
     line, said, _ = ready("lease", given, proxy, bases)
     found = surroundings.Way()
     for name, (address, path) in client.bases.items():
-        found.set[name] = f"http://127.0.0.1:{said['bases'][address]}{path}"
+        here = f"http://127.0.0.1:{said['bases'][address]}{path}"
+        if name.startswith("-"):
+            words = [words[0], *name.format(here).split(), *words[1:]]
+        else:
+            found.set[name] = here
     if client.loses:
-        found.said.append(f"behind another address {client.title} {client.loses}; `routecodex run {words[0]}` keeps it")
+        found.said.append(
+            f"behind another address {client.title} {client.loses}; with `routecodex run {client.programs[0]}` that is not so"
+        )
     lease = Lease(line, question("lease", given, places(), proxy, bases))
     try:
         return _start(found, client, program, words)

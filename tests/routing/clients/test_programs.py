@@ -34,7 +34,7 @@ def test_an_unknown_program_gets_whatever_any_client_needs() -> None:
     for client in (*KNOWN, *SDKS):
         assert set(client.needs) <= set(UNKNOWN.needs)
         assert client.settings.items() <= UNKNOWN.settings.items()
-        assert client.bases.items() <= UNKNOWN.bases.items()
+        assert {name for name in client.bases if not name.startswith("-")} <= set(UNKNOWN.bases)
         assert set(client.avoid) <= set(UNKNOWN.avoid)
 
 
@@ -48,7 +48,8 @@ def test_codex_leaves_its_daemon_alone() -> None:
     ("agent", "dialect", "program", "variable"),
     [
         ("claude-cli/2.1.327 (external, cli)", Dialect.MESSAGES, "claude", "ANTHROPIC_BASE_URL=http://127.0.0.1:8081"),
-        ("codex_cli_rs/0.169.0", Dialect.RESPONSES, "codex", "OPENAI_BASE_URL=http://127.0.0.1:8081/v1"),
+        ("codex_cli_rs/0.169.0", Dialect.RESPONSES, "codex", '-c openai_base_url="http://127.0.0.1:8081/v1"'),
+        ("litellm/1.81", Dialect.CHAT, "aider", "OPENAI_API_BASE=http://127.0.0.1:8081/v1"),
         ("OpenAI/Python 3.51.0", Dialect.CHAT, "python", "OPENAI_BASE_URL=http://127.0.0.1:8081/v1"),
         ("opencode/1.18.33", Dialect.MESSAGES, "TOOL", "ANTHROPIC_BASE_URL=http://127.0.0.1:8081"),
         ("GeminiCLI/0.61.0", Dialect.GEMINI, "gemini", "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:8081"),
