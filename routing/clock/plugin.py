@@ -21,10 +21,12 @@ from ..dialects.calls.ending import with_texts
 from ..dialects.said import waits_for_client
 from ..errors import StoreError
 from ..jsonbytes import dumps
+from ..tags.notice import Cause
 from ..turn.plugins import STOP_FOLLOWUP, AfterRequest, CleanUp, Plugin, Request, ServerTool, TurnInfo, UserText
 from ..turn.tools import takes_any
 from ..values import Caller, JsonObject, Kind, ToolCall
 from .hold import HOLD_TOTAL_S, Deliver, No, Wait, may_hold, next_step
+from .moment import local_text
 from .reminders import Reservation, reminder_text
 from .tasks import Tasks
 from .time_tag import tag_text, takes_tag, takes_texts
@@ -195,6 +197,9 @@ class ClockPlugin(Plugin):
             return None
         try:
             waiting = await self._waiting(mine.session)
+            for task in self._watch.missed(mine.session, self._settings.retention_ms):
+                due = local_text(task.due_at_ms)
+                turn.tells.append(Cause(f"missed {task.task_id}", f"the reminder for {due} has expired: no call came in time"))
             found = self._watch.reserve(mine.session, turn.id, self._settings) if waiting else None
         except StoreError as error:
             self._note(turn, f"clock: no reminders, {error.message}")

@@ -56,6 +56,8 @@ class ClockStore:
         self._files = CachedFolder(self._folder, _KeptForm(self.warnings), self.warnings, label=f"{FOLDER}/")
         self._first_due: dict[str, tuple[Stamp, int]] = {}
         """For the sweep: files in which nothing can have expired are not read again."""
+        self._missed: dict[str, Tasks] = {}
+        """What expired in each session before anybody was reminded of it."""
 
     def load(self, session_id: str) -> Tasks:
         """In order of their time; the very same tuple as long as nothing has changed. StoreError where it cannot be read."""
@@ -69,6 +71,10 @@ class ClockStore:
         """What `waiting` finds, where that is quick; None: to read it takes longer than other calls should wait. StoreError."""
         kept = self._files.at_hand(_place(session_id), _QUICK_BYTES)
         return kept.waiting if kept is not None else None
+
+    def missed(self, session_id: str) -> Tasks:
+        """What was swept since this was asked last, and nobody had been reminded of it."""
+        return self._missed.pop(session_id, ())
 
     def update(self, session_id: str, change: Change) -> Tasks:
         """Changes a session's tasks and returns the new ones; StoreError where that cannot be written.
@@ -128,6 +134,11 @@ class ClockStore:
         old, new = self._update(
             Place(name, session_id), lambda tasks: (task for task in tasks if not is_expired(task, now_ms, retention_ms))
         )
+        if missed := tuple(task for task in undelivered(old) if task not in new):
+            self._missed.pop(session_id, None)
+            self._missed[session_id] = missed
+            while len(self._missed) > MANY:
+                del self._missed[next(iter(self._missed))]
         return len(old) - len(new)
 
 

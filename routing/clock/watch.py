@@ -38,6 +38,12 @@ class Watch:
         trusted = self.moments.trusted_now_ms()
         return (task for task in tasks if task.delivered_at_ms is None and not is_expired(task, trusted, retention_ms))
 
+    def missed(self, session: str, retention_ms: int) -> Tasks:
+        """What expired before a call came that could have been reminded of it. StoreError."""
+        trusted = self.moments.trusted_now_ms()
+        expired = tuple(task for task in self.store.waiting(session) if is_expired(task, trusted, retention_ms))
+        return (*self.store.missed(session), *expired)
+
     def earliest_due(self, session: str, request_id: str, retention_ms: int) -> int | None:
         """Of the tasks that this request may deliver and nobody else is about to. StoreError."""
         tasks = self.store.waiting(session)

@@ -50,6 +50,7 @@ def build(document: schema.Document, env: Mapping[str, str], notes: Notes) -> Co
         retention_days=document.sessions.retention_days,
         typed_in=tuple(dict.fromkeys(document.sessions.typed_in)),
         max_attempts=document.retries.max_attempts,
+        notices=document.notices,
         finish_reasons=FinishReasons(finish.tool_use_message_stop, finish.content_filter, finish.log),
         clock=_build_clock(router.clock, notes),
         stop=StopSettings(stop.enabled, stop.max_total_ms / 1000, stop.identical_rounds),

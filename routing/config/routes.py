@@ -74,6 +74,7 @@ def _build_pools(
             backup=document.backup,
             mode=_choose_mode(document, usual),
             weights=weights,
+            off=reader.off_in(document.targets),
         )
     return tuple(sorted(pools.values(), key=lambda pool: (pool.backup, -pool.priority, pool.id)))
 
@@ -112,6 +113,12 @@ class _TargetReader:
             ranked += [(rank, target) for target in targets]
         ranked.sort(key=lambda pair: -pair[0])
         return tuple(dict.fromkeys(target for _, target in ranked))
+
+    def off_in(self, texts: list[str]) -> dict[str, str]:
+        """Why those are left out that nobody switched off on purpose."""
+        providers = [self.providers.get(re.split(r"[.\[]", text.strip(), maxsplit=1)[0]) for text in texts]
+        why = {one.id: one.why_off() for one in providers if one is not None}
+        return {name: said for name, said in why.items() if said and not said.startswith("enabled: false")}
 
     def _read(self, text: str) -> tuple[int, tuple[Target, ...]]:
         """Priority and one target per usable key. A model's own name may end in `:7`, so that is looked for first."""

@@ -252,6 +252,8 @@ class Document(Section):
     sticky: Sticky = Sticky()
     retries: Retries = Retries()
     virtualrouter: VirtualRouter = VirtualRouter()
+    notices: bool = True
+    """Whether one line before an answer's first text says what changed without your asking; no model sees it."""
     plugins: list[str] = []
     """Python files, beside this file; and the built-in `empty_reply` (an empty answer is asked for once more)."""
 

@@ -63,6 +63,8 @@ class Config:
     typed_in: tuple[str, ...] = ()
     """Wrappers whose text a person typed, whatever tool writes them."""
     max_attempts: int = 6
+    notices: bool = True
+    """People are told what changed without being asked."""
     finish_reasons: FinishReasons = field(default_factory=FinishReasons)
     clock: Clock | None = None
     """None: switched off."""

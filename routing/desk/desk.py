@@ -41,6 +41,7 @@ from ..sessions.newest import newest_of
 from ..sessions.state import SessionState, Sticky
 from ..sessions.store import FileStore, SessionKey
 from ..tags.cleaning import clean
+from ..tags.notice import Cause, may_hold_notice, take_out
 from ..tags.obey import Orders, may_obey
 from ..tags.scan import strip
 from ..tags.told import Went
@@ -62,6 +63,7 @@ from ..turn.turn import Turn
 from ..turn.upstream import Received, Request
 from ..values import Answer, Call, Caller, Dialect, Endpoint, Target
 from .learned import Learned, Recent
+from .notices import Notices, cleared, elsewhere, in_wrappers
 from .obeying import Obeying, Reminders
 from .reading import Reading
 from .status_now import Standing
@@ -145,6 +147,7 @@ class Desk:
     """With what the configuration adds to them."""
     replies: Replies = field(init=False)
     obeying: Obeying = field(init=False)
+    notices: Notices = field(init=False)
     close_look_bytes: int = field(init=False)
     """No token is shorter than a byte: a call with fewer bytes fits everywhere and is no long context."""
 
@@ -154,6 +157,7 @@ class Desk:
         secrets += [value for provider in providers for value in provider.headers.values()]
         self.hide = Redactor(secrets)
         self.replies = Replies(self.hide, self.clocks.wall)
+        self.notices = Notices(self.learned)
         chosen, log = self.config.finish_reasons, self.finish_log
         told = None if log is None else lambda line: log(self.hide.text(line))
         self.endings = Endings(chosen.tool_use_message_stop, chosen.content_filter, told)
@@ -258,6 +262,8 @@ class Desk:
                 await carrier.sleep(outcome.seconds)
                 outcome = self.route(reading, orders, hints, sent=sent, waits_since=outcome.since)
             if isinstance(outcome, Plan):
+                if company is not None:
+                    self.notices.wait(reading.key, *company.life.turn.tells)
                 if outcome.decision.clear_sticky:
                     await carrier.in_thread(partial(self.forget_sticky, reading, orders.state.sticky))
                 return self._depart(outcome, company)
@@ -276,6 +282,8 @@ class Desk:
         """The call as the model is to see it: without tags, with what stayed hidden from the client. Or our own answer."""
         call = reading.call
         clean(call, reading.typed, reading.client)
+        if may_hold_notice(reading.received.body):
+            take_out(call)
         if reading.alone:
             return self._local_answer(reading, orders)
         entries = self.hidden.load(reading.key) if self.hidden is not None else ()
@@ -322,6 +330,8 @@ class Desk:
             return outcome
         if isinstance(outcome, Plan):
             outcome.aside = _aside(orders)
+            if outcome.decision.clear_sticky:
+                self.notices.wait(reading.key, cleared(outcome.decision, outcome.wish, self.config.registry))
             if self.obeying.must_keep_end(reading, orders):
                 outcome.keep_end = lambda: self.obeying.keep_end(reading)
             return outcome
@@ -432,7 +442,17 @@ class Desk:
             client=reading.caller.client,
             asked=reading.call.model,
             typed=reading.words,
+            to_tell=lambda plan: self._notices(reading, plan),
+            on_told=lambda causes: self.notices.told(reading.key, causes),
         )
+
+    def _notices(self, reading: Reading, plan: Plan) -> tuple[Cause, ...]:
+        """In the main conversation alone, and where it is known which one that is."""
+        if not (self.config.notices and reading.obeys) or plan.counting or reading.key.prefix == "chain":
+            return ()
+        now, health = self.clocks.monotonic(), self.learned.health
+        causes = elsewhere(plan.decision, plan.wish, self.config.registry, health, plan.attempts, now)
+        return self.notices.due(reading.key, [*causes, *in_wrappers(reading.unheard)])
 
     def _attempts(self) -> Attempts:
         most = 1 if self.withheld else self.config.max_attempts  # the next one might need a key

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from ..sessions.newest import Seen
 from ..sessions.state import Sticky
 from ..sessions.store import SessionKey
+from ..tags.notice import Cause
 from ..tags.told import Went
 from ..turn.plan import Memory
 from ..values import Target
@@ -63,3 +64,7 @@ class Learned(Memory):
     """Responses API: whose answer an id is, and where it lives (None: it was ours, no provider knows it)."""
     begun: Recent[str, str] = field(default_factory=Recent)
     """Responses API: what the provider calls an answer that began under an id of ours."""
+    noticed: Recent[SessionKey, frozenset[str]] = field(default_factory=Recent)
+    """What each session was told without having asked."""
+    untold: Recent[SessionKey, tuple[Cause, ...]] = field(default_factory=Recent)
+    """What still is to be."""

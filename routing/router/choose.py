@@ -39,6 +39,8 @@ class Decision:
     """The session's sticky target is used up: forget it."""
     sole: bool = False
     """There is nobody to fail over to."""
+    missed: str = ""
+    """The session's sticky target, where it would have answered this call and cannot."""
 
 
 def choose(wish: Wish, registry: Registry, health: Health, rotation: Rotation, now: float) -> Decision:
@@ -89,7 +91,8 @@ class _Choice:
             is_gone = is_undeclared(self.wish.state.sticky, self.registry)
             what = "is no longer in the configuration" if is_gone else "is used up" if clear else "cannot be used now"
             after = "forgotten" if clear else "kept"
-            decision = replace(decision, reason=f"{decision.reason}; the sticky target {sticky.name} {what} and is {after}")
+            reason = f"{decision.reason}; the sticky target {sticky.name} {what} and is {after}"
+            decision = replace(decision, reason=reason, missed=sticky.name)
         return replace(decision, clear_sticky=clear)
 
     # --- the stages, strongest first -------------------------------------------------------------------------------

@@ -138,6 +138,8 @@ class Pool:
     mode: Literal["priority", "round-robin", "weighted", "sticky"] = "round-robin"
     weights: Mapping[str, float] = field(default_factory=dict)
     """By `provider.alias`, `provider.model` or provider."""
+    off: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Providers whose targets would stand here, and what the environment lacks for them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,6 +107,13 @@ class Planner(Protocol):
         """The running round's reason is not ours to correct."""
 
     @property
+    def notice(self) -> str:
+        """What the person is told before the answer's first text; empty where there is nothing to tell."""
+
+    def noticed(self) -> None:
+        """It stands there now."""
+
+    @property
     def secrets(self) -> Collection[str]:
         """What the running round's provider was sent, and nobody may be told."""
 

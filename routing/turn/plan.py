@@ -26,6 +26,7 @@ from ..router.choose import Decision, Wish, choose
 from ..router.health import Cooling, Health
 from ..router.registry import ORIGIN, Provider, Registry
 from ..secret_names import is_secret_header
+from ..tags.notice import Cause, line_of
 from ..tags.unheard import Unheard, listed
 from ..values import Call, Headers, JsonObject, ProviderError, Target, Usage
 from . import upstream
@@ -109,6 +110,11 @@ class Plan:
     """What of the call the running round's request does not hold."""
     unheard: tuple[Unheard, ...] = ()
     """Tags that stand where they give no orders."""
+    to_tell: Callable[[Plan], tuple[Cause, ...]] = lambda plan: ()
+    """What the person is to be told before the answer's first text."""
+    on_told: Callable[[tuple[Cause, ...]], None] = lambda causes: None
+    """Hears that it stands there."""
+    telling: tuple[Cause, ...] = ()
     begun_as: str | None = None
     """The id of the answer where it began before any provider's."""
     settled: bool = False
@@ -295,6 +301,14 @@ class Plan:
     def exact(self) -> bool:
         """The client went there by itself: what it is told of the end is the server's own word, even a wrong one."""
         return self.target.provider == ORIGIN
+
+    @property
+    def notice(self) -> str:
+        self.telling = self.to_tell(self)
+        return self.hide.text(line_of(self.telling))
+
+    def noticed(self) -> None:
+        self.on_told(self.telling)
 
     def heard(self, said: bytes) -> None:
         """Whole events or documents of the provider's: seals that it made may go back to it."""

@@ -30,6 +30,7 @@ from ..dialects.said import Said
 from ..errors import RouteCodexError
 from ..sessions.state import SessionState
 from ..sessions.store import SessionKey
+from ..tags.notice import Cause
 from ..values import Call, Caller, Dialect, JsonObject, Kind, Target, ToolCall
 from .appended import Appendable, Appended, ToolResults, UserText
 from .request import Request
@@ -99,6 +100,8 @@ class TurnInfo:
     """What was appended to be answered at once."""
     notes: list[str] = field(default_factory=list)
     """What plugins want people to read: the newest stands in the comment of the turn's flows."""
+    tells: list[Cause] = field(default_factory=list)
+    """What the person is told before the answer's first text, though nobody asked: once per session."""
     began: float = field(init=False)
 
     def __post_init__(self) -> None:

@@ -84,6 +84,8 @@ class Turn:
     """When the head of the running round came."""
     _calls: bool = False
     """The last round calls tools of the client's."""
+    _tells: bool = False
+    """There is something to tell the person before the text that comes next."""
 
     def __post_init__(self) -> None:
         self.heard = self._quiet_since = self.started
@@ -108,7 +110,9 @@ class Turn:
         self.state = State.PEEKING if 200 <= status < 300 else State.FAILING
         self._head = self.planner.head(status, headers)
         if self.state is State.PEEKING:
-            self.answer.begin_round(exact=self.planner.exact, secrets=self.planner.secrets)
+            notice = self.planner.notice
+            self._tells = bool(notice)
+            self.answer.begin_round(exact=self.planner.exact, secrets=self.planner.secrets, notice=notice)
 
     def alive(self, now: float) -> None:
         """The provider has sent something that says nothing in the client's dialect."""
@@ -176,7 +180,9 @@ class Turn:
         if self.state in (State.DECIDING, State.CLOSING):
             self.ended = not self._calls
             self._open()
-            self._over(Finish(self.answer.finish()))
+            end = self.answer.finish()
+            self._hear_told()
+            self._over(Finish(end))
 
     def refuse(self, message: str, code: str) -> None:
         """Whoever decides on the next round has failed: the client is told, whatever it has received so far."""
@@ -257,6 +263,7 @@ class Turn:
         answer = self.answer
         out = answer.feed(chunk, now)
         if out is not chunk:  # what passes unread is content, and no error
+            self._hear_told()
             self._commit_if_visible(now)
             if (error := answer.error) is not None and self.state is State.PEEKING:
                 self._fail(Failed(error), now)
@@ -267,6 +274,11 @@ class Turn:
             if self._begins:
                 self._begins = False
                 self.actions.append(Began())
+
+    def _hear_told(self) -> None:
+        if self._tells and self.answer.told:
+            self._tells = False
+            self.planner.noticed()
 
     def _commit_if_visible(self, now: float) -> None:
         if self.state is State.PEEKING and self.answer.visible:

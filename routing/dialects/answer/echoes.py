@@ -79,6 +79,11 @@ class Echoes:
 
     # --- what is read ---------------------------------------------------------------------------------------------------
 
+    def lets(self, piece: Piece) -> bool:
+        """More of the text that was looked at last, in which nothing of a credential can begin or go on."""
+        text = piece.text
+        return piece.block is self.last and len(text) < self.sure and text[:1] not in self.nexts and not self.busy
+
     def look(self, chunk: Chunk, now: float) -> list[Chunk]:
         """What may go on now: nearly always this very unit, as it came."""
         events = chunk.events

@@ -115,6 +115,10 @@ class Join:
         """The next text goes on in the open one."""
         self._glue = self._spoke = False
         """The next text needs a blank line before it; there was a text."""
+        self._notice = ""
+        """What we tell the person before the first text."""
+        self.told = False
+        """It has been."""
         self.plain: Block | None = None
         """What comes of it alone leaves without a second look, once it is kept."""
         self.keep: Callable[[str], None] = _keep_nothing
@@ -122,11 +126,17 @@ class Join:
     # --- rounds ---------------------------------------------------------------------------------------------------------
 
     def begin(
-        self, *, foreign: bool = False, exact: bool = False, calls: Callable[[], list[Event] | None] | None = None
+        self,
+        *,
+        foreign: bool = False,
+        exact: bool = False,
+        notice: str = "",
+        calls: Callable[[], list[Event] | None] | None = None,
     ) -> list[Chunk]:
         """A round begins. One that was not complete and showed nothing counts as if it had never been.
 
-        `calls`: where not all of it is read, what it says from its first call on.
+        `notice`: what stands before its text, if that is the answer's first. `calls`: where not all of it is read, what it says
+        from its first call on.
         """
         out: list[Chunk] = []
         if self.over and self.content.complete:
@@ -143,7 +153,7 @@ class Join:
         self.over = self.visible = self._ending = False
         self.plain, self._nameless = None, []
         self.foreign = self.composes = foreign
-        self._exact, self._unread = exact, calls
+        self._exact, self._unread, self._notice = exact, calls, notice
         if self.later:
             self._goes_on, self._glue = True, self._spoke
             self.altered = self.altered or self._live
@@ -478,6 +488,10 @@ class Join:
         if type(event) is Closed:
             self._unclosed = [open_ for open_ in self._unclosed if open_ is not into]  # its end is on its way
         elif type(event) is Piece and block.kind == "text" and (text := event.text):
+            if self._notice and not self._spoke and not block.refusal:
+                self._spoke = self.told = True
+                block.glue = len(self._notice)
+                return Piece(into, self._notice + text, event.native)
             self._spoke = True
             if self._glue and (block.into is not None or not block.refusal):
                 self._glue, block.glue = False, len(BLANK_LINE)

@@ -61,8 +61,11 @@ class Writer(Protocol):
     dialect: ClassVar[Dialect]
     one_by_one: ClassVar[bool]
     """Its dialect knows one open block at a time."""
-    steady: ClassVar[bool]
-    """Where one plain piece of a block leaves as it came, so do those that follow it."""
+
+    @property
+    def steady(self) -> bool:
+        """Where one plain piece of a block leaves as it came, so do those that follow it."""
+
     altered: bool
     """The answer is no longer one round's own."""
     left_out: LeftOut
@@ -177,9 +180,6 @@ class Answer:
         self._source = Source(modules.reader("", ""))
         self._foreign = False
         """The running round speaks another dialect than the client."""
-        self._same: Block | None = None
-        """Join and writer let its pieces leave as they come, once they are kept."""
-        self._keep: Callable[[str], None] = self._join.keep
         self._pending: list[bytes] = []
         """What may leave as soon as somebody asks."""
         self._due = b""
@@ -205,22 +205,23 @@ class Answer:
 
     # --- rounds ---------------------------------------------------------------------------------------------------------
 
-    def begin_round(self, round_: Round | None = None, *, exact: bool = False, secrets: Collection[str] = ()) -> None:
+    def begin_round(
+        self, round_: Round | None = None, *, exact: bool = False, secrets: Collection[str] = (), notice: str = ""
+    ) -> None:
         """Another round begins; without a word about it, in the client's own dialect. `exact`: the provider is where the
         client was going anyway, and its reason counts even where it is wrong. `secrets`: what the provider was sent, and nobody
-        may be told."""
+        may be told. `notice`: what we tell the person before the first text of all."""
         round_ = round_ or Round(self._client)
         self._foreign = round_.spoken is not self._client or round_.compacts
         counts, streams = self._asked.endpoint.action == "count", self._asked.stream
         read = partial(reader_of, round_.spoken, round_.maker, self._asked.id, abroad=self._foreign)
-        passes = self.quiet and streams and not (self._foreign or self._join.altered or self._asked.endpoint.json_array)
+        passes = self.quiet and streams and not (self._foreign or self._join.altered or self._asked.endpoint.json_array or notice)
         source = Source(counting.Reader(self._client) if counts else read(), quiet=read if passes else None, bounded=not streams)
         self._source = source
         source.echoes = self._echoes = Echoes(secrets) if secrets else None
-        self._same = None
         self._writer.begin_round(round_.tools)
         calls = source.since_calls if passes else None
-        self._pending += self._written(self._join.begin(foreign=self._foreign, exact=exact, calls=calls))
+        self._pending += self._written(self._join.begin(foreign=self._foreign, exact=exact, notice=notice, calls=calls))
         if self._serial is not None:
             self._pending += [self._writer.made(event) for event in self._serial.between()]
         self._serial = Serial() if self._foreign and self._writer.one_by_one else None
@@ -390,6 +391,11 @@ class Answer:
         return self._join.visible and self._asked.stream
 
     @property
+    def told(self) -> bool:
+        """The notice stands before the text."""
+        return self._join.told
+
+    @property
     def error(self) -> ProviderError | None:
         """What the provider said instead of an answer, or of the rest of it."""
         return self._join.content.error
@@ -421,29 +427,16 @@ class Answer:
 
     def _hear(self, chunks: Iterable[Chunk], out: list[bytes], echoes: Echoes | None = None, now: float = 0.0) -> None:
         """`echoes`: takes out of them what nobody may be told."""
-        join, same, keep = self._join, self._same, self._keep
+        join, source = self._join, self._source
+        source.left = out
         for chunk in chunks:
             events = chunk.events
             if echoes is not None:
-                if (
-                    len(events) == 1
-                    and type(event := events[0]) is Piece
-                    and event.block is echoes.last
-                    and len(text := event.text) < echoes.sure
-                    and text[:1] not in echoes.nexts
-                    and not echoes.busy
-                ):
-                    echoes.newest = text or echoes.newest
+                if len(events) == 1 and type(event := events[0]) is Piece and echoes.lets(event):
+                    echoes.newest = event.text or echoes.newest
                 else:
                     self._hear(echoes.look(chunk, now), out)
-                    same, keep = self._same, self._keep
                     continue
-            if same is not None:
-                if len(events) == 1 and type(event := events[0]) is Piece and event.block is same and event.native is None:
-                    keep(event.text)
-                    out.append(chunk.raw)
-                    continue
-                same = self._same = None
             if self._foreign:
                 self._name_calls(events)
             writer, serial = self._writer, self._serial
@@ -456,8 +449,7 @@ class Answer:
                 if shown.rest and data is shown.raw:
                     out += shown.rest
                 if data is chunk.raw and join.plain is not None and writer.steady:
-                    same = self._same = join.plain
-                    keep = self._keep = join.keep
+                    source.same, source.keep = join.plain, join.keep
 
     def _name_calls(self, events: Iterable[Event]) -> None:
         """Before anybody asks whose they are."""

@@ -20,7 +20,7 @@ from ..fields import read_json, read_object
 from ..sse import ArrayItems, Events
 from ..sse import Event as Unit
 from .echoes import Echoes, texts_behind
-from .events import Chunk, Ended, Event, Failed, Opened, Piece, Rank
+from .events import Block, Chunk, Ended, Event, Failed, Opened, Piece, Rank
 from .repeated import LONG, Repeated
 
 WHOLE_BYTES = 64 << 20
@@ -94,6 +94,10 @@ class Source:
         self._looks = _LOOKS
         self._newest = self._told = b""
         """What passed last; what of it was looked at."""
+        self.same: Block | None = None
+        """Its plain pieces leave as they come, to `left`, once they are kept; until something else comes."""
+        self.keep: Callable[[str], None] = _nobody
+        self.left: list[bytes] = []
         self._since_calls: list[bytes] | None = None
         """What has come since the first call began."""
 
@@ -255,6 +259,21 @@ class Source:
             if (is_long := len(raw) >= LONG) and document is not None:
                 self._repeated.share(document)
             events = read(document, name) if document is not None else self._reader.read_word(data)
+            if (same := self.same) is not None:
+                echoes = self.echoes
+                if (
+                    len(events) == 1
+                    and type(event := events[0]) is Piece
+                    and event.block is same
+                    and event.native is None
+                    and (echoes is None or echoes.lets(event))
+                ):
+                    if echoes is not None:
+                        echoes.newest = event.text or echoes.newest
+                    self.keep(event.text)
+                    self.left.append(raw)
+                    continue
+                self.same = None
             chunk = Chunk(raw, document, events, dialect, name)
             if events:
                 rank = events[-1].rank
@@ -265,6 +284,10 @@ class Source:
                     chunk.raw, *rest = self._repeated.cut(raw)
                     chunk.rest = tuple(rest)
             yield chunk
+
+
+def _nobody(text: str) -> None:
+    pass
 
 
 def _frame_of(chunk: Chunk) -> tuple[bytes, bytes]:

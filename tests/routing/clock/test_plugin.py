@@ -75,6 +75,19 @@ def test_c06_c28_c31_c36_a_reminder_and_the_time(tmp_path: Path, dialect: Dialec
     assert counts(house.play(said("x", dialect=dialect), call=tcall(dialect, stream=stream), id="turn-2").sent, REMINDER) == [0]
 
 
+@pytest.mark.parametrize("swept", [False, True])
+def test_d31_a_reminder_that_nobody_asked_for_in_time_is_told(house: House, swept: bool) -> None:
+    """Not what it says: when it was due."""
+    task = house.task("look", -2 * house.settings.retention_ms / 1000)
+    if swept:
+        house.store.sweep(house.moments.trusted_now_ms(), house.settings.retention_ms)
+    assert counts(house.play(said("x")).sent, REMINDER) == [0]
+    [cause] = house.lives[-1].turn.tells
+    assert cause.id == f"missed {task.task_id}"
+    assert "has expired: no call came in time" in cause.sentence
+    assert "look" not in cause.sentence
+
+
 def test_the_earliest_first_and_only_so_many(house: House) -> None:
     first = house.task("t000", 0)
     more = [replace(first, task_id=f"id-{n}", task=f"t{n:03}", due_at_ms=first.due_at_ms - n) for n in range(MOST_AT_ONCE + 3)]

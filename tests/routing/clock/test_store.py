@@ -481,6 +481,13 @@ def test_c35_what_has_expired_goes(store: ClockStore, folder: Path, restart: boo
     assert store.sweep(NOW + 1, RETENTION) == 1, "what was looked at before is looked at again in time"
 
 
+def test_d31_what_expired_before_anybody_was_reminded_of_it_is_told_once(store: ClockStore) -> None:
+    put(store, task(1, due_at_ms=NOW - RETENTION - 1), task(2, due_at_ms=NOW - RETENTION - 1, delivered_at_ms=5))
+    store.sweep(NOW, RETENTION)
+    assert [one.task_id for one in store.missed("s1")] == ["t1"]
+    assert store.missed("s1") == store.missed("another") == ()
+
+
 def test_s13_without_a_time_to_be_trusted_nothing_goes(store: ClockStore, folder: Path) -> None:
     put(store, task(1, due_at_ms=5))
     (folder / "s1.json.tmp").touch()

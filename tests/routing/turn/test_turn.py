@@ -92,6 +92,11 @@ class Script:
     exact: bool = False
     secrets: tuple[str, ...] = ()
 
+    notice: str = ""
+
+    def noticed(self) -> None:
+        self.notice = ""
+
     def opening(self) -> Opening:
         return Opening("resp_ours", "m", 7)
 

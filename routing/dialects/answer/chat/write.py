@@ -55,7 +55,6 @@ class _Writer:
 
     dialect: ClassVar[Dialect] = Dialect.CHAT
     one_by_one: ClassVar[bool] = False
-    steady: ClassVar[bool] = False
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
@@ -117,6 +116,10 @@ class Writer(_Writer):
         self._details = 0
         self._beside: JsonObject = {}
         """What a document says beside its choices: it stands in the last chunk."""
+
+    @property
+    def steady(self) -> bool:
+        return not self.altered
 
     def write(self, chunk: Chunk) -> bytes:
         document = chunk.native
@@ -372,6 +375,8 @@ class Writer(_Writer):
 
 class Whole(_Writer):
     """One JSON document."""
+
+    steady: ClassVar[bool] = False
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(asked)

@@ -56,7 +56,6 @@ class _Writer:
 
     dialect: ClassVar[Dialect] = Dialect.GEMINI
     one_by_one: ClassVar[bool] = True
-    steady: ClassVar[bool] = False
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
@@ -122,6 +121,10 @@ class Writer(_Writer):
         self._thinking = Thinking()
         self._texts: dict[Block, list[str]] = {}
         """What was written of thoughts, and what waits of calls."""
+
+    @property
+    def steady(self) -> bool:
+        return not (self.altered or self._array)
 
     def write(self, chunk: Chunk) -> bytes:
         document, raw = chunk.native, chunk.raw
@@ -320,6 +323,8 @@ class Writer(_Writer):
 
 class Whole(_Writer):
     """One JSON document."""
+
+    steady: ClassVar[bool] = False
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(asked)

@@ -101,7 +101,9 @@ class _Shown:
             self.said = GrowingText(self.text)
         if part is not None and not any(part is known for known, _ in self.sources[-1:]):
             glued = text.startswith(BLANK_LINE) and bool(self.length or part.block is self.block)
-            self.sources.append((part, self.length + len(BLANK_LINE) * glued))
+            is_first = part.block is self.block and not (self.length or self.start)
+            lead = self.block.glue if is_first else len(BLANK_LINE) * glued
+            self.sources.append((part, self.length + lead))
         self.said.add(text)
         self.length += len(text)
 

@@ -1,0 +1,76 @@
+"""What a person is told without having asked: which causes there are, and how often."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from routecodex.routing.tags.notice import Cause
+from routecodex.routing.values import Dialect, ProviderError, Target
+from tests.routing.house import CONFIG_A, Handled, House, Tool, config_text
+
+Build = Callable[..., House]
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Build:
+    return lambda *args, **more: House(tmp_path, config_text(*args, **more))
+
+
+def told(handled: Handled) -> list[str]:
+    """The sentences, which then stand before a text."""
+    plan = handled.plan
+    line = plan.notice
+    plan.noticed()
+    return line.removeprefix("[RouteCodex: ").removesuffix("]\n\n").split("; ") if line else []
+
+
+def fails(house: House, *keys: str, status: int = 401) -> None:
+    for key in keys:
+        house.learned.health.failed(Target("openai", key, "gpt-4"), ProviderError(status), house.clock.now, wall=0.0)
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_sticky_target_that_cannot_be_used(build: Build, keep: bool) -> None:
+    house = build("default: [glm.glm-4.7]", CONFIG_A, top="sticky: {onExhausted: keep}" if keep else "")
+    tool = Tool(house)
+    assert told(tool.say("<**!openai.gpt-4**> hi")) == []
+    tool.hear()
+    fails(house, "primary", "backup", "third")
+    house.desk.notices.wait(Tool(house).say("x").reading.key)  # nothing waits, nothing is told
+    expected = "openai.gpt-4 cannot be used now: glm.glm-4.7 answers"
+    assert told(tool.say("next")) == (
+        [expected] if keep else ["openai.gpt-4 cannot be used now and is no longer this session's target"]
+    )
+    tool.hear()
+    assert told(tool.say("later")) == []
+
+
+def test_it_waits_for_a_text(build: Build) -> None:
+    house = build()
+    tool = Tool(house)
+    first = tool.say("hi")
+    house.desk.notices.wait(first.reading.key, Cause("a", "something happened"))
+    assert first.plan.notice == first.plan.notice == "[RouteCodex: something happened]\n\n"
+    assert told(tool.hop()) == ["something happened"]
+    house.desk.notices.wait(first.reading.key, Cause("a", "something happened"))
+    assert told(tool.hop()) == []
+
+
+def test_side_calls_and_sessions_that_nobody_names_are_told_nothing(build: Build) -> None:
+    house = build("default: [glm.glm-4.7]", CONFIG_A, top="sessions: {derive: off}")
+    tool = Tool(house)
+    handled = tool.say("hi")
+    house.desk.notices.wait(handled.reading.key, Cause("a", "something happened"))
+    assert told(handled) == ["something happened"]
+
+
+@pytest.mark.parametrize("dialect", list(Dialect))
+def test_a_tag_in_a_wrapper_of_an_unknown_tool(build: Build, dialect: Dialect) -> None:
+    tool = Tool(build(), dialect)
+    assert told(tool.say("<task>\nuse <**!glm**> here\n</task>\ngo on")) == [
+        "<!glm> in <task> gave no orders (sessions: typedIn)"
+    ]
+    assert told(tool.hop()) == []
