@@ -232,6 +232,11 @@ class Plan:
         """An error may quote any of them, and is no text that a person asked for."""
         return self.hide.known(chunk) if _ERROR.search(chunk) else chunk
 
+    def unsay(self, left_out: str) -> None:
+        """Of the answer, since the client's dialect cannot say it."""
+        if left_out and left_out not in self.unsaid:
+            self.unsaid.append(left_out)
+
     def translation(self) -> Translation | None:
         """What makes the round's answer one of the client's dialect; None where it is one."""
         translated = self.translated
@@ -328,10 +333,6 @@ class Plan:
         url = f"{request.scheme}://{request.host}{request.path}"
         decision = self.decision
         self.costs.append(Cost(decision.target, tokens, request.body, dialect, url, self.clocks.wall(), decision.route))
-
-    def unsay(self, left_out: str) -> None:
-        if left_out and left_out not in self.unsaid:
-            self.unsaid.append(left_out)
 
     def answered(self, id: str, now: float) -> None:
         self.settled = True
