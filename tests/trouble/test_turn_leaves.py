@@ -24,6 +24,7 @@ from tests.rig.client import Answer, Http1, Http2, Leave, Route
 from tests.rig.provider import FakeProvider, Received
 from tests.rig.proxy import Mitmdump
 from tests.rig.wire import Reply
+from tests.sheet import seen
 from tests.system.speaker import Speaker, said_by_user
 from tests.system.tool import CONFIG, HOSTS
 from tests.system.watched import held, settles, watched
