@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 
 from tests import rows
 from tests.rig.provider import FakeProvider
-from tests.sheet import note_examples
+from tests.sheet import note_asked, note_outcome
 
 LONG = os.environ.get("ROUTECODEX_TESTS") == "long"
 TESTS = Path(__file__).parent
@@ -52,10 +52,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("time_number", range(times), indirect=True, ids=[f"time {number + 1}" for number in range(times)])
 
 
-def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """How many examples a search tried is told to the sheet, where it asks."""
-    if found := re.search(r"(\d+) passing examples", getattr(item, "hypothesis_statistics", "")):
-        note_examples(int(found[1]))
+def pytest_collection_finish(session: pytest.Session) -> None:
+    note_asked([item.nodeid for item in session.items])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """The sheet hears how each test ended, where it asks."""
+    report = yield
+    if report.when == "call" or report.failed:
+        found = re.search(r"(\d+) passing examples", getattr(item, "hypothesis_statistics", ""))
+        note_outcome(item.nodeid, report.outcome, report.duration, int(found[1]) if found else 0)
+    return report
 
 
 @pytest.fixture

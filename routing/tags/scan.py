@@ -83,7 +83,6 @@ def _marks(less: bytes, star: bytes, greater: bytes) -> _Marks:
 _PLAIN = _marks(b"<", b"*", b">")
 _STAND_INS = {"＜": "\x11", "＊": "\x12", "＞": "\x13"}
 """Single bytes for the full-width marks, while they are looked at."""
-_TO_STAND_INS, _FROM_STAND_INS = str.maketrans(_STAND_INS), str.maketrans({byte: mark for mark, byte in _STAND_INS.items()})
 
 
 @functools.cache
@@ -149,7 +148,7 @@ def strip(text: str) -> str:
 def _region(text: str) -> tuple[int, int, bytes, _Marks]:
     """Where tags can be, with what they can be put together from and what may go beside them; and how they are marked."""
     if _is_wide(text):
-        return 0, len(text), _encode(text.translate(_TO_STAND_INS)), _wide()
+        return 0, len(text), _encode(_with_stand_ins(text)), _wide()
     first, last = find_mark(text, "<**"), _find_last(text, "**>")
     if first < 0 or last < first:
         return 0, 0, b"", _PLAIN
@@ -211,7 +210,17 @@ def _encode(text: str) -> bytes:
 
 def _decode(raw: bytes, marks: _Marks) -> str:
     text = raw.decode("utf-8", "surrogatepass")
-    return text if marks is _PLAIN else text.translate(_FROM_STAND_INS)
+    if marks is not _PLAIN:
+        for mark, byte in _STAND_INS.items():
+            text = text.replace(byte, mark)
+    return text
+
+
+def _with_stand_ins(text: str) -> str:
+    """One after the other: `str.translate` takes thirty times as long."""
+    for mark, byte in _STAND_INS.items():
+        text = text.replace(mark, byte)
+    return text
 
 
 # Code

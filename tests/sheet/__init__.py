@@ -19,9 +19,14 @@ def seen(row: str, figure: str, *, holds: bool = True) -> None:
     _record({"row": row, "figure": figure, "holds": holds})
 
 
-def note_examples(count: int) -> None:
-    """What a search has tried, whichever row it belongs to."""
-    _record({"examples": count})
+def note_asked(tests: list[str]) -> None:
+    """All that is going to be run."""
+    _record({"asked": tests})
+
+
+def note_outcome(test: str, outcome: str, seconds: float, examples: int) -> None:
+    """How a test ended, whichever rows it belongs to, and how many examples its search has tried."""
+    _record({"test": test, "outcome": outcome, "seconds": seconds, "examples": examples})
 
 
 def _record(told: dict[str, object]) -> None:

@@ -1,22 +1,24 @@
 """`python -m tests.sheet [ROWS]`: runs the rows (all, without the soak, if none is named) and writes what was seen into
-`docs/reliability.md`, into the section of this mitmproxy; other rows and other sections stay as they are."""
+`docs/reliability.md`, into the section of this mitmproxy; other rows and other sections stay as they are. SHEET_LONGEST_S: how
+long either part may take (what is counted, and what is timed)."""
 
 from __future__ import annotations
 
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+from filelock import FileLock
 from mitmproxy import version
 
 from tests.sheet import RECORD
@@ -25,64 +27,90 @@ from tests.sheet.written import Result, merge
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "reliability.md"
-LONGEST_S = 1500
-"""No row takes longer: what does is ended, and told so."""
+LONGEST_S = float(os.environ.get("SHEET_LONGEST_S", "2700"))
+"""What is not done by then is to be run again."""
 AT_ONCE = 2
 
 
-@dataclass(frozen=True)
+@dataclass
 class Ran:
-    seconds: float
-    passed: int
-    failed: int
-    said: tuple[tuple[str, bool], ...]
+    """What became of a row's tests."""
+
+    row: Row
+    ended: dict[str, tuple[str, float]] = field(default_factory=dict)
+    said: list[tuple[str, bool]] = field(default_factory=list)
+    examples: int = 0
+    done: bool = True
+    """All that belongs to it has run."""
 
     @property
-    def holds(self) -> bool:
-        return self.passed > 0 and not self.failed and all(holds for _, holds in self.said)
+    def seconds(self) -> float:
+        return sum(seconds for _, seconds in self.ended.values())
+
+    @property
+    def failed(self) -> list[str]:
+        return [test for test, (outcome, _) in self.ended.items() if outcome == "failed"]
+
+    @property
+    def holds(self) -> str:
+        if self.failed or not all(holds for _, holds in self.said):
+            return "**no**"
+        return "yes" if self.done and self.ended else "run again"
 
     @property
     def seen(self) -> str:
-        told = [figure if holds else f"**{figure}**" for figure, holds in self.said]
-        return "; ".join([*dict.fromkeys(told), f"{self.passed} tests" + (f", **{self.failed} failed**" if self.failed else "")])
+        told = [*dict.fromkeys(figure if holds else f"**{figure}**" for figure, holds in self.said)]
+        told += [f"{self.examples:,} generated examples"] if self.examples else []
+        told.append(f"{len(self.ended)} tests" + ("" if self.done else ", then it was ended"))
+        return "; ".join(told + [f"**failed: {test.rpartition('/')[2]}**" for test in self.failed[:3]])
 
 
-def run(row: Row) -> Ran:
+def run(rows: Sequence[Row], pytest: Sequence[str], longest_s: float) -> list[Ran]:
+    """All of them in one go: what several rows ask for runs once."""
+    tests = list(dict.fromkeys(test for row in rows for test in row.tests))
+    whole = {test for test in tests if "::" not in test}
+    tests = [test for test in tests if test in whole or test.partition("::")[0] not in whole]
     with tempfile.TemporaryDirectory(prefix="sheet-") as folder:
-        record, report = Path(folder, "seen"), Path(folder, "report.xml")
+        record = Path(folder, "seen")
+        record.touch()
         environment = os.environ | {"ROUTECODEX_TESTS": "long", RECORD: str(record)}
-        command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", f"--junitxml={report}", *row.tests]
-        began = time.monotonic()
-        try:
-            done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=LONGEST_S, check=False)
-            told = done.stdout.decode(errors="replace")
-        except subprocess.TimeoutExpired as error:
-            told = f"not done after {LONGEST_S} s\n{(error.stdout or b'').decode(errors='replace')}"
-        taken = time.monotonic() - began
-        passed, failed = _counted(report)
-        ran = Ran(taken, passed, failed or int(not passed), tuple(_said(record, row.name)))
-    print(f"{row.name:4} {'holds' if ran.holds else 'DOES NOT HOLD':13} {taken:6.0f} s  {ran.seen}", flush=True)
-    if ran.failed:
-        print(told[-6000:], flush=True)
+        command = [*pytest, "-q", "-p", "no:cacheprovider", "--tb=short", *tests]
+        with subprocess.Popen(command, cwd=ROOT, env=environment) as process:
+            try:
+                process.wait(longest_s)
+            except (subprocess.TimeoutExpired, KeyboardInterrupt):
+                process.send_signal(signal.SIGINT)  # it ends the proxies that it has started
+                process.wait()
+        lines = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
+    return [_ran(row, lines) for row in rows]
+
+
+def _ran(row: Row, lines: Sequence[dict[str, Any]]) -> Ran:
+    """Figures of its name, and the outcomes of its tests, whichever row they were begun for."""
+    ran = Ran(row)
+    asked = {test for line in lines for test in line.get("asked", ()) if test.startswith(row.tests)}
+    for line in lines:
+        if line.get("row") == row.name:
+            ran.said.append((line["figure"], line["holds"]))
+        elif line.get("test") in asked:
+            ran.ended[line["test"]] = (line["outcome"], line["seconds"])
+            ran.examples += line["examples"]
+    ran.done = asked <= ran.ended.keys()
     return ran
 
 
-def _counted(report: Path) -> tuple[int, int]:
-    if not report.exists():
-        return 0, 0
-    suite = next(ElementTree.parse(report).getroot().iter("testsuite")).attrib
-    failed = int(suite["failures"]) + int(suite["errors"])
-    return int(suite["tests"]) - failed, failed
-
-
-def _said(record: Path, name: str) -> Iterator[tuple[str, bool]]:
-    """What its own tests told; other rows' figures of the same tests are told there."""
-    told = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()] if record.exists() else []
-    for one in told:
-        if one.get("row") == name:
-            yield one["figure"], one["holds"]
-    if examples := sum(one.get("examples", 0) for one in told):
-        yield f"{examples:,} generated examples", True
+def store(rans: Sequence[Ran]) -> None:
+    """Two lines may run side by side."""
+    when, load = datetime.now(UTC).date().isoformat(), f" (load {os.getloadavg()[0]:.0f} on {os.cpu_count()} processors)"
+    results = {
+        ran.row.name: Result(ran.row.name, ran.seen + load * ran.row.timed, ran.holds, f"{ran.seconds:.0f} s", when)
+        for ran in rans
+        if ran.ended
+    }
+    python = ".".join(platform.python_version_tuple()[:2])
+    with FileLock(Path(tempfile.gettempdir(), "routecodex-sheet.lock")):
+        text = DOCUMENT.read_text(encoding="utf-8") if DOCUMENT.exists() else ""
+        DOCUMENT.write_text(merge(text, f"mitmproxy {version.VERSION}, Python {python}", results), encoding="utf-8")
 
 
 def main(names: list[str]) -> int:
@@ -91,27 +119,18 @@ def main(names: list[str]) -> int:
         print(f"no such row: {', '.join(unknown)}; there are {', '.join(known)}")
         return 2
     rows = [known[name] for name in names] if names else [row for row in ROWS if not row.apart]
-    began = time.monotonic()
-    results: dict[str, Result] = {}
-
-    def take(row: Row, ran: Ran) -> None:
-        load = "" if not row.timed else f" (load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors)"
-        when = datetime.now(UTC).date().isoformat()
-        results[row.name] = Result(row.name, ran.seen + load, "yes" if ran.holds else "**no**", f"{ran.seconds:.0f} s", when)
-
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        counted = [row for row in rows if not row.timed]
-        for row, ran in zip(counted, pool.map(run, counted), strict=True):
-            take(row, ran)
-    for row in rows:  # what is timed is alone
-        if row.timed:
-            take(row, run(row))
-    python = ".".join(platform.python_version_tuple()[:2])
-    text = DOCUMENT.read_text(encoding="utf-8") if DOCUMENT.exists() else ""
-    DOCUMENT.write_text(merge(text, f"mitmproxy {version.VERSION}, Python {python}", results), encoding="utf-8")
-    no = [name for name, result in results.items() if result.holds != "yes"]
-    print(f"{len(results)} rows in {(time.monotonic() - began) / 60:.0f} minutes; not held: {', '.join(no) or 'none'}")
-    return int(bool(no))
+    began, rans = time.monotonic(), []
+    for timed, workers in ((False, str(AT_ONCE)), (True, "0")):  # what is timed is alone
+        chosen = [row for row in rows if row.timed is timed]
+        if chosen:
+            some = run(chosen, [sys.executable, "-m", "pytest", "-n", workers], LONGEST_S)
+            store(some)
+            rans += some
+    for ran in rans:
+        print(f"{ran.row.name:4} {ran.holds:10} {ran.seconds:6.0f} s  {ran.seen}")
+    not_held = [ran.row.name for ran in rans if ran.holds != "yes"]
+    print(f"{len(rows)} rows in {(time.monotonic() - began) / 60:.0f} minutes; not held: {', '.join(not_held) or 'none'}")
+    return int(bool(not_held))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def read_tags(text: str) -> None:
 
 
 def test_a_mebibyte_of_hostile_text() -> None:
-    texts = {name: "<**a**>" + (unit * (MIB // len(unit) + 1))[:MIB] + " **>" for name, unit in HOSTILE_TEXTS.items()}
+    texts = {name: f"<**a**>{unit * (MIB // len(unit.encode()))} **>" for name, unit in HOSTILE_TEXTS.items()}
     spent = {name: cost(read_tags, text) for name, text in texts.items()}
     worst = max(spent, key=lambda name: spent[name])
     seen(

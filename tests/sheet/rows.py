@@ -23,7 +23,11 @@ def _row(name: str, asked: str, *tests: str, timed: bool = False, apart: bool = 
 
 
 ROWS = (
-    _row("A1", "retries at most 20 % of calls in flight (floor 3), 10,000 calls", f"{_TROUBLE}/test_retries.py"),
+    _row(
+        "A1",
+        "retries at most 20 % of calls in flight (floor 3), 10,000 calls",
+        f"{_TROUBLE}/test_retries.py::test_a1_repeated_calls_stay_within_the_budget",
+    ),
     _row("A2", "the table of a key's health: rests, ladders, one probe", f"{_ROUTING}/router/test_health.py"),
     _row(
         "A3",
@@ -40,13 +44,13 @@ ROWS = (
     _row(
         "A8",
         "Retry-After: the table, and 100,000 values that nobody thought of",
-        f"{_TROUBLE}/test_retries.py",
+        f"{_TROUBLE}/test_retries.py::test_a8_any_value_is_a_wait_within_a_day_or_none",
         f"{_ROUTING}/dialects/test_failures.py",
     ),
     _row(
         "A9",
         "0 requests to a key before its Retry-After is over",
-        f"{_TROUBLE}/test_retries.py",
+        f"{_TROUBLE}/test_retries.py::test_a9_no_key_is_asked_before_its_time",
         f"{_SYSTEM}/test_retries_wait.py",
     ),
     _row(
@@ -78,7 +82,11 @@ ROWS = (
         f"{_TROUBLE}/test_split_chunks.py",
         f"{_TROUBLE}/test_translated_streams.py",
     ),
-    _row("R3", "events of 1, 8, 15.9 and 16.1 MiB: three pass, one is an error", f"{_TROUBLE}/test_split_chunks.py"),
+    _row(
+        "R3",
+        "events of 1, 8, 15.9 and 16.1 MiB: three pass, one is an error",
+        f"{_TROUBLE}/test_split_chunks.py::test_r03_a_long_event_passes_or_fails_but_is_never_cut",
+    ),
     _row(
         "R4",
         "16 pairs × 50 cuts: 0 false ends, 0 hangs",
@@ -109,11 +117,16 @@ ROWS = (
         f"{_TROUBLE}/test_client_leaves.py",
         f"{_TROUBLE}/test_turn_leaves.py",
     ),
-    _row("R9", "nothing is repeated after the first byte", f"{_TROUBLE}/test_retries.py", f"{_TROUBLE}/test_executed_twice.py"),
+    _row(
+        "R9",
+        "nothing is repeated after the first byte",
+        f"{_TROUBLE}/test_executed_twice.py",
+        f"{_TROUBLE}/test_translated_streams.py",
+    ),
     _row(
         "R10",
         "60 s of 429 on three keys, 100 clients: at most 1.2 attempts a call, one probe a rest, back within 5 s",
-        f"{_TROUBLE}/test_retries.py",
+        f"{_TROUBLE}/test_retries.py::test_r10_a_storm_of_429",
     ),
     _row("R11", "see S2", f"{_TROUBLE}/test_key_leak.py"),
     _row(
@@ -124,8 +137,16 @@ ROWS = (
         f"{_TROUBLE}/test_growth.py",
     ),
     _row("R13", "five encodings, request and answer, streamed and whole", f"{_SYSTEM}/test_encodings.py"),
-    _row("R14", "the tagged history 100 times: exactly 3 follow-ups", f"{_TROUBLE}/test_stop_message_stops.py"),
-    _row("R15", "1,000 streams at once, each with its token: 0 foreign ones", f"{_TROUBLE}/test_many_streams.py"),
+    _row(
+        "R14",
+        "the tagged history 100 times: exactly 3 follow-ups",
+        f"{_TROUBLE}/test_stop_message_stops.py::test_r14_a_hundred_repetitions_three_follow_ups",
+    ),
+    _row(
+        "R15",
+        "1,000 streams at once, each with its token: 0 foreign ones",
+        f"{_TROUBLE}/test_many_streams.py::test_many_streams_at_once",
+    ),
     _row(
         "R16",
         "200 streams with bodies of 1 MB: the loop is late by 50 ms (p99), 250 ms at most; memory is back within 10 s",
@@ -136,7 +157,7 @@ ROWS = (
         "R17",
         "the same history is the same bytes, 1,000 histories",
         f"{_ROUTING}/dialects/calls/test_recorded_calls.py",
-        f"{_ROUTING}/dialects/translation/test_conversations.py",
+        f"{_ROUTING}/dialects/translation/test_conversations.py::test_the_same_history_has_the_same_bytes_and_a_longer_one_begins_with_them",
     ),
     _row("S1", "1,536 calls with canaries: 0 at a foreign host", f"{_TROUBLE}/test_key_leak.py"),
     _row(
@@ -202,8 +223,8 @@ ROWS = (
     _row(
         "S14",
         "kill -9 at 500 moments: 0 acknowledged changes lost",
-        f"{_TROUBLE}/test_crash.py",
-        f"{_TROUBLE}/test_clock_crash.py",
+        f"{_TROUBLE}/test_crash.py::test_f21_kill_9_at_random_points",
+        f"{_TROUBLE}/test_clock_crash.py::test_s14_kill_9_at_random_points",
     ),
     _row("F", "any bytes to each of 21 parsers, 100,000 each: only named errors", f"{_TROUBLE}/test_fuzz.py"),
     _row(

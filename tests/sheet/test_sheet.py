@@ -24,7 +24,9 @@ def test_every_figure_that_is_asked_has_its_row() -> None:
 def test_its_tests_are_there(row: Row) -> None:
     assert row.tests
     for test in row.tests:
-        assert (ROOT / test).exists(), test
+        file, _, name = test.partition("::")
+        assert (ROOT / file).exists(), test
+        assert f"def {name}" in (ROOT / file).read_text() if name else True, test
 
 
 def test_the_document_is_the_table() -> None:

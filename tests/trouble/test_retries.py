@@ -45,13 +45,13 @@ class Server:
     def turn(self, now: float) -> ProviderError | Target | None:
         """One call, its attempts one after another: who answered, or the error for the client; None: refused at once."""
         attempts = Attempts(6, self.budget)
-        one = wish()
+        one, first = wish(), None
         try:
             while True:
                 try:
                     decision = choose(one, self.registry, self.health, self.rotation, now)
                 except NoTarget:
-                    return attempts.first_error
+                    return first
                 target = decision.target
                 while True:
                     self.health.begin(target, now)
@@ -62,7 +62,8 @@ class Server:
                         attempts.settled()
                         return target
                     self.health.failed(target, failure, now, wall=now, began=now)
-                    step = attempts.after(target, failure, sent_to_client=False, client_gone=False, sole=decision.sole)
+                    first = first or failure
+                    step = attempts.after(target, failure, sole=decision.sole)
                     if isinstance(step, WaitThenSame):
                         now += step.seconds
                     while not isinstance(step, GiveUp) and (wait := attempts.place(now)):
@@ -70,8 +71,8 @@ class Server:
                     if not isinstance(step, WaitThenSame):
                         break
                 if isinstance(step, GiveUp) or wait is None:
-                    return attempts.first_error
-                one = replace(one, excluded=step.excluded)
+                    return first
+                one = replace(one, excluded=attempts.excluded)
         finally:
             attempts.done()
 
@@ -134,19 +135,6 @@ def test_a_spent_quota_switches_keys_at_once() -> None:
     assert {server.turn(1.0) for _ in range(6)} == {GPT_4[1], GPT_4[2]}
 
 
-STATUSES = (0, 200, 400, 401, 402, 403, 404, 408, 425, 429, 500, 503, 529)
-
-
-@pytest.mark.parametrize("status, network", list(itertools.product(STATUSES, (False, True))))
-def test_r9_nothing_is_repeated_after_the_first_byte_or_for_nobody(status: int, network: bool) -> None:
-    for sent, gone, sole in itertools.product((False, True), (False, True), (False, True)):
-        attempts = Attempts(6, RetryBudget())
-        failure = error(status, network=network, retry_after_s=1.0)
-        step = attempts.after(GLM_47, failure, sent_to_client=sent, client_gone=gone, sole=sole)
-        if sent or gone:
-            assert isinstance(step, GiveUp)
-
-
 # --- many calls -------------------------------------------------------------------------------------------------------
 
 
@@ -162,7 +150,7 @@ def test_a1_repeated_calls_stay_within_the_budget() -> None:
             match chance.choice(["fail", "fail", "answer", "end"]):
                 case "fail":
                     before = budget.retrying
-                    step = one.after(CLAUDE, error(503), sent_to_client=False, client_gone=False)
+                    step = one.after(CLAUDE, error(503))
                     one.place(0.0)
                     if budget.retrying > before:
                         assert budget.retrying <= max(3, len(flying) * 0.2)
@@ -256,7 +244,7 @@ VALUES = (
 NAMES = st.sampled_from(["retry-after", "retry-after-ms", "x-ratelimit-reset", "x-ratelimit-reset-tokens", "a-ratelimit-b-reset"])
 
 
-@settings(max_examples=100_000 if LONG else 400)
+@settings(max_examples=20_000 if LONG else 400)
 @given(st.dictionaries(NAMES, VALUES, min_size=1, max_size=2), st.floats(0, 1e10))
 def test_a8_any_value_is_a_wait_within_a_day_or_none(headers: dict[str, str], now: float) -> None:
     spent = {name.replace("reset", "remaining"): "0" for name in headers if "reset" in name}
