@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
 from mitmproxy import ctx, http, version
@@ -29,11 +32,17 @@ from ..routing.turn.hidden_store import HiddenStore
 from ..routing.turn.loading import load_plugins
 from ..routing.turn.plan import Clocks
 from ..routing.turn.plugins import Plugin, TurnInfo
+from ..routing.usage.flight import Loss
+from ..routing.usage.prices import Prices
+from ..routing.usage.spending import FILE_NAME, Spent
 from . import clockwork, garbage, intercept, stand_in
 from .clockwork import Clockwork
 from .disk_threads import in_thread
 from .journal import DebugFile, Journal
 from .work_state import WorkStateProbe
+
+if TYPE_CHECKING:
+    from .usage_writer import UsageWriter
 
 logger = logging.getLogger("routecodex")
 
@@ -68,6 +77,7 @@ class Settings:
         self._overlay = Overlay()
         self._clockwork: Clockwork | None = None
         self._finish_log: DebugFile | None = None
+        self._usage: UsageWriter | None = None
         self._stamps: dict[Path, _Stamp | None] = {}
         """When the configuration and its plugins were written, as they were read last."""
         self._task: asyncio.Task[None] | None = None
@@ -135,7 +145,14 @@ class Settings:
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._watch())
 
+    def _close_usage(self, wait_s: float = 2.0) -> None:
+        """It writes what it has; the next one works with the configuration that holds then."""
+        writer, self._usage = self._usage, None
+        if writer is not None:
+            writer.close(wait_s)
+
     def close(self) -> None:
+        self._close_usage()
         if self._task is not None:
             self._task.cancel()
             self._task = None
@@ -208,6 +225,7 @@ class Settings:
     def _use(self, config: Config, plugins: tuple[Plugin, ...]) -> None:
         self._plugins = plugins
         self._config = config
+        self._close_usage(wait_s=0)
         self.hosts = intercept.Hosts(config.intercept_hosts)
         if self._desk is not None:
             self._desk = self._new_desk(self._desk.store, self._desk.hidden)
@@ -237,8 +255,26 @@ class Settings:
             reminders=clock if isinstance(clock, ClockPlugin) else None,
             withheld=WITHHELD.format(version.VERSION) if web_is_open() else "",
             overlay=self._overlay,
+            spend=self._spend if self.config.usage.enabled else None,
             finish_log=self._new_finish_log() if self.config.finish_reasons.log else None,
         )
+
+    def _spend(self, spent: Spent) -> None:
+        if self._usage is None:
+            from ..routing.usage.ledger import Ledger  # a database, once there is something to write
+            from .usage_writer import UsageWriter
+
+            used = self.config.usage
+            ledger = Ledger(user_folder() / FILE_NAME, retention_days=used.retention_days, note=self.journal.note)
+            prices = Prices(used.prices)
+            self._usage = UsageWriter(ledger, lambda row, url: prices.price(row.provider, row.model, url))
+        loop, lost = asyncio.get_running_loop(), spent.lost
+
+        def in_loop(loss: Loss) -> None:
+            with contextlib.suppress(RuntimeError):  # it is closed
+                loop.call_soon_threadsafe(lost, loss)
+
+        self._usage.note(replace(spent, lost=in_loop))
 
     def _new_finish_log(self) -> Callable[[str], None]:
         self._finish_log = self._finish_log or DebugFile(session_folder() / FINISH_LOG)

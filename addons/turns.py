@@ -112,7 +112,7 @@ class CarriedTurn:
                 return
         if chunk := self.mask.feed(self.plan.without_quotes(chunk), time.monotonic()):
             self._hear_words(source, chunk)
-        if min(self.mask.due, self.turn.waits_until) < float("inf"):
+        if min(self._held_until, self.turn.waits_until) < float("inf"):
             self._arm()
 
     @contained
@@ -122,6 +122,7 @@ class CarriedTurn:
         self._hear_held(source)
         if self.translation is not None:
             self._hear_words(source, b"")
+            self.plan.unsay(self.translation.left_out)
         if source is self.current:
             self.turn.end(time.monotonic())
             self._carry_out()
@@ -136,7 +137,7 @@ class CarriedTurn:
         translation = self.translation
         if translation is not None:
             try:
-                chunk = translation.feed(chunk) if chunk else translation.close()
+                chunk = translation.feed(chunk, time.monotonic()) if chunk else translation.close()
             except RouteCodexError as error:
                 self.hear_broke(source, error.message)
                 return
@@ -370,17 +371,24 @@ class CarriedTurn:
 
     # Time
 
+    @property
+    def _held_until(self) -> float:
+        """When what may begin to repeat a key leaves; a turn's own it knows itself."""
+        return min(self.mask.due, self.translation.due) if self.translation is not None else self.mask.due
+
     def _arm(self) -> None:
-        self.alarm.set(min(self.turn.deadline, self.mask.due), self._tick)
+        self.alarm.set(min(self.turn.deadline, self._held_until), self._tick)
 
     @contained
     def _tick(self) -> None:
         if self.closed:
             return
         now = time.monotonic()
-        if now >= min(self.turn.deadline, self.mask.due):
+        if now >= min(self.turn.deadline, self._held_until):
             if chunk := self.mask.tick(now):
                 self._hear_words(self.current, chunk)
+            if self.translation is not None and (chunk := self.translation.tick(now)):
+                self.turn.data(chunk, now)
             self.turn.tick(now)
             self._carry_out()
             self._later(self.relay.poke(self.flow))

@@ -11,8 +11,13 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
-from ..routing.usage.ledger import Ledger, Row
+from ..routing.dialects.translation.neutral import Tokens
+from ..routing.usage.flight import FlightRecorder, Loss
+from ..routing.usage.ledger import Ledger
+from ..routing.usage.prices import Price
+from ..routing.usage.spending import Row, Spent, tokens_of
 
 WAITING = 20_000
 """So many rows are kept while the disk does not take them."""
@@ -23,15 +28,16 @@ logger = logging.getLogger("routecodex")
 
 
 class UsageWriter:
-    def __init__(self, ledger: Ledger, price: Callable[[Row], float | None]) -> None:
+    def __init__(self, ledger: Ledger, price: Callable[[Row, str], Price | None]) -> None:
         """`price` is asked in the thread: the table of prices is read where nobody waits for it."""
         self._ledger, self._price = ledger, price
-        self._rows: queue.SimpleQueue[Row | None] = queue.SimpleQueue()
+        self._recorder = FlightRecorder()
+        self._spent: queue.SimpleQueue[Spent | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._complained = False
 
-    def note(self, row: Row) -> None:
-        self._rows.put(row)
+    def note(self, spent: Spent) -> None:
+        self._spent.put(spent)
         if self._thread is None:
             self._thread = threading.Thread(target=self._write, name="usage", daemon=True)
             self._thread.start()
@@ -40,7 +46,7 @@ class UsageWriter:
         """What is noted is written, if the disk takes it by then."""
         thread, self._thread = self._thread, None
         if thread is not None:
-            self._rows.put(None)
+            self._spent.put(None)
             thread.join(timeout_s)
 
     def _write(self) -> None:
@@ -48,13 +54,13 @@ class UsageWriter:
         over = False
         while not over:
             if not waiting:
-                over = self._take(self._rows.get(), waiting)
+                over = self._take(self._spent.get(), waiting)
                 if not over:
                     time.sleep(_PAUSE_S)  # those that come right behind it are written with it
-            while not (over or self._rows.empty()):
-                over = self._take(self._rows.get(), waiting)
+            while not (over or self._spent.empty()):
+                over = self._take(self._spent.get(), waiting)
             try:
-                self._ledger.write([row._replace(dollars=self._price(row)) for row in waiting], time.time_ns() // 1_000_000)
+                self._ledger.write(waiting, time.time_ns() // 1_000_000)
                 waiting.clear()
                 self._complained = False
             except (OSError, sqlite3.Error) as error:
@@ -64,13 +70,26 @@ class UsageWriter:
                     time.sleep(_AGAIN_S)
         self._ledger.close()
 
-    def _take(self, row: Row | None, waiting: list[Row]) -> bool:
+    def _take(self, spent: Spent | None, waiting: list[Row]) -> bool:
         """True at the end."""
-        if row is not None:
-            waiting.append(row)
-        return row is None
+        if spent is None:
+            return True
+        row, price = spent.row, self._price(spent.row, spent.url)
+        tokens = tokens_of(row)
+        if price is not None and tokens is not None:
+            row = row._replace(dollars=price.of(tokens))
+        waiting.append(row)
+        if spent.flown is not None and (loss := self._recorder.heard(spent.flown)) is not None:
+            spent.lost(replace(loss, dollars=_cost_of(loss, price) if price is not None else None))
+        return False
 
     def _complain(self, error: Exception) -> None:
         if not self._complained:
             self._complained = True
             logger.warning("RouteCodex cannot write down what calls cost (%s: %s); it tries again", self._ledger.path, error)
+
+
+def _cost_of(loss: Loss, price: Price) -> float:
+    """What reading it anew cost more than finding it in the cache."""
+    count = loss.tokens
+    return price.of(Tokens(count, 0)) - price.of(Tokens(count, 0, cached=count))

@@ -89,4 +89,5 @@ def _names() -> list[str]:
     registry: Any = getattr(contentviews, "registry", None)
     if registry is not None:
         return list(registry.available_views())
-    return [view.name for view in contentviews.views]
+    older: Any = contentviews
+    return [view.name for view in older.views]

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from ..router.registry import Classifier, HealthSettings, Provider, Registry
+from ..usage.prices import Price
 from . import schema
 from .environment import expand, unset
 from .hosts import OFFICIAL_HOSTS, read_host
 from .notes import Notes
 from .providers import build_providers
 from .routes import build_routes
-from .values import Clock, Config, FinishReasons, Ntp, StopSettings
+from .values import Clock, Config, FinishReasons, Ntp, StopSettings, UsageSettings
 
 THINKING = ("think step", "analysis", "reasoning", "仔细思考", "深入思考", "逐步思考", "分析", "推理")
 BACKGROUND = ("background", "context dump", "上下文", "后台")
@@ -54,9 +55,15 @@ def build(document: schema.Document, env: Mapping[str, str], notes: Notes) -> Co
         finish_reasons=FinishReasons(finish.tool_use_message_stop, finish.content_filter, finish.log),
         clock=_build_clock(router.clock, notes),
         stop=StopSettings(stop.enabled, stop.max_total_ms / 1000, stop.identical_rounds),
+        usage=_build_usage(document.usage),
         empty_reply=empty_reply,
         plugins=plugins,
     )
+
+
+def _build_usage(document: schema.Usage) -> UsageSettings:
+    prices = {name: Price(one.input, one.output, one.cached, one.written) for name, one in document.prices.items()}
+    return UsageSettings(document.enabled, document.retention_days, prices)
 
 
 def _build_hosts(written: list[str] | None, providers: Mapping[str, Provider], notes: Notes) -> tuple[str, ...]:

@@ -230,6 +230,29 @@ class StopMessage(Section):
     """It stops when the model says the same so often."""
 
 
+Dollars = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+
+
+class Price(Section):
+    input: Dollars
+    """Dollars for a million tokens that are read."""
+    output: Dollars
+    """… that are written."""
+    cached: Dollars | None = None
+    """… that come from the provider's cache; unsaid, as `input`."""
+    written: Dollars | None = None
+    """… that go into it."""
+
+
+class Usage(Section):
+    enabled: bool = True
+    """Whether it is written down what calls cost."""
+    retention_days: int = Field(default=400, ge=1, le=36_500)
+    """How long."""
+    prices: dict[str, Price] = {}
+    """By `provider.model`, model or provider; they come before the table of the release."""
+
+
 class VirtualRouter(Section):
     providers: dict[str, Provider] = {}
     """By name. `origin` (where the tool was going) and `echo` (answers by itself) are built in."""
@@ -251,6 +274,7 @@ class Document(Section):
     finish_reasons: FinishReasons = FinishReasons()
     sticky: Sticky = Sticky()
     retries: Retries = Retries()
+    usage: Usage = Usage()
     virtualrouter: VirtualRouter = VirtualRouter()
     notices: bool = True
     """Whether one line before an answer's first text says what changed without your asking; no model sees it."""

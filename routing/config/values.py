@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from ..router.registry import Registry
+from ..usage.prices import Price
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,14 @@ class StopSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class UsageSettings:
+    enabled: bool = True
+    retention_days: int = 400
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    """By `provider.model`, model, or provider; before the table that comes with the release."""
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     registry: Registry
     intercept_hosts: tuple[str, ...]
@@ -69,6 +79,7 @@ class Config:
     clock: Clock | None = None
     """None: switched off."""
     stop: StopSettings = field(default_factory=StopSettings)
+    usage: UsageSettings = field(default_factory=UsageSettings)
     empty_reply: bool = False
     """The built-in plugin of that name: an answer with neither text nor calls is asked for once more."""
     plugins: tuple[str, ...] = ()

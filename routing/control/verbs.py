@@ -18,6 +18,7 @@ from ..router.health import Cooling, Healthy, Tripped
 from ..router.registry import ECHO, ORIGIN, Provider
 from ..sessions.state import SessionState
 from ..sessions.store import SessionKey
+from ..usage.spending import FILE_NAME
 from ..values import JsonObject, Target
 from . import kept
 from .overlay import BadOrder, Order, described, ordered
@@ -211,7 +212,7 @@ def _usage(served: Served, given: Given) -> JsonObject:
         raise BadQuestion(f"there is no usage by {name[:40]!r} (nearest: {', '.join(nearest(name, report.VERBS))})")
     days = given.get("days")
     since = int((served.desk.clocks.wall() - days * 86_400) * 1000) if isinstance(days, int) and days > 0 else 0
-    return report.of_file(served.desk.user_folder / report.FILE_NAME, by, since_ms=since)
+    return report.of_file(served.desk.user_folder / FILE_NAME, by, since_ms=since)
 
 
 def _line(served: Served, given: Given) -> JsonObject:

@@ -41,10 +41,11 @@ from ..sessions.newest import newest_of
 from ..sessions.state import SessionState, Sticky
 from ..sessions.store import FileStore, SessionKey
 from ..tags.cleaning import clean
+from ..tags.grammar import Usage
 from ..tags.notice import Cause, may_hold_notice, take_out
 from ..tags.obey import Orders, may_obey
 from ..tags.scan import strip
-from ..tags.told import Went
+from ..tags.told import Went, spent_lines
 from ..tags.unheard import unheard_tags
 from ..tags.vocabulary import Vocabulary
 from ..turn import upstream
@@ -61,6 +62,9 @@ from ..turn.request import Hints
 from ..turn.roster import takers
 from ..turn.turn import Turn
 from ..turn.upstream import Received, Request
+from ..usage.flight import Loss
+from ..usage.spending import FILE_NAME, Asker, spent
+from ..usage.spending import Spent as SpentRound
 from ..values import Answer, Call, Caller, Dialect, Endpoint, Target
 from .learned import Learned, Recent
 from .notices import Notices, cleared, elsewhere, in_wrappers
@@ -138,6 +142,8 @@ class Desk:
     """Why no configured key is used, where that is so: what is asked with one could be read and repeated by others."""
     overlay: Overlay = field(default_factory=Overlay)
     """What holds for all sessions, under what each of them says itself."""
+    spend: Callable[[SpentRound], None] | None = None
+    """Writes down what a round cost; None where nobody wants to know."""
     finish_log: Callable[[str], None] | None = None
     """Hears which finish reasons were corrected; None where nobody asked for that."""
     hide: Redactor = field(init=False)
@@ -248,7 +254,10 @@ class Desk:
 
     async def decide(self, reading: Reading, orders: Orders, carrier: Carrier) -> Reply | Departure:
         """Plugins that take part see the call first. They hear that the turn is over also where it never begins."""
-        reply = self.prepare(reading, orders)
+        spent: list[str] = []
+        if Usage() in orders.asks:
+            spent = await carrier.in_thread(partial(self._spent, reading))
+        reply = self.prepare(reading, orders, spent)
         if reply is not None:
             return reply
         company = self.company(reading, orders, carrier.in_thread)
@@ -278,14 +287,14 @@ class Desk:
                 await company.leave(aborted=False, error=type(error).__name__)
             raise
 
-    def prepare(self, reading: Reading, orders: Orders) -> Reply | None:
+    def prepare(self, reading: Reading, orders: Orders, spent: list[str] | None = None) -> Reply | None:
         """The call as the model is to see it: without tags, with what stayed hidden from the client. Or our own answer."""
         call = reading.call
         clean(call, reading.typed, reading.client)
         if may_hold_notice(reading.received.body):
             take_out(call)
         if reading.alone:
-            return self._local_answer(reading, orders)
+            return self._local_answer(reading, orders, spent or [])
         entries = self.hidden.load(reading.key) if self.hidden is not None else ()
         if entries:
             put_back(call, entries, client=client_of(reading.caller))
@@ -475,6 +484,12 @@ class Desk:
         failed = "" if plan.settled or not plan.faults else plan.faults[-1]
         outcome = "answered" if to_the_end else "answered, not to its end" if plan.settled else "without an answer"
         self._went(reading, Went(self.clocks.wall(), plan.comment, tuple(plan.faults), outcome, failed))
+        if self.spend is not None and plan.costs:
+            for one in spent(plan.costs, _asker(reading), failed=bool(plan.tried), lost=partial(self._lost, reading)):
+                self.spend(one)
+
+    def _lost(self, reading: Reading, loss: Loss) -> None:
+        self.learned.losses.put(reading.key, str(loss))
 
     def _went(self, reading: Reading, went: Went) -> None:
         """Of the conversation itself; what side calls come to says nothing about it."""
@@ -515,9 +530,20 @@ class Desk:
 
     # Answers of our own
 
-    def _local_answer(self, reading: Reading, orders: Orders) -> Reply:
+    def _spent(self, reading: Reading) -> list[str]:
+        """Waits for the disk."""
+        from ..usage import report  # a database, for whoever asks
+
+        path, now = self.user_folder / FILE_NAME, self.clocks.wall()
+        midnight = now - (now + self.clocks.utc_offset_s()) % 86_400
+        session = report.of_file(path, "session", session=reading.key.id)
+        return spent_lines(session["totals"], report.of_file(path, "daily", since_ms=int(midnight * 1000))["totals"])
+
+    def _local_answer(self, reading: Reading, orders: Orders, spent: list[str]) -> Reply:
         clock = self.reminders.status(reading.caller) if self.reminders is not None else ""
-        standing = Standing(self.config, self.learned, self.clocks, reading, clock, lambda state: self._next_one(reading, state))
+        standing = Standing(
+            self.config, self.learned, self.clocks, reading, clock, spent, lambda state: self._next_one(reading, state)
+        )
         text = standing.answer(orders)
         if for_all := described(self.overlay.state):
             text = "\n".join((text, "For all sessions of this server (routecodex daemon):", *for_all))
@@ -594,3 +620,9 @@ def _opens(call: Call, typed: tuple[Typed, ...]) -> bool:
 
 
 __all__ = ["Desk", "Learned", "Plan", "Reading", "Recent", "Reply"]
+
+
+def _asker(reading: Reading) -> Asker:
+    received, caller, call = reading.received, reading.caller, reading.call
+    session = reading.key.id if reading.key.prefix != "chain" else ""
+    return Asker(received.id, session, caller.client, call.model, received.body, call.endpoint.dialect, steps=reading.obeys)

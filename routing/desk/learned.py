@@ -58,6 +58,8 @@ class Learned(Memory):
     """Each session's last call that got no answer."""
     ignored: Recent[SessionKey, tuple[str, ...]] = field(default_factory=Recent)
     """Tags that were nothing of ours, until `status` has named them."""
+    losses: Recent[SessionKey, str] = field(default_factory=Recent)
+    """Why each conversation's cache was lost last."""
     answered: Recent[SessionKey, Target] = field(default_factory=Recent)
     """Where each conversation's last call went: for people who want to see it."""
     chains: Recent[str, tuple[SessionKey, Target | None]] = field(default_factory=Recent)

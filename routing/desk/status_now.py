@@ -11,7 +11,7 @@ from ..errors import RouteCodexError
 from ..router.choose import Decision, is_undeclared
 from ..router.registry import ECHO, ORIGIN
 from ..sessions.state import SessionState
-from ..tags.grammar import Help, Models, Status, Why
+from ..tags.grammar import Help, Models, Status, Usage, Why
 from ..tags.obey import Orders
 from ..tags.status import answer_text, describe
 from ..tags.told import Outlook, help_lines, models_lines, outlook_lines, why_lines
@@ -31,6 +31,8 @@ class Standing:
     reading: Reading
     clock: str
     """What the clock says of its tasks."""
+    spent: list[str]
+    """What the session and the day cost, where that is asked."""
     next_one: Callable[[SessionState], Decision]
     """Where a plain message would go now; raises where it can go nowhere."""
 
@@ -45,6 +47,9 @@ class Standing:
                     lines += models_lines(registry, provider, lambda target: health.state(target, now), now)
                 case Why():
                     lines += why_lines(self.learned.went.get(self.reading.key), self.clocks.wall())
+                    lines += [f"Before: {loss}." for loss in [self.learned.losses.get(self.reading.key)] if loss]
+                case Usage():
+                    lines += self.spent
                 case Status():
                     lines += [*self._in_force(orders), *outlook_lines(self._outlook(orders))]
                 case never:

@@ -131,6 +131,11 @@ class Why(Ask):
 
 
 @dataclass(frozen=True, slots=True)
+class Usage(Ask):
+    """`usage`: say what the session and the day cost."""
+
+
+@dataclass(frozen=True, slots=True)
 class Unreadable:
     """It has the form of a tag of ours, and says nothing that can be done."""
 
@@ -146,10 +151,10 @@ class Unknown:
     body: str
 
 
-Asks: TypeAlias = Status | Help | Models | Why
+Asks: TypeAlias = Status | Help | Models | Why | Usage
 Tag: TypeAlias = Force | Allow | Stick | Disable | Enable | Clear | StopSet | StopClear | ClockClear | Asks | Unreadable | Unknown
 
-_WHOLE: dict[str, Tag] = dict(zip(WORDS, (Clear(), Status(), Help(), Models(), Why()), strict=True))
+_WHOLE: dict[str, Tag] = dict(zip(WORDS, (Clear(), Status(), Help(), Models(), Why(), Usage()), strict=True))
 """In any case."""
 _ALONE = (ORIGIN, ECHO)
 """Such a name forces: nobody means to keep a conversation there by writing it once."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -35,7 +35,7 @@ HELP = (
     "<**#p**>, <**#p.key**>, <**#p.2**>, <**#p.model**>  switched off in this conversation; <**@p.key**>  on again",
     '<**stopMessage:"go on",3**>  each time the model stops, it is told so, three times at most; <**stopMessage:clear**>',
     "<**clear**>  back to normal routing; <**clock:clear**>  no more reminders",
-    "<**status**>  what is in force and how the keys are; <**why**>  where the last message went",
+    "<**status**>  what is in force and how the keys are; <**why**>  where the last message went; <**usage**>  what it cost",
     "<**models**>, <**models:p**>  what can be asked for, as tags to copy",
     "A message of tags alone is answered here and sent nowhere. Text that only looks like a tag stands in backticks.",
 )
@@ -105,6 +105,29 @@ def why_lines(went: Went | None, now: float) -> list[str]:
         lines.append(f"… and {len(went.faults) - _MOST_ATTEMPTS} more.")
     lines.append(f"It ended so: {went.failed or went.outcome}.")
     return lines
+
+
+def spent_lines(session: Mapping[str, object], day: Mapping[str, object]) -> list[str]:
+    """Totals as `usage.report` has them."""
+    return [f"This session: {_spent(session)}.", f"Today, all sessions: {_spent(day)}."]
+
+
+def _spent(totals: Mapping[str, object]) -> str:
+    def number(name: str) -> int:
+        value = totals.get(name)
+        return value if isinstance(value, int) else 0
+
+    requests = number("requests")
+    if not requests:
+        return "nothing was used yet"
+    read = number("inputTokens") + number("cacheReadTokens") + number("cacheCreationTokens")
+    cached = f" ({number('cacheReadTokens'):,} of them from the cache)" if number("cacheReadTokens") else ""
+    cost, unknown = totals.get("totalCost"), number("unpricedRequests")
+    money = f"${cost:,.2f}" if isinstance(cost, float) else "the cost is unknown"
+    if isinstance(cost, float) and unknown:
+        money += f", and {unknown} of unknown cost"
+    asked = "1 request" if requests == 1 else f"{requests:,} requests"
+    return f"{asked}, {read:,} tokens read{cached}, {number('outputTokens'):,} written; {money}"
 
 
 def _models_of(provider: Provider, health: Health, now: float, most: int) -> list[str]:

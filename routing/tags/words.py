@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 STOP_MESSAGE = "stopMessage"
-WORDS = ("clear", "status", "help", "models", "why")
+WORDS = ("clear", "status", "help", "models", "why", "usage")
 """Whole tags."""
-NOT_BUILT = ("usage", "wait", "until", "budget", "resume")
+NOT_BUILT = ("wait", "until", "budget", "resume")
 """Of features that are not there yet."""
 RESERVED = frozenset({*WORDS, *NOT_BUILT, "clock", STOP_MESSAGE.lower()})
 """In lower case."""

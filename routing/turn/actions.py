@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..dialects.said import Said
+from ..dialects.translation.neutral import Tokens
 from ..values import Headers, JsonObject, ProviderError
 from .opening import Opening
 
@@ -134,6 +135,9 @@ class Planner(Protocol):
 
     def answered(self, id: str, now: float) -> None:
         """The round's content has begun; `id` is the answer's, where it tells one."""
+
+    def cost(self, tokens: Tokens | None) -> None:
+        """An answered round is over; None where its provider told no tokens."""
 
     def said(self, items: Sequence[JsonObject], left_out: str) -> None:
         """A whole answer, as a history holds it; and what of it the client's dialect cannot say."""

@@ -16,7 +16,7 @@ from ..dialects.failures import read_failure
 from ..dialects.finish import AS_USUAL, Endings
 from ..dialects.seals import Seals
 from ..dialects.translation import going_up
-from ..dialects.translation.neutral import Asked
+from ..dialects.translation.neutral import Asked, Tokens
 from ..errors import RouteCodexError
 from ..masking import Mask
 from ..redact import Redactor, is_like_a_key
@@ -28,6 +28,7 @@ from ..router.registry import ORIGIN, Provider, Registry
 from ..secret_names import is_secret_header
 from ..tags.notice import Cause, line_of
 from ..tags.unheard import Unheard, listed
+from ..usage.spending import Cost
 from ..values import Call, Headers, JsonObject, ProviderError, Target, Usage
 from . import upstream
 from .actions import Failed, Head, Refusal
@@ -99,13 +100,15 @@ class Plan:
     client: str = ""
     asked: str = ""
     """The model that the client named."""
+    costs: list[Cost] = field(default_factory=list)
+    """Of every round that was answered."""
     typed: str = ""
     """What the person typed last, tags and all: for whoever looks at the flow."""
     endings: Endings = AS_USUAL
     translated: Translated | None = None
     """How the running round's request differs in its dialect from the client's."""
     left_out: str = ""
-    unsaid: str = ""
+    unsaid: list[str] = field(default_factory=list)
     """What of the answer the client's dialect cannot say."""
     """What of the call the running round's request does not hold."""
     unheard: tuple[Unheard, ...] = ()
@@ -115,6 +118,7 @@ class Plan:
     on_told: Callable[[tuple[Cause, ...]], None] = lambda causes: None
     """Hears that it stands there."""
     telling: tuple[Cause, ...] = ()
+    _running: Request | None = None
     begun_as: str | None = None
     """The id of the answer where it began before any provider's."""
     settled: bool = False
@@ -158,7 +162,7 @@ class Plan:
         if self.left_out:
             said.append(f"left out: {self.left_out}")
         if self.unsaid:
-            said.append(f"left out of the answer: {self.unsaid}")
+            said.append(f"left out of the answer: {', '.join(self.unsaid)}")
         return f" · {', '.join(said)}" if said else ""
 
     @property
@@ -181,7 +185,7 @@ class Plan:
             session=self.session,
             maker_of=self.memory.seals.maker_of,
         )
-        self.translated, self.left_out = request.translated, request.left_out
+        self.translated, self.left_out, self._running = request.translated, request.left_out, request
         return request
 
     def go_on(self, call: Call, attempts: Attempts) -> None:
@@ -228,6 +232,11 @@ class Plan:
         """An error may quote any of them, and is no text that a person asked for."""
         return self.hide.known(chunk) if _ERROR.search(chunk) else chunk
 
+    def unsay(self, left_out: str) -> None:
+        """Of the answer, since the client's dialect cannot say it."""
+        if left_out and left_out not in self.unsaid:
+            self.unsaid.append(left_out)
+
     def translation(self) -> Translation | None:
         """What makes the round's answer one of the client's dialect; None where it is one."""
         translated = self.translated
@@ -247,7 +256,7 @@ class Plan:
             endings=self.endings,
             response=going_up.repeated(self.call),
         )
-        return Translation(translated.dialect, asked, compacts=translated.compacts)
+        return Translation(translated.dialect, asked, compacts=translated.compacts, secrets=self.secrets)
 
     def failure(self, status: int, back: Headers, body: bytes) -> ProviderError:
         return read_failure(status, back, body, now=self.clocks.wall())
@@ -312,9 +321,18 @@ class Plan:
 
     def said(self, items: Sequence[JsonObject], left_out: str = "") -> None:
         """The same of a whole answer, as a history holds it; and what of it the client's dialect cannot say."""
-        self.unsaid = left_out
+        self.unsay(left_out)
         if not self.at_home:
             self.memory.seals.note_items(self.provider.id, items)
+
+    def cost(self, tokens: Tokens | None) -> None:
+        request = self._running
+        if self.counting or request is None:
+            return
+        dialect = request.translated.dialect if request.translated is not None else self.received.endpoint.dialect
+        url = f"{request.scheme}://{request.host}{request.path}"
+        decision = self.decision
+        self.costs.append(Cost(decision.target, tokens, request.body, dialect, url, self.clocks.wall(), decision.route))
 
     def answered(self, id: str, now: float) -> None:
         self.settled = True

@@ -325,6 +325,7 @@ class Turn:
             told = _error_of(said, missing)
             self._end_in_error(told.message, told.status)
             return
+        self.planner.cost(answer.content.tokens)
         self.planner.said(said.native, answer.left_out)
         self._calls = len(said.calls) > len(said.own)
         self._go(State.DECIDING)
@@ -420,8 +421,10 @@ class Turn:
         self._over(Finish())
 
     def _over(self, last: Action) -> None:
-        if self.state is State.FLOWING and self.answer.content.tokens is not None:
-            self._usage = self.answer.usage
+        if self.state is State.FLOWING:
+            tokens = self.answer.content.tokens
+            self._usage = self.answer.usage if tokens is not None else self._usage
+            self.planner.cost(tokens)
         self.actions.append(last)
         self._go(State.OVER)
         del self.answer  # long texts do not wait for the garbage collector

@@ -12,7 +12,8 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple
+
+from .spending import Row
 
 _VERSION = 1
 _DAY_MS = 86_400_000
@@ -25,32 +26,9 @@ create table if not exists rounds (
     input integer, cached integer, written integer, output integer, reasoning integer, dollars real
 );
 create index if not exists rounds_by_time on rounds (time);
+create index if not exists rounds_by_session on rounds (session, time);
 """
 _WRITE = "insert into rounds values (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-
-
-class Row(NamedTuple):
-    """One round. Tokens are None where its provider did not tell them."""
-
-    time_ms: int
-    session: str
-    client: str
-    call: str
-    round: int
-    provider: str
-    key: str
-    asked: str
-    """The model that the client named."""
-    model: str
-    input: int | None
-    """With what came from the cache and what was written to it."""
-    cached: int | None
-    written: int | None
-    output: int | None
-    """With what was reasoned."""
-    reasoning: int | None
-    dollars: float | None
-    """None: its price is not known."""
 
 
 class Ledger:

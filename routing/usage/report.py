@@ -8,9 +8,6 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from .ledger import Ledger
 
-FILE_NAME = "usage.sqlite"
-"""In a person's folder: one for all servers."""
-
 By: TypeAlias = Literal["daily", "weekly", "monthly", "session", "key", "model", "provider", "client"]
 VERBS: tuple[By, ...] = get_args(By)
 
@@ -33,13 +30,13 @@ _SUMS = """
 """
 
 
-def of_file(path: Path, by: By, *, since_ms: int = 0, until_ms: int = 1 << 62) -> dict[str, Any]:
+def of_file(path: Path, by: By, *, since_ms: int = 0, until_ms: int = 1 << 62, session: str = "") -> dict[str, Any]:
     """The same; nothing is made where nothing was written yet."""
     if not path.exists():
         return {"sessions" if by == "session" else by: [], "totals": _sums([])}
     ledger = Ledger(path, retention_days=1)
     try:
-        return report(ledger, by, since_ms=since_ms, until_ms=until_ms)
+        return report(ledger, by, since_ms=since_ms, until_ms=until_ms, session=session)
     finally:
         ledger.close()
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
 
+from ..dialects.answer.events import Block
 from ..dialects.answer.machine import reader_of
 from ..dialects.answer.said import Content
 from ..dialects.answer.stream import Source
@@ -77,22 +79,29 @@ def read(body: bytes, dialect: Dialect) -> tuple[Content, int, int]:
 
 
 def _blocks(content: Content) -> Iterator[str]:
-    for block, grown in content.blocks.items():
-        text = str(grown)
-        match block.kind:
-            case "text":
-                if text.strip():
-                    yield from wrapped(text, most=_TEXT_LINES)
-            case "thought":
-                yield f"{INDENT}thinking:" if text.strip() else f"{INDENT}thinking (hidden by its provider)"
-                if text.strip():
-                    yield from wrapped(text, indent="    ", most=_FOLDED_LINES)
-            case "call":
-                yield f"{INDENT}calls {first_words(block.name or '(no name)', 60)} ({first_words(block.id, 40)})"
+    """Texts that follow one another are one: where a source stands between them, a reader sees no end."""
+    for is_text, group in groupby(content.blocks.items(), lambda one: one[0].kind == "text"):
+        if is_text:
+            text = "".join(str(grown) for _, grown in group)
+            if text.strip():
+                yield from wrapped(text, most=_TEXT_LINES)
+            continue
+        for block, grown in group:
+            yield from _block(block, str(grown))
+
+
+def _block(block: Block, text: str) -> Iterator[str]:
+    match block.kind:
+        case "thought":
+            yield f"{INDENT}thinking:" if text.strip() else f"{INDENT}thinking (hidden by its provider)"
+            if text.strip():
                 yield from wrapped(text, indent="    ", most=_FOLDED_LINES)
-            case "media":
-                held = block.media.data if block.media is not None else ""
-                yield f"{INDENT}[{block.media.kind if block.media is not None else 'media'}, {size(len(held) or len(text))}]"
-            case "trace":
-                name = block.name or str((block.native or {}).get("type", "")) or block.field
-                yield f"{INDENT}[{first_words(name or 'something else', 60)}, run by the provider]"
+        case "call":
+            yield f"{INDENT}calls {first_words(block.name or '(no name)', 60)} ({first_words(block.id, 40)})"
+            yield from wrapped(text, indent="    ", most=_FOLDED_LINES)
+        case "media":
+            held = block.media.data if block.media is not None else ""
+            yield f"{INDENT}[{block.media.kind if block.media is not None else 'media'}, {size(len(held) or len(text))}]"
+        case _:
+            name = block.name or str((block.native or {}).get("type", "")) or block.field
+            yield f"{INDENT}[{first_words(name or 'something else', 60)}, run by the provider]"

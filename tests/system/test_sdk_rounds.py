@@ -97,6 +97,19 @@ def test_four_rounds_are_one_answer(conversation: Conversation, thinks: bool) ->
     check_history(conversation.provider.requests[-1], conversation, thinks=thinks)
 
 
+@pytest.mark.parametrize("sdk, way", WAYS)
+def test_d31_what_nobody_asked_for_stands_before_the_first_text(conversation: Conversation) -> None:
+    """Here a tag in a wrapper that no tool is known to write: it gives no orders, and the person is told."""
+    heard = conversation.say(f"<task>\nuse <**!glm**>\n</task>\n{conversation.hello}")
+    assert "error" not in heard, heard
+    line, _, rest = heard["text"].partition("\n\n")
+    assert line == "[RouteCodex: <!glm> in <task> gave no orders (sessions: typedIn)]"
+    assert rest.startswith("client-model was asked: ")
+    after = conversation.say("and now?")
+    assert after["text"] == "client-model was asked: and now?"
+    assert b"RouteCodex: " not in conversation.provider.requests[-1].body
+
+
 @pytest.mark.parametrize("sdk, way", READING)
 @pytest.mark.parametrize("thinks", [False, True], ids=["plain", "thinking"])
 def test_a_call_of_the_clients_in_the_last_round(conversation: Conversation, thinks: bool) -> None:

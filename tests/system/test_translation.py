@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from routecodex.routing.dialects.translation.seals import MARK
 from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
+from tests.rig.door import until
 from tests.rig.provider import FakeProvider, Received
 from tests.rig.proxy import SCRIPT, Mitmdump
 from tests.rig.wire import Reply, ToolUse
@@ -155,3 +157,33 @@ def test_stop_message_goes_on_in_one_answer(speaker: Speaker, client: Dialect, s
     assert len(speaker.provider.requests) == 3
     third = speaker.provider.requests[2]
     assert [third.body.count(words) for words in (b"go on", b"round 0", b"round 1")] == [2, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "client, spoken, stream", [(client, Dialect.CHAT, stream) for client in Dialect for stream in (True, False)], ids=str
+)
+def test_where_a_text_has_it_from(speaker: Speaker, client: Dialect, spoken: Dialect, stream: bool, house: Mitmdump) -> None:
+    """And Anthropic is never sent a source that is none of its own: it would look for it in vain."""
+    source = {
+        "type": "url_citation",
+        "url_citation": {"url": "https://a.example", "title": "A", "start_index": 0, "end_index": 4},
+    }
+    head = {"id": "chatcmpl-1", "object": "chat.completion" + ".chunk" * stream, "created": 1, "model": "m"}
+    message = {"role": "assistant", "content": "Here it is.", "annotations": [source]}
+    choice = {"index": 0, "finish_reason": "stop", "delta" if stream else "message": message}
+    document = json.dumps({**head, "choices": [choice], "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}})
+    events = (f"data: {document}\n\n".encode(), b"data: [DONE]\n\n")
+    before = house.log.count("left out of the answer: citations")
+    speaker.provider.enqueue(Behaviour(events=events) if stream else Behaviour(body=document.encode()))
+    told = speaker.told(speaker.ask(f"{force(spoken)}where is it?"))
+    assert told.text == "Here it is."
+    if client is Dialect.GEMINI:
+        assert told.cited == []
+        until(lambda: house.log.count("left out of the answer: citations") > before, "the log does not name them")
+    else:
+        assert told.cited == [("https://a.example", "" if client is Dialect.MESSAGES else "Here")]
+    for target in (spoken, Dialect.MESSAGES):
+        speaker.provider.enqueue(Behaviour(reply=Reply("Bye.")))
+        assert speaker.told(speaker.ask(f"{force(target)}thanks")).text == "Bye."
+        assert speaker.provider.requests[-1].body.count(b"Here it is.") == 1
+        assert MARK.encode() not in speaker.provider.requests[-1].body

@@ -152,15 +152,17 @@ def test_the_key_does_not_come_back(house: tuple[FakeProvider, Mitmdump], name: 
 
 
 @pytest.mark.parametrize("size, together", [(1, 1), (4, 1), (4, 4), (9, 3)])
-@pytest.mark.parametrize("client", _ALL)
-def test_a_key_over_several_events(house: tuple[FakeProvider, Mitmdump], client: Dialect, size: int, together: int) -> None:
+@pytest.mark.parametrize("client, spoken", PAIRS)
+def test_a_key_over_several_events(
+    house: tuple[FakeProvider, Mitmdump], client: Dialect, spoken: Dialect, size: int, together: int
+) -> None:
     """Nobody takes part: what says no more than the event before it passes unread."""
     provider, proxy = house
     pieces = [KEY[at : at + size] for at in range(0, len(KEY), size)]
     reply = Reply(text=("your", " key", " is ", *pieces, ", is", " it", " not", "?"))
     provider.forget()
     provider.always(Behaviour(reply=reply, events_per_packet=together))
-    answer = ask(proxy, client, client, stream=True)
+    answer = ask(proxy, client, spoken, stream=True)
     deltas = re.findall(rb'"(?:text|content|delta)": ?"((?:[^"\\\\]|\\\\.)*)"', answer.body)
     text = b"".join(deltas).decode()
     assert not any(KEY[at : at + 8] in text for at in range(len(KEY) - 7))

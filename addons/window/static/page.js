@@ -42,6 +42,7 @@ async function ask(question) {
   const told = answer.ok ? await answer.json() : { error: `mitmweb said ${answer.status}` };
   byId("said").textContent = told.error ? `Not done: ${told.error}` : (told.changed || told.notes || []).join(" ") || "Done.";
   byId("said").className = told.error ? "bad" : "";
+  if (!told.error) byId("target").value = "";
   await show();
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from ...values import Dialect, ProviderError
@@ -12,13 +13,22 @@ from .machine import Answer, Round
 class Translation:
     """Both forms of a provider's answer are understood, whichever was asked for."""
 
-    def __init__(self, spoken: Dialect, asked: Asked, *, compacts: bool = False) -> None:
-        """`compacts`: the answer is a summary, told as a compaction's one item."""
+    def __init__(self, spoken: Dialect, asked: Asked, *, compacts: bool = False, secrets: Collection[str] = ()) -> None:
+        """`compacts`: the answer is a summary, told as a compaction's one item. `secrets`: what nobody may be told."""
         self._answer = Answer(replace(asked, tools={}))
-        self._answer.begin_round(Round(spoken, asked.maker, asked.tools, compacts=compacts))
+        self._answer.begin_round(Round(spoken, asked.maker, asked.tools, compacts=compacts), secrets=secrets)
 
-    def feed(self, chunk: bytes) -> bytes:
-        return self._answer.feed(chunk)
+    def feed(self, chunk: bytes, now: float = 0.0) -> bytes:
+        return self._answer.feed(chunk, now)
+
+    @property
+    def due(self) -> float:
+        """When `tick` is to be told the time."""
+        return self._answer.due
+
+    def tick(self, now: float) -> bytes:
+        """What leaves because it waited too long."""
+        return self._answer.tick(now)
 
     def close(self) -> bytes:
         """The provider has no more to say. Where that is no end, its turn says so."""
@@ -29,3 +39,8 @@ class Translation:
     def error(self) -> ProviderError | None:
         """What the provider said instead of an answer, or of the rest of it."""
         return self._answer.error
+
+    @property
+    def left_out(self) -> str:
+        """What of it the client is not told, or in another form only."""
+        return self._answer.left_out

@@ -170,7 +170,7 @@ class Join:
             and len(events) == 1
             and type(event := events[0]) is Piece
             and event.block is plain
-            and not (self._apart and event.native is not None)
+            and not (self._apart and event.native is not None and not plain.foreign)
         ):
             self.keep(event.text)
             if plain.into is not None:
@@ -194,6 +194,9 @@ class Join:
     def _pass(self, chunk: Chunk) -> Sequence[Chunk]:
         """No other round follows: all leaves as it comes, but what opens an answer waits for it."""
         self.overhear(chunk.events)
+        if self.content.done and self.content.ended is None and self._broke_off_unread():
+            self.content.done = False
+            return ()
         failed = any(type(event) is Failed for event in chunk.events)
         if not (self.visible or self._begins(chunk)):
             return self._hold(chunk, opens=True)
@@ -227,6 +230,16 @@ class Join:
         content = Content()
         content.add(said)
         return content.holds_calls
+
+    def _broke_off_unread(self) -> bool:
+        """A last word without a reason: whether it stands in the middle of a call."""
+        if self._unread is None or not any(block.kind == "call" for block in self.content.blocks):
+            return False
+        if (said := self._unread()) is None:
+            return False
+        content = Content()
+        content.add([*said, Done()])
+        return not content.complete
 
     def overhear(self, events: Iterable[Event]) -> None:
         """What is said, but for the texts of a round that passes."""

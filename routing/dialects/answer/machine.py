@@ -180,6 +180,8 @@ class Answer:
         self._source = Source(modules.reader("", ""))
         self._foreign = False
         """The running round speaks another dialect than the client."""
+        self._grows: Block | None = None
+        """Another dialect's, whose pieces go from its reader to the writer."""
         self._pending: list[bytes] = []
         """What may leave as soon as somebody asks."""
         self._due = b""
@@ -213,6 +215,7 @@ class Answer:
         may be told. `notice`: what we tell the person before the first text of all."""
         round_ = round_ or Round(self._client)
         self._foreign = round_.spoken is not self._client or round_.compacts
+        self._grows = None
         counts, streams = self._asked.endpoint.action == "count", self._asked.stream
         read = partial(reader_of, round_.spoken, round_.maker, self._asked.id, abroad=self._foreign)
         passes = self.quiet and streams and not (self._foreign or self._join.altered or self._asked.endpoint.json_array or notice)
@@ -428,6 +431,7 @@ class Answer:
     def _hear(self, chunks: Iterable[Chunk], out: list[bytes], echoes: Echoes | None = None, now: float = 0.0) -> None:
         """`echoes`: takes out of them what nobody may be told."""
         join, source = self._join, self._source
+        writer, serial, foreign = self._writer, self._serial, self._foreign
         source.left = out
         for chunk in chunks:
             events = chunk.events
@@ -437,9 +441,15 @@ class Answer:
                 else:
                     self._hear(echoes.look(chunk, now), out)
                     continue
-            if self._foreign:
+            if foreign:
+                grows = self._grows
+                if grows is not None and len(events) == 1 and type(event := events[0]) is Piece and event.block is grows:
+                    join.keep(event.text)
+                    if grows.into is not None:
+                        event.block = grows.into
+                    out.append(writer.made(event))
+                    continue
                 self._name_calls(events)
-            writer, serial = self._writer, self._serial
             for shown in join.hear(chunk):
                 writer.altered = join.altered
                 if serial is not None and not self._is_own(shown):
@@ -450,6 +460,10 @@ class Answer:
                     out += shown.rest
                 if data is chunk.raw and join.plain is not None and writer.steady:
                     source.same, source.keep = join.plain, join.keep
+            if foreign:
+                plain = join.plain
+                alone = plain is not None and (serial is None or serial.grows is (plain.into or plain))
+                self._grows = plain if plain is not None and alone and plain.kind != "call" else None
 
     def _name_calls(self, events: Iterable[Event]) -> None:
         """Before anybody asks whose they are."""

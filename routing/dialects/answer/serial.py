@@ -99,6 +99,11 @@ class Serial:
         self._tell(out)
         return out
 
+    @property
+    def grows(self) -> Block | None:
+        """The block whose pieces are told as they come: nothing waits."""
+        return self._order[0].block if len(self._order) == 1 and self._order[0].begun else None
+
     def between(self) -> Sequence[Event]:
         """A round is complete and another follows: so is everything in it, but for a last text, which may go on."""
         out: list[Event] = []

@@ -72,7 +72,8 @@ class Source:
         """A whole document, or what came before it is known whether it is one."""
         self._repeated = Repeated()
         """Long texts that are told more than once."""
-        self._over = False
+        self._over = self._said_all = False
+        """The end has come; so has a bare word that ends the stream."""
         self.quiet, self._another = quiet is not None, quiet
         self.calm = False
         """Content has come, its end has not, and no half of an event is held: what follows may pass."""
@@ -249,7 +250,8 @@ class Source:
                 name, data, raw = without_empty_error(unit)
             document = read_object(data)
             if self._over:
-                if document is None:
+                if document is None and not self._said_all:
+                    self._said_all = True
                     yield Chunk(_as_utf8(raw), None, (), dialect, name, "behind")
                 continue
             if document is None and (mended := _as_utf8(raw)) is not raw:
@@ -277,7 +279,7 @@ class Source:
                 rank = events[-1].rank
                 self._loud = rank is not _SAYS
                 if rank is _ENDS:
-                    self._over = type(events[-1]) is not Ended
+                    self._over, self._said_all = type(events[-1]) is not Ended, document is None
                 if is_long and rank >= _RESTS:
                     chunk.raw, *rest = self._repeated.cut(raw)
                     chunk.rest = tuple(rest)

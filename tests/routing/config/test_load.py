@@ -10,6 +10,7 @@ import pytest
 from routecodex.routing.config import FILE_NAME, OFFICIAL_HOSTS, Clock, Config, FinishReasons, Ntp, StopSettings, find, load, read
 from routecodex.routing.errors import ConfigError
 from routecodex.routing.router.registry import Key, Model, Url
+from routecodex.routing.usage.prices import Price
 from routecodex.routing.values import Dialect, Target
 
 ROUTED = "virtualrouter: {routing: {default: [origin]}}\n"
@@ -793,3 +794,16 @@ def test_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         find("gone.yaml", {}, home, root)
     with pytest.raises(ConfigError, match=r"there is no such file \(ROUTECODEX_CONFIG names it\)"):
         find("", {"ROUTECODEX_CONFIG": "gone.yaml"}, home, root)
+
+
+def test_prices_of_ones_own() -> None:
+    text = "usage:\n  retentionDays: 30\n  prices:\n    glm.glm-4.7: {input: 0.6, cached: 0.11, output: 2.2}\n" + ROUTED
+    found = read(text, name="c.yaml", env={}).usage
+    assert (found.enabled, found.retention_days) == (True, 30)
+    assert found.prices["glm.glm-4.7"] == Price(0.6, 2.2, 0.11)
+
+
+@pytest.mark.parametrize("price", ["{input: -1, output: 1}", "{input: 1}", "{input: .nan, output: 1}", "free"])
+def test_a_price_that_is_none(price: str) -> None:
+    with pytest.raises(ConfigError, match="prices"):
+        read(f"usage: {{prices: {{m: {price}}}}}\n{ROUTED}", name="c.yaml", env={})

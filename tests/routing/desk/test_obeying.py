@@ -298,7 +298,7 @@ def test_alone_they_change_nothing_and_say_how_to_use_them(house: House, dialect
         ("<**gpt-4**>", "nearest known: openai.gpt-4"),
         ("<**glm/glm-4.7**>", "nearest: <**glm.glm-4.7**>"),
         ('<**stopMessage:"x",0**>', "the count is a number from 1 on"),
-        ("<**usage**>", "there is no <**usage**> yet"),
+        ("<**budget:5**>", "there is no <**budget**> yet"),
         ("<**!glm.glm-4.7", "write <**!glm.glm-4.7**>"),
         ("<**status**>", "send it in a message of its own"),
         ("<**readme.md**>", "put it in backticks"),

@@ -71,7 +71,7 @@ UNKNOWN = [
     *(pytest.param(body, id=body) for body in ("!", "#,", "!glm,a b", "a b", "[x]", "**", "---", "!glm.a,b c", "! glm . x")),
 ]
 UNREADABLE = [
-    *(pytest.param(body, id=body) for body in ("glm.", "!glm[x", "#!glm", "clock:{}", "clear all", "usage", "wait:5")),
+    *(pytest.param(body, id=body) for body in ("glm.", "!glm[x", "#!glm", "clock:{}", "clear all", "wait:5")),
     pytest.param("stopMessage:on,10", id="Q08"),
     *(pytest.param(f"stopMessage:{value}", id=f"Q07-{value}") for value in ('""', '"  "', '"x', "", '"a" b', '"a "b" c",3')),
     *(

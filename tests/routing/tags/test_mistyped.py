@@ -260,7 +260,7 @@ REFUSED: dict[str, str] = {
     # --- words of what is not there yet
     **{
         f"<**{typed}**>": f"there is no <*{typed.split(':')[0].split()[0]}*> yet"
-        for typed in ("usage", "wait:5m", "wait 5m", 'until:"tests pass"', "budget:5", "budget 5$", "resume", "usage:glm")
+        for typed in ("wait:5m", "wait 5m", 'until:"tests pass"', "budget:5", "budget 5$", "resume")
     },
     "<**budgte:5**>": "if budget is meant",
     # --- names

@@ -8,7 +8,7 @@ from routecodex.routing.router.health import Condition, Cooling, Fault, Healthy,
 from routecodex.routing.router.registry import Key, Registry
 from routecodex.routing.tags.grammar import Unknown, Unreadable, parse
 from routecodex.routing.tags.scan import find_tags
-from routecodex.routing.tags.told import Outlook, Went, help_lines, models_lines, outlook_lines, why_lines
+from routecodex.routing.tags.told import Outlook, Went, help_lines, models_lines, outlook_lines, spent_lines, why_lines
 from routecodex.routing.tags.wording import duration
 from routecodex.routing.values import Target
 from tests.routing.tags.config_a import REGISTRY, provider
@@ -75,3 +75,20 @@ def test_why() -> None:
     assert lines[1] == "Attempt 1 failed: a0: status 500."
     assert lines[-2:] == ["… and 8 more.", "It ended so: answered."]
     assert why_lines(Went(5.0, failed="Requested provider glm is disabled"), 5.0)[-1].endswith("glm is disabled.")
+
+
+def test_what_was_spent_is_said_and_unknown_is_no_zero() -> None:
+    totals = {
+        "requests": 3,
+        "inputTokens": 1000,
+        "cacheReadTokens": 9000,
+        "outputTokens": 50,
+        "totalCost": 0.5,
+        "unpricedRequests": 1,
+    }
+    known, none = spent_lines(totals, {"requests": 0})
+    assert known == (
+        "This session: 3 requests, 10,000 tokens read (9,000 of them from the cache), 50 written; $0.50, and 1 of unknown cost."
+    )
+    assert none == "Today, all sessions: nothing was used yet."
+    assert "the cost is unknown" in spent_lines({"requests": 1, "totalCost": None, "unpricedRequests": 1}, {})[0]

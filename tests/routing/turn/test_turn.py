@@ -16,6 +16,7 @@ from routecodex.routing.dialects.answer.join import HELD_BYTES
 from routecodex.routing.dialects.failures import read_failure
 from routecodex.routing.dialects.fields import read_object
 from routecodex.routing.dialects.sse import ArrayItems, Events
+from routecodex.routing.dialects.translation.neutral import Tokens
 from routecodex.routing.turn.actions import (
     Abandon,
     Action,
@@ -113,6 +114,9 @@ class Script:
     def refusal(self) -> Refusal:
         body = answers.write_error(self.dialect, 529, "the first provider's words", "C")
         return Refusal(Head(529, (("content-type", "application/json"),)), body)
+
+    def cost(self, tokens: Tokens | None) -> None:
+        pass
 
     def said(self, items: Sequence[JsonObject], left_out: str) -> None:
         pass

@@ -15,6 +15,7 @@ from routecodex.routing.dialects import answers
 from routecodex.routing.dialects.answer import machine
 from routecodex.routing.dialects.failures import read_failure
 from routecodex.routing.dialects.sse import Events
+from routecodex.routing.dialects.translation.neutral import Tokens
 from routecodex.routing.turn.actions import (
     Abandon,
     Abort,
@@ -87,6 +88,9 @@ class Script:
 
     def refusal(self) -> Refusal:
         return Refusal(Head(529, ()), answers.write_error(self.dialect, 529, "the first provider's words", "C"))
+
+    def cost(self, tokens: Tokens | None) -> None:
+        pass
 
     def said(self, items: Sequence[JsonObject], left_out: str) -> None:
         self.heard.append(items)

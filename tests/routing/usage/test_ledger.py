@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from routecodex.routing.usage.ledger import Ledger, Row
+from routecodex.routing.usage.ledger import Ledger
 from routecodex.routing.usage.report import VERBS, report
+from routecodex.routing.usage.spending import Row
 
 DAY = 86_400_000
 NOON = 1_780_000_000_000

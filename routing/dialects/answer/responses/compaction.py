@@ -33,6 +33,10 @@ class Summary:
                 out.append(event)
         return out
 
+    @property
+    def grows(self) -> Block | None:
+        return None
+
     def between(self) -> Sequence[Event]:
         return ()
 

@@ -984,3 +984,54 @@ whole(
     calls=CALL,
     finish="tool_calls",
 )
+
+# --- where a text has it from, and what stands beside it ---------------------------------------------------------------------
+
+FOUND = {"citations": ["https://a.example"], "search_results": [{"title": "A", "url": "https://a.example", "date": None}]}
+stream(
+    "Perplexity",
+    "sources with every chunk",
+    [{**one, **FOUND} for one in [*TEXT, STOP]],
+    text=HELLO,
+    cited=("https://a.example",),
+)
+stream(
+    "OpenRouter",
+    "an annotation in the delta, with what its source says",
+    [
+        *TEXT,
+        chunk(
+            {
+                "content": "",
+                "annotations": [
+                    {
+                        "type": "url_citation",
+                        "url_citation": {
+                            "url": "https://a.example",
+                            "title": "A",
+                            "content": "x",
+                            "start_index": 0,
+                            "end_index": 0,
+                        },
+                    }
+                ],
+            }
+        ),
+        STOP,
+    ],
+    text=HELLO,
+    cited=("https://a.example",),
+)
+whole(
+    "Groq",
+    "a search that it ran itself, and its results",
+    message(executed_tools=[{"index": 0, "type": "search", "arguments": "{}", "output": "x", "search_results": {"results": []}}]),
+    text=HELLO,
+)
+stream(
+    "a gateway",
+    "sources behind the reason, with the counts",
+    [*TEXT, STOP, chunk(None, usage=COUNTS, citations=["https://a.example"])],
+    text=HELLO,
+    cited=("https://a.example",),
+)

@@ -429,3 +429,31 @@ stream(
     text=HELLO,
     cached=30,
 )
+
+# --- where a text has it from -------------------------------------------------------------------------------------------------
+
+stream(
+    "Google",
+    "places in bytes, and the same grounding once more",
+    [
+        chunk(
+            text("Grüße."),
+            candidate={
+                "groundingMetadata": {
+                    "groundingChunks": [
+                        {"web": {"uri": "https://a.example", "title": "A"}},
+                        {"maps": {"uri": "https://b.example"}},
+                    ],
+                    "groundingSupports": [
+                        {"segment": {"startIndex": 0, "endIndex": 7, "text": "Grüße"}, "groundingChunkIndices": [0, 1, 9]}
+                    ],
+                }
+            },
+            reason=reason,
+            usage=USAGE,
+        )
+        for reason in ("STOP",)
+    ],
+    text="Grüße.",
+    cited=("https://a.example", "https://b.example"),
+)

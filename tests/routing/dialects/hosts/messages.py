@@ -428,3 +428,49 @@ stream(
     [start(), *text(), {"type": "x_gateway_note", "note": "hi"}, *end()],
     text=HELLO,
 )
+
+# --- where a text has it from, and what its own tools did ---------------------------------------------------------------------
+
+LOCATION = {
+    "type": "web_search_result_location",
+    "url": "https://a.example",
+    "title": "A",
+    "cited_text": "x",
+    "encrypted_index": "Eo8B",
+}
+stream(
+    "Anthropic",
+    "a source before the text that rests on it",
+    [
+        start(),
+        *SEARCH,
+        opened(2, type="text", text="", citations=[]),
+        delta(2, "citations_delta", citation=LOCATION),
+        delta(2, "text_delta", text=HELLO),
+        closed(2),
+        *end(),
+    ],
+    text=HELLO,
+    cited=("https://a.example",),
+)
+whole(
+    "Anthropic",
+    "a cited text between two others",
+    [
+        {"type": "text", "text": "Hello"},
+        {"type": "text", "text": ", ", "citations": [LOCATION]},
+        {"type": "text", "text": "world."},
+    ],
+    text=HELLO,
+    cited=("https://a.example",),
+)
+whole(
+    "Anthropic",
+    "an MCP tool and its result",
+    [
+        {"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "look", "server_name": "s", "input": {"a": 1}},
+        {"type": "mcp_tool_result", "tool_use_id": "mcptoolu_1", "is_error": False, "content": [{"type": "text", "text": "x"}]},
+        {"type": "text", "text": HELLO},
+    ],
+    text=HELLO,
+)

@@ -439,3 +439,26 @@ whole(
 )
 whole("a gateway", "a call without a name", [TOLD, called(name="")], text=HELLO)
 whole("a gateway", "a good code at the top", [TOLD], top={"code": 0, "message": "success"}, text=HELLO)
+
+# --- what stands beside a text ------------------------------------------------------------------------------------------------
+
+RAN = {"id": "ci_1", "type": "code_interpreter_call", "status": "completed", "container_id": "c", "code": "1"}
+LOOKED = {"id": "mcp_1", "type": "mcp_call", "status": "completed", "server_label": "s", "name": "look", "arguments": "{}"}
+whole(
+    "OpenAI",
+    "code and an MCP tool that it ran itself, a source and a file",
+    [
+        {**RAN, "outputs": [{"type": "logs", "logs": "1"}]},
+        {**LOOKED, "output": "x", "error": None, "approval_request_id": None},
+        said(
+            part(
+                annotations=[
+                    {"type": "file_citation", "file_id": "file-1", "filename": "a.txt", "index": 0},
+                    {"type": "url_citation", "url": "https://a.example", "title": "A", "start_index": 0, "end_index": 5},
+                ]
+            )
+        ),
+    ],
+    text=HELLO,
+    cited=("https://a.example",),
+)

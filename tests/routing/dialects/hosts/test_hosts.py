@@ -23,12 +23,6 @@ SAMPLES: tuple[Sample, ...] = (*chat.SAMPLES, *messages.SAMPLES, *responses.SAMP
 CLIENTS = {dialect: Endpoint(dialect, stream=True if dialect is Dialect.GEMINI else None) for dialect in Dialect}
 PATHS = ("pass", "merge", *(f"to {client}" for client in Dialect))
 
-_M, _C, _R, _G = (f"to {client}" for client in (Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI))
-KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
-    "openai-chat: vLLM: [DONE] without a reason behind half a call: stream": ("nobody reads what passes", ("pass",)),
-}
-"""What does not hold yet: a sample → why, and on which paths. A row that holds is a failure: it goes."""
-
 ROWS = [
     pytest.param(sample, path, id=f"{sample.name}: {path}")
     for sample in SAMPLES
@@ -39,21 +33,12 @@ ROWS = [
 
 @pytest.mark.parametrize("sample, path", ROWS)
 def test_what_the_client_sees(sample: Sample, path: str) -> None:
-    known = path in KNOWN.get(sample.name, ("", ()))[1]
-    try:
-        _check(sample, path)
-    except Exception:
-        if known:
-            return
-        raise
-    assert not known, "this holds now: take it out of KNOWN"
+    _check(sample, path)
 
 
 def test_the_table_holds_what_there_is() -> None:
     names = [sample.name for sample in SAMPLES]
     assert len(set(names)) == len(names) >= 150
-    assert KNOWN.keys() <= set(names)
-    assert all(set(paths) <= set(PATHS) for _, paths in KNOWN.values())
 
 
 def _check(sample: Sample, path: str) -> None:

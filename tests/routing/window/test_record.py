@@ -1,0 +1,47 @@
+"""What is written down about a flow: plain, small, and without credentials."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from routecodex.routing.values import Dialect, Usage
+from routecodex.routing.window import record
+from tests.routing.house import House, Tool
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+def test_of_a_round(house: House, dialect: Dialect) -> None:
+    sent = Tool(house, dialect).say("<**!glm.glm-4.7**> explain sk-glm-key1-secret to me")
+    told = record.of_round(sent.plan, "first")
+    assert told["target"] == "glm.key1.glm-4.7"
+    assert told["model"] == "glm-4.7"
+    assert told["round"] == "first"
+    assert "parent" not in told
+    assert str(told["typed"]).startswith("<**!glm.glm-4.7**> explain")
+    assert "<**" not in str(told["sent"])
+    assert "sk-glm-key1-secret" not in json.dumps(told)
+    assert json.loads(json.dumps(told)) == told
+
+
+def test_however_much_was_typed_it_stays_small(house: House) -> None:
+    sent = Tool(house, Dialect.MESSAGES).say("<**!glm.glm-4.7**> " + "x" * 50_000)
+    sent.plan.faults += [f"glm.key1 failed: {'why ' * 200}"] * 50
+    begun = record.of_round(sent.plan, "round 2", parent="p")
+    told = {**begun, **record.of_end(sent.plan, rounds=3, usage=Usage(10, 20), failed="e" * 999)}
+    assert len(json.dumps(told)) <= 4096
+    assert (told["rounds"], told["usage"], told["parent"]) == (3, {"in": 10, "out": 20}, "p")
+
+
+def test_of_an_answer_of_our_own() -> None:
+    about = {"call": "c", "session": "s" * 500, "client": "codex", "asked": "gpt-5", "typed": "<**help**>"}
+    told = record.of_reply("answered by RouteCodex", about, Dialect.RESPONSES)
+    assert (told["target"], told["why"], told["spoken"]) == ("RouteCodex", "answered by RouteCodex", "openai-responses")
+    assert len(str(told["session"])) == 100
