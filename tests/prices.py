@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, date, datetime
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -39,8 +40,7 @@ FIELDS = ("input_mtok", "cache_read_mtok", "cache_write_mtok", "output_mtok")
 
 
 def main() -> None:
-    from genai_prices.data import providers  # type: ignore[import-not-found,unused-ignore]
-
+    providers = import_module("genai_prices.data").providers
     today = datetime.now(UTC).date()
     hosts = []
     for provider in providers:

@@ -61,14 +61,13 @@ class Prices:
 @functools.lru_cache(maxsize=1024)
 def listed(base_url: str, model: str) -> Price | None:
     """The table's; a model of a date that it does not name costs what the model without its date does."""
-    for host, rows in _table().hosts:
-        if host.match(base_url) is None:
-            continue
-        for name in dict.fromkeys((model.lower(), _DATED.sub("", model.lower()))):
-            for pattern, price in rows:
-                if pattern.search(name) is not None:
-                    return price
+    place = next((place for place, host in enumerate(_table().hosts) if host.match(base_url) is not None), None)
+    if place is None:
         return None
+    for name in dict.fromkeys((model.lower(), _DATED.sub("", model.lower()))):
+        for pattern, price in _rows(place):
+            if pattern.search(name) is not None:
+                return price
     return None
 
 
@@ -80,13 +79,23 @@ def made_on() -> str:
 @dataclass(frozen=True, slots=True)
 class _Table:
     date: str
-    hosts: tuple[tuple[re.Pattern[str], tuple[tuple[re.Pattern[str], Price], ...]], ...]
+    hosts: tuple[re.Pattern[str], ...]
 
 
 @functools.cache
 def _table() -> _Table:
-    told: Any = json.loads(_FILE.read_text("utf-8"))
-    return _Table(told["date"], tuple((re.compile(host["host"]), tuple(map(_row, host["models"]))) for host in told["hosts"]))
+    told = _told()
+    return _Table(told["date"], tuple(re.compile(host["host"]) for host in told["hosts"]))
+
+
+@functools.cache
+def _rows(place: int) -> tuple[tuple[re.Pattern[str], Price], ...]:
+    """A host's models: patterns are made for those hosts alone that somebody asks."""
+    return tuple(map(_row, _told()["hosts"][place]["models"]))
+
+
+def _told() -> Any:
+    return json.loads(_FILE.read_text("utf-8"))
 
 
 def _row(row: list[Any]) -> tuple[re.Pattern[str], Price]:

@@ -218,7 +218,7 @@ def test_what_is_saved_of_a_call_in_flight(provider: FakeProvider, tmp_path: Pat
         assert all(one.result().ended != "timeout" for one in calls)
     assert proxy.flows_path is not None
     saved = proxy.flows_path.read_bytes()
-    assert saved.count(b"words of a person") == 1
+    assert saved.count(b"words of a person") == 3, "in the body, and as typed and as sent in what is written down of it"
     assert b"six.example" in saved
     for secret in (b"headersecret", b"six-key"):
         assert secret not in saved + proxy.log.encode(), secret

@@ -26,7 +26,7 @@ def log_with(proxy: Mitmdump, words: str) -> str:
 
 def _started(tmp_path: Path, config: str) -> tuple[FakeProvider, Mitmdump]:
     provider = FakeProvider()
-    return provider, Mitmdump(script=SCRIPT, config=config, upstream=provider, folder=tmp_path)
+    return provider, Mitmdump(script=SCRIPT, config="notices: off\n" + config, upstream=provider, folder=tmp_path)
 
 
 def _targets(talk: Talk, count: int) -> list[str]:

@@ -58,6 +58,9 @@ def test_a_long_answer_of_two_rounds_read_slowly(house: Mitmdump, provider: Fake
     warm = Speaker(provider, house, dialect)
     for _ in range(3):
         warm.told(warm.ask('<**!six.m**> <**stopMessage:"go on",1**> hello'))
+    ledger = house.folder / "user" / "usage.sqlite"
+    while not ledger.exists():  # a database comes into memory once, with the first calls
+        time.sleep(0.1)
     time.sleep(0.3)
     before = house.rss_bytes
     costs = [_read_slowly(house, provider, dialect, before) for _ in range(2 if LONG else 1)]

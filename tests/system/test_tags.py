@@ -285,7 +285,7 @@ SCENES: dict[str, tuple[Step, ...]] = {
 
 @pytest.fixture(scope="module")
 def steered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[FakeProvider, Mitmdump]]:
-    with FakeProvider() as provider, Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider) as proxy:
+    with FakeProvider() as provider, Mitmdump(script=SCRIPT, config="notices: off\n" + CONFIG, upstream=provider) as proxy:
         yield provider, proxy
         assert proxy.alive
         assert "Traceback" not in proxy.log
