@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from routecodex.routing import errors
 from routecodex.routing.errors import (
+    EXAMPLES,
     BadAnswer,
     BadCall,
     ConfigError,
@@ -122,3 +126,12 @@ def test_nearest_takes_anything(name: str, known: list[str]) -> None:
 def test_nearest_is_little_work_for_a_hostile_name() -> None:
     known = [f"model-{number}" for number in range(300)]
     assert_linear(lambda name: nearest(name, [name[: len(name) // 10]] * 3 + known), lambda size: "a" * size, 250_000)
+
+
+def test_an_example_of_the_shipped_file_is_named_as_one() -> None:
+    shipped = (Path(__file__).parents[2] / "mitm-config.yaml").read_text("utf-8")
+    assert tuple(re.findall(r"^    # ([a-z]+):\n    #   protocol:", shipped, flags=re.MULTILINE)) == EXAMPLES
+    assert "`routecodex provider add glm`" in not_found("glm").message
+    assert "`routecodex provider add glm`" in not_found("glm.glm-4.7", known=("help", "clear")).message
+    assert "provider add" not in not_found("glm.glm-4.8", known=("glm.glm-4.7",)).message
+    assert "provider add" not in not_found("gml").message
