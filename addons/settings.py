@@ -10,7 +10,6 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -267,14 +266,14 @@ class Settings:
             used = self.config.usage
             ledger = Ledger(user_folder() / FILE_NAME, retention_days=used.retention_days, note=self.journal.note)
             prices = Prices(used.prices)
-            self._usage = UsageWriter(ledger, lambda row, url: prices.price(row.provider, row.model, url))
-        loop, lost = asyncio.get_running_loop(), spent.lost
+            loop = asyncio.get_running_loop()
 
-        def in_loop(loss: Loss) -> None:
-            with contextlib.suppress(RuntimeError):  # it is closed
-                loop.call_soon_threadsafe(lost, loss)
+            def post(lost: Callable[[Loss], None], loss: Loss) -> None:
+                with contextlib.suppress(RuntimeError):  # the loop is closed
+                    loop.call_soon_threadsafe(lost, loss)
 
-        self._usage.note(replace(spent, lost=in_loop))
+            self._usage = UsageWriter(ledger, lambda row, url: prices.price(row.provider, row.model, url), post)
+        self._usage.note(spent)
 
     def _new_finish_log(self) -> Callable[[str], None]:
         self._finish_log = self._finish_log or DebugFile(session_folder() / FINISH_LOG)

@@ -28,8 +28,15 @@ logger = logging.getLogger("routecodex")
 
 
 class UsageWriter:
-    def __init__(self, ledger: Ledger, price: Callable[[Row, str], Price | None]) -> None:
-        """`price` is asked in the thread: the table of prices is read where nobody waits for it."""
+    def __init__(
+        self,
+        ledger: Ledger,
+        price: Callable[[Row, str], Price | None],
+        post: Callable[[Callable[[Loss], None], Loss], None] = lambda lost, loss: lost(loss),
+    ) -> None:
+        """`price` is asked in the thread: the table of prices is read where nobody waits for it. `post` brings what is told of a
+        loss to where it is heard."""
+        self._post = post
         self._ledger, self._price = ledger, price
         self._recorder = FlightRecorder()
         self._spent: queue.SimpleQueue[Spent | None] = queue.SimpleQueue()
@@ -80,7 +87,7 @@ class UsageWriter:
             row = row._replace(dollars=price.of(tokens))
         waiting.append(row)
         if spent.flown is not None and (loss := self._recorder.heard(spent.flown)) is not None:
-            spent.lost(replace(loss, dollars=_cost_of(loss, price) if price is not None else None))
+            self._post(spent.lost, replace(loss, dollars=_cost_of(loss, price) if price is not None else None))
         return False
 
     def _complain(self, error: Exception) -> None:
