@@ -118,7 +118,9 @@ class Plan:
     on_told: Callable[[tuple[Cause, ...]], None] = lambda causes: None
     """Hears that it stands there."""
     telling: tuple[Cause, ...] = ()
-    _running: Request | None = None
+    _place: str = ""
+    """Where the running round goes."""
+    _sent: bytes = b""
     begun_as: str | None = None
     """The id of the answer where it began before any provider's."""
     settled: bool = False
@@ -185,7 +187,9 @@ class Plan:
             session=self.session,
             maker_of=self.memory.seals.maker_of,
         )
-        self.translated, self.left_out, self._running = request.translated, request.left_out, request
+        self.translated, self.left_out = request.translated, request.left_out
+        self._place = f"{request.scheme}://{request.host}{request.path}"
+        self._sent = b"" if self.costs else request.body  # later rounds hold all that was said so far: that is not kept twice
         return request
 
     def go_on(self, call: Call, attempts: Attempts) -> None:
@@ -326,13 +330,11 @@ class Plan:
             self.memory.seals.note_items(self.provider.id, items)
 
     def cost(self, tokens: Tokens | None) -> None:
-        request = self._running
-        if self.counting or request is None:
+        if self.counting:
             return
-        dialect = request.translated.dialect if request.translated is not None else self.received.endpoint.dialect
-        url = f"{request.scheme}://{request.host}{request.path}"
-        decision = self.decision
-        self.costs.append(Cost(decision.target, tokens, request.body, dialect, url, self.clocks.wall(), decision.route))
+        dialect = self.translated.dialect if self.translated is not None else self.received.endpoint.dialect
+        target, route = self.decision.target, self.decision.route
+        self.costs.append(Cost(target, tokens, self._sent, dialect, self._place, self.clocks.wall(), route))
 
     def answered(self, id: str, now: float) -> None:
         self.settled = True

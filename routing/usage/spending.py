@@ -52,6 +52,7 @@ class Cost:
     tokens: Tokens | None
     """None: it told none."""
     sent: bytes
+    """Of the turn's first round; the others begin as it does."""
     dialect: Dialect
     """As it was sent."""
     url: str
@@ -118,6 +119,6 @@ def spent(costs: Sequence[Cost], asker: Asker, *, failed: bool, lost: Callable[[
             tokens,
             cost.at,
             cost.route,
-            failed and number == 1,
+            failed,
         )
-        yield Spent(row, cost.url, flown if asker.steps else None, lost)
+        yield Spent(row, cost.url, flown if asker.steps and number == 1 else None, lost)

@@ -20,7 +20,9 @@ def test_each_round_is_a_row_with_its_own_counts() -> None:
     assert [tokens_of(one.row) for one in found] == counts
     assert [(one.row.round, one.row.model, one.row.asked) for one in found] == [(n, "glm-4.7", "claude-opus") for n in (1, 2, 3)]
     assert found[0].row.time_ms == 1_780_000_000_500
-    assert [one.flown is not None and one.flown.failed for one in found] == [True, False, False]
+    assert [one.flown is not None for one in found] == [True, False, False], "the others begin as the first does"
+    assert found[0].flown is not None
+    assert found[0].flown.failed
 
 
 def test_where_the_provider_takes_any_model_it_is_the_clients() -> None:
