@@ -32,7 +32,6 @@ from .relay import Relay
 from .rounds import Round, new_flow
 from .sealing import Sealed
 from .window import legs
-from .window.legs import Words
 
 
 class CarriedTurn:
@@ -68,8 +67,6 @@ class CarriedTurn:
         self.http2 = flow.request.is_http2
         self.tasks: set[asyncio.Task[None]] = set()
         self.alarm = Alarm()
-        self.words: Words | None = None
-        """What the first round's provider says in another dialect than the client's, where somebody may look at it."""
         self.failed = ""
         self.stepping = False
         """Something is done from within the layer of the client's own stream, which flushes when it is told the end."""
@@ -95,8 +92,6 @@ class CarriedTurn:
         self.decode = flows.stream_decoder(headers.get("content-encoding", ""))
         self.mask = self.plan.mask()
         self.translation = self.plan.translation() if 200 <= response.status_code < 300 else None
-        seen = self.translation is not None and self.current.is_first and legs.are_seen()
-        self.words = Words(response.status_code, headers.get("content-type", "")) if seen else None
         self.turn.head(response.status_code, headers, time.monotonic())
         self._carry_out()
         if not self.closed:
@@ -128,7 +123,6 @@ class CarriedTurn:
         if self.translation is not None:
             self._hear_words(source, b"")
             self.plan.unsay(self.translation.left_out)
-            self._show_words()
         if source is self.current:
             self.turn.end(time.monotonic())
             self._carry_out()
@@ -142,8 +136,6 @@ class CarriedTurn:
         """What a provider says, in the client's dialect from here on. No bytes: it has no more to say."""
         translation = self.translation
         if translation is not None:
-            if self.words is not None:
-                self.words.kept.add(chunk)
             try:
                 chunk = translation.feed(chunk, time.monotonic()) if chunk else translation.close()
             except RouteCodexError as error:
@@ -266,12 +258,6 @@ class CarriedTurn:
             return
         response = flows.whole_response(turns.Refusal(failed.head, failed.body)) if failed.head is not None else None
         legs.failed(self.flow, response, describe(failed.error), self.flow.comment)
-
-    def _show_words(self) -> None:
-        """The client's own flow shows what the client got; what its provider said in another dialect is kept beside."""
-        words, self.words = self.words, None
-        if words is not None and self.plan.translated is not None:
-            legs.said(self.flow, words.response(self.plan.hide.known), self.flow.comment, str(self.plan.translated.dialect))
 
     # When a round is complete
 

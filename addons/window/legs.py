@@ -7,30 +7,15 @@ to be repeated.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from mitmproxy import ctx, http
 from mitmproxy import flow as mitmflow
 
 from ..flows import RECORD, Marker, add_to_record
-from ..kept import Kept
 
 _EVIDENCE = "leg"
 _WHY = "RouteCodex shows here what a provider answered; the call itself can be repeated, this cannot."
-
-
-@dataclass(slots=True)
-class Words:
-    """A provider's own answer, as far as it is kept."""
-
-    status: int
-    kind: str
-    kept: Kept = field(default_factory=Kept)
-
-    def response(self, hide: Callable[[bytes], bytes]) -> http.Response:
-        return http.Response.make(self.status, hide(self.kept.take()), {"content-type": self.kind})
 
 
 def are_seen() -> bool:

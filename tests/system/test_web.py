@@ -139,21 +139,6 @@ def test_what_is_shown(desk: Desk, stream: bool) -> None:
     assert b"<**" not in request
 
 
-@pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
-def test_what_a_provider_of_another_dialect_said_is_shown_beside(desk: Desk, stream: bool) -> None:
-    tool = Tool(desk.provider, desk.tool.proxy, Dialect.CHAT)
-    tool.ask("<**claude.claude-sonnet-4-5**> hello", stream=stream)
-    desk.web.until(lambda flow: flow["marked"] == "🔍")
-    first, leg = desk.web.flows
-    assert first["marked"] == "➡"
-    got, said = (desk.web.get(f"/flows/{flow['id']}/response/content.data") for flow in (first, leg))
-    assert (b"chat.completion" in got, b"chat.completion" in said) == (True, False)
-    assert b'"stop_reason"' in said
-    told = desk.web.get(f"/flows/{leg['id']}/response/content/Conversation.json?lines=200").decode()
-    assert "ended: end_turn" in told
-    assert leg["response"]["status_code"] == 200
-
-
 def test_an_answer_of_our_own_is_shown(desk: Desk) -> None:
     desk.tool.ask("<**echo**> hello")
     (flow,) = desk.web.flows
