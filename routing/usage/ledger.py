@@ -87,7 +87,7 @@ def _opened(path: Path) -> sqlite3.Connection:
             raise sqlite3.OperationalError(f"{path} was written by a newer RouteCodex (format {version})")
         connection.executescript(_MADE)
         connection.execute(f"pragma user_version = {_VERSION}")
-    except BaseException:
+    except BaseException:  # whatever it was, it goes on to whoever asked; the file is not left open
         connection.close()
         raise
     return connection
