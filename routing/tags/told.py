@@ -92,7 +92,7 @@ def models_lines(registry: Registry, provider: str | None, health: Health, now: 
     """Tags that are ready to copy, in a block that no tool prints in another form."""
     if provider is not None:
         return ["```", *_models_of(registry.providers[provider], health, now, _MOST_MODELS), "```"]
-    shown = list(registry.providers.values())[:_MOST_PROVIDERS]
+    shown = list(registry.listed.values())[:_MOST_PROVIDERS]
     return ["```", *(line for one in shown for line in _models_of(one, health, now, _MOST_IN_LIST)), "```"]
 
 
@@ -107,9 +107,9 @@ def why_lines(went: Went | None, now: float) -> list[str]:
     return lines
 
 
-def spent_lines(session: Mapping[str, object], day: Mapping[str, object]) -> list[str]:
+def spent_lines(session: Mapping[str, object], day: Mapping[str, object], *, whose: str = "") -> list[str]:
     """Totals as `usage.report` has them."""
-    return [f"This session: {_spent(session)}.", f"Today, all sessions: {_spent(day)}."]
+    return [f"This session: {_spent(session)}.", f"Today, all sessions{f' of {whose}' if whose else ''}: {_spent(day)}."]
 
 
 def _spent(totals: Mapping[str, object]) -> str:
