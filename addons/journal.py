@@ -34,7 +34,6 @@ class CallLine:
     """What is said of a call once it is answered: whose, from which model to which, why, how it ended, what it cost."""
 
     session: str = ""
-    user: str = ""
     client: str = ""
     asked: str = ""
     began: float = 0.0
@@ -46,6 +45,8 @@ class CallLine:
     call: str = ""
     flow: str = ""
     """The ids of the call and of its client's flow."""
+    user: str = ""
+    """Who asks, where the proxy asks people who they are."""
 
     @property
     def about(self) -> dict[str, str]:

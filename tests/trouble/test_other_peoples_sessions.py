@@ -8,12 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from routecodex.routing.control.verbs import VERBS, Served, run
 from routecodex.routing.errors import RouteCodexError
 from routecodex.routing.sessions.store import SessionKey
-from routecodex.routing.sessions.whose import is_of, owned, parted
+from routecodex.routing.sessions.whose import owned
 from routecodex.routing.values import Dialect
 from tests.routing.house import Handled, House, Tool, config_text
 
@@ -133,31 +131,6 @@ def test_what_a_server_is_asked_by_one_person_is_theirs(tmp_path: Path) -> None:
                 assert not [name for name in hidden if f"of {name}" in said or f"@{name}" in said], (person, name, id, said)
                 assert kept(house, *theirs) == before, (person, name, id)
     assert len(VERBS["sessions"].run(Served("a", 7, (), "", tmp_path / "sessions", house.desk), {})["sessions"]) == 2  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("user", "id"),
-    [
-        ("", "x"),
-        ("", "@x"),
-        ("", "@alice:x"),
-        ("alice", "x"),
-        ("alice", "@bob:x"),
-        ("a:b", "c"),
-        ("a", "b:c"),
-        ("", "@:x"),
-        ("é/%", ""),
-    ],
-)
-def test_an_owned_id_is_one_persons(user: str, id: str) -> None:
-    assert parted(owned(user, id)) == (user, id)
-    assert is_of(user, owned(user, id))
-    assert not is_of("bob", owned(user, id))
-
-
-def test_ids_without_a_user_are_what_they_were() -> None:
-    assert owned("", UUID) == UUID
-    assert SessionKey("session", owned("", UUID)).place.file == f"session-{UUID}.json"
 
 
 def test_texts_of_another_are_not_read(tmp_path: Path) -> None:
