@@ -80,11 +80,14 @@ class Waiting:
 
     relay: relay.Relay
     flow: http.HTTPFlow
+    line: CallLine
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         return await in_thread(work)
 
     async def sleep(self, seconds: float) -> None:
+        if self.line.seen is not None:
+            self.line.seen.rested_s += seconds
         await asyncio.sleep(seconds)
 
     def when_gone(self, hear: Callable[[], None]) -> None:
@@ -165,7 +168,7 @@ class RouteCodex(quick_hooks.Own):
         garbage.settle()
         self.leash = leash.hold(self.settings) or self.leash
         self.panel.open()
-        window.open_(self.panel.answer, lambda: list(reversed(self.journal.calls)))
+        window.open_(self.panel.answer, lambda: list(reversed(self.journal.calls)), self.settings.metrics)
 
     def done(self) -> None:
         window.close()
@@ -268,9 +271,12 @@ class RouteCodex(quick_hooks.Own):
         endpoint = endpoint_of(flow.request.method, flow.request.path)
         if endpoint is None:
             return
-        desk, carrier = self.settings.desk, Waiting(self.relay, flow)
+        desk = self.settings.desk
         reading: Reading | None = None
         line = CallLine(began=time.monotonic())
+        if (telemetry := self.settings.telemetry) is not None:
+            line.seen, line.tell = telemetry.begin(line.began), telemetry.note
+        carrier = Waiting(self.relay, flow, line)
         try:
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
             reading = desk.read(received)
@@ -278,9 +284,12 @@ class RouteCodex(quick_hooks.Own):
             line.session, line.client, line.asked = reading.key.id, reading.caller.client, reading.call.model
             line.call, line.flow = received.id, flow.id
             line.title, line.typed = reading.title, desk.hide.text(reading.words[:1000])
+            line.name(content=telemetry is not None and telemetry.settings.content)
             orders = await desk.obey(reading, carrier)
             outcome = await desk.decide(reading, orders, carrier)
         except RouteCodexError as error:
+            if line.seen is not None:
+                line.seen.code = error.code
             outcome = desk.refuse(endpoint, error, reading.caller.client if reading is not None else "")
         if isinstance(outcome, Reply):
             await self.reply(flow, outcome, endpoint, line)

@@ -19,11 +19,13 @@ from mitmproxy import ctx, exceptions, http, version
 from ..routing import config as configuration
 from ..routing.clock.plugin import ClockPlugin
 from ..routing.config import Config
+from ..routing.config.values import TelemetrySettings
 from ..routing.control.overlay import Overlay
 from ..routing.control.verbs import Served
 from ..routing.desk.desk import Desk
 from ..routing.desk.learned import Learned
 from ..routing.errors import ConfigError
+from ..routing.router.health import Healthy
 from ..routing.sessions.store import FileStore
 from ..routing.stop_message.plugin import StopMessagePlugin
 from ..routing.turn.empty_reply import EmptyReply
@@ -34,6 +36,7 @@ from ..routing.turn.plugins import Plugin, TurnInfo
 from ..routing.usage.flight import Loss
 from ..routing.usage.prices import Prices
 from ..routing.usage.spending import FILE_NAME, Spent
+from ..routing.values import Target
 from . import clockwork, garbage, intercept, people, stand_in
 from .clockwork import Clockwork
 from .disk_threads import in_thread
@@ -41,6 +44,8 @@ from .journal import DebugFile, Journal
 from .work_state import WorkStateProbe
 
 if TYPE_CHECKING:
+    from ..routing.telemetry.meter import Labels, Named
+    from .telemetry import Telemetry
     from .usage_writer import UsageWriter
 
 logger = logging.getLogger("routecodex")
@@ -77,6 +82,7 @@ class Settings:
         self._clockwork: Clockwork | None = None
         self._finish_log: DebugFile | None = None
         self._usage: UsageWriter | None = None
+        self.telemetry: Telemetry | None = None
         self._stamps: dict[Path, _Stamp | None] = {}
         """When the configuration and its plugins were written, as they were read last."""
         self._task: asyncio.Task[None] | None = None
@@ -153,6 +159,36 @@ class Settings:
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._watch())
 
+    async def metrics(self) -> str | None:
+        """What Prometheus reads; None where nobody is to."""
+        telemetry = self.telemetry
+        return await telemetry.text() if telemetry is not None and telemetry.settings.prometheus else None
+
+    def _watch_calls(self, wanted: TelemetrySettings) -> None:
+        """What was counted goes on as long as nobody wants it otherwise."""
+        old = self.telemetry
+        if old is not None and old.settings == wanted:
+            return
+        self.telemetry = None
+        if wanted.enabled:
+            from .telemetry import Telemetry  # nothing of it is loaded where nobody wants it
+
+            self.telemetry = Telemetry(wanted, server_id(), self._gauges)
+        if old is not None:
+            old.close(0)
+
+    def _gauges(self) -> Mapping[Named, Mapping[Labels, float]]:
+        from ..routing.telemetry.meter import RESTING
+
+        now, health = time.monotonic(), self.learned.health
+        found: dict[Labels, float] = {}
+        for provider in self.config.registry.providers.values():
+            for key in provider.keys:
+                states = [health.state(Target(provider.id, key.alias, model), now) for model in ("", *provider.models)]
+                labels = (("key", key.alias), ("provider", provider.id))
+                found[labels] = float(any(not isinstance(state, Healthy) for state in states))
+        return {RESTING: found}
+
     def _close_usage(self, wait_s: float = 2.0) -> None:
         """It writes what it has; the next one works with the configuration that holds then."""
         writer, self._usage = self._usage, None
@@ -161,6 +197,9 @@ class Settings:
 
     def close(self) -> None:
         self._close_usage()
+        if self.telemetry is not None:
+            self.telemetry.close()
+            self.telemetry = None
         if self._task is not None:
             self._task.cancel()
             self._task = None
@@ -235,6 +274,7 @@ class Settings:
         self._plugins = plugins
         self._config = config
         self._close_usage(wait_s=0)
+        self._watch_calls(config.telemetry)
         self.hosts = intercept.Hosts(config.intercept_hosts)
         if self._desk is not None:
             self._desk = self._new_desk(self._desk.store, self._desk.hidden)

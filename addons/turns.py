@@ -75,7 +75,17 @@ class CarriedTurn:
     def start(self) -> None:
         """From here on it hears the client's own flow, and writes what the client gets."""
         self.relay.open(self.flow, self.answer)
+        self._see_round("first")
         self._arm()
+
+    def _see_round(self, name: str) -> None:
+        if (seen := self.line.seen) is not None:
+            plan = self.plan
+            seen.begins(name, plan.target, plan.place_asked, plan.spoken, time.monotonic())
+
+    def _see_failure(self) -> None:
+        if (seen := self.line.seen) is not None and self.plan.last is not None:
+            seen.failed(self.plan.last, time.monotonic())
 
     @property
     def closed(self) -> bool:
@@ -216,12 +226,15 @@ class CarriedTurn:
                     self.answer.head_now = True
                     self._arm()  # silence inside an answer may be allowed for less long than the wait for it
                 case turns.Began():
+                    if self.line.seen is not None and not self.line.seen.first:
+                        self.line.seen.first = time.monotonic()
                     if self.company is not None:
                         self.company.begun()
                 case turns.Abandon():
                     self.current.abandon()
                 case turns.Again(after_s):
                     self._show_failure()
+                    self._see_failure()
                     self._later(self._run_round(after_s))
                 case turns.Decide(said):
                     if said.own:
@@ -348,6 +361,7 @@ class CarriedTurn:
         later.round = Round(flow, wire, later, self.relay, self.plan.hide.known)
         self.current.followed()
         self.current = later
+        self._see_round(self.round_name)
         self.relay.rounds[flow.id] = later.round
         self.turn.begin(time.monotonic())
         self._arm()
@@ -443,6 +457,10 @@ class CarriedTurn:
 
     def _learn(self) -> None:
         """Once the client has its answer."""
+        if (seen := self.line.seen) is not None:
+            self._see_failure()
+            seen.answered([(cost.target, cost.tokens) for cost in self.plan.costs])
+            seen.reminders = self.company.life.turn.reminded if self.company is not None else 0
         usage = self.turn.usage()
         if usage is not None and self.plan.settled:
             self.plan.used(usage)

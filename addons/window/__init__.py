@@ -14,7 +14,11 @@ _COLUMNS = "web_columns"
 _COMMENT = "comment"
 
 
-def open_(ask: Callable[[bytes], Awaitable[JsonObject]], calls: Callable[[], list[JsonObject]]) -> None:
+def open_(
+    ask: Callable[[bytes], Awaitable[JsonObject]],
+    calls: Callable[[], list[JsonObject]],
+    metrics: Callable[[], Awaitable[str | None]],
+) -> None:
     """Once mitmproxy runs: by then it has all its options and addons. `ask`: the control API."""
     content_view.register()
     legs.refuse_replays()
@@ -25,7 +29,7 @@ def open_(ask: Callable[[bytes], Awaitable[JsonObject]], calls: Callable[[], lis
             options.update(**{_COLUMNS: [*columns, _COMMENT]})
     master: Any = ctx.master
     if (app := getattr(master, "app", None)) is not None:
-        site.serve(site.Site(ask, calls), app)
+        site.serve(site.Site(ask, calls, metrics), app)
 
 
 def close() -> None:

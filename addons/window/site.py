@@ -20,6 +20,7 @@ PATH = "/routecodex"
 _STATIC = Path(__file__).with_name("static")
 _ASKED: tuple[JsonObject, ...] = ({"verb": "status"}, {"verb": "models"}, {"verb": "sessions"}, {"verb": "usage", "days": 14})
 _QUESTION_BYTES = 64 << 10
+_PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 _POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'"
 
 
@@ -31,6 +32,8 @@ class Site:
     """The control API."""
     calls: Callable[[], list[JsonObject]]
     """The newest first."""
+    metrics: Callable[[], Awaitable[str | None]]
+    """For Prometheus; None where that is not asked for."""
 
 
 _serving: list[Site] = []
@@ -55,10 +58,24 @@ def serve(site: Site, app: Any) -> None:
         return  # whoever reaches the port would be let in
     _registered.append(app)
     app.add_handlers(r".*", [(PATH + path, handler) for path, handler in _handlers(web.RequestHandler)])
+    app.add_handlers(r".*", [("/metrics", _metrics(web.RequestHandler))])
 
 
 def close() -> None:
     _serving.clear()
+
+
+def _metrics(base: Any) -> Any:
+    class Metrics(base):  # type: ignore[misc]
+        async def get(self) -> None:
+            text = await _serving[0].metrics() if _serving else None
+            if text is None:
+                self.set_status(404)
+                return
+            self.set_header("Content-Type", _PROMETHEUS)
+            self.finish(text)
+
+    return Metrics
 
 
 def _handlers(base: Any) -> list[tuple[str, Any]]:

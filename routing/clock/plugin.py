@@ -228,6 +228,7 @@ class ClockPlugin(Plugin):
             if isinstance(done, StoreError):
                 self._note(turn, f"clock: delivered, which could not be written ({done.message})")
             else:
+                turn.reminded += len(done)
                 counts = ", ".join(f"{task.task_id} (delivery {task.delivery_count})" for task in done)
                 self._note(turn, f"clock: request {turn.id}: {counted(len(done))} delivered{counts and f', {counts}'}")
 

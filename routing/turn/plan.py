@@ -29,7 +29,7 @@ from ..secret_names import is_secret_header
 from ..tags.notice import Cause, line_of
 from ..tags.unheard import Unheard, listed
 from ..usage.spending import Cost
-from ..values import Call, Headers, JsonObject, ProviderError, Target, Usage
+from ..values import Call, Dialect, Headers, JsonObject, ProviderError, Target, Usage
 from . import upstream
 from .actions import Failed, Head, Refusal
 from .opening import Opening
@@ -134,6 +134,16 @@ class Plan:
     @property
     def provider(self) -> Provider:
         return self.registry.providers[self.target.provider]
+
+    @property
+    def place_asked(self) -> str:
+        """Where the running round goes."""
+        return self._place
+
+    @property
+    def spoken(self) -> Dialect:
+        """The dialect of the running round's request."""
+        return self.translated.dialect if self.translated is not None else self.received.endpoint.dialect
 
     @property
     def comment(self) -> str:
@@ -332,7 +342,7 @@ class Plan:
     def cost(self, tokens: Tokens | None) -> None:
         if self.counting:
             return
-        dialect = self.translated.dialect if self.translated is not None else self.received.endpoint.dialect
+        dialect = self.spoken
         target, route = self.decision.target, self.decision.route
         self.costs.append(Cost(target, tokens, self._sent, dialect, self._place, self.clocks.wall(), route))
 
