@@ -27,10 +27,10 @@ FILE_NAME = "shared.db"
 _WAIT_S = 0.25
 _MADE = """
 create table if not exists shelves (
-    kind text not null, id text not null, born text not null, seq integer not null, used real not null, primary key (kind, id)
+    kind text not null, id blob not null, born text not null, seq integer not null, used real not null, primary key (kind, id)
 ) without rowid;
 create table if not exists entries (
-    kind text not null, id text not null, place text not null, seq integer not null, size integer not null, entry blob not null,
+    kind text not null, id blob not null, place blob not null, seq integer not null, size integer not null, entry blob not null,
     primary key (kind, id, place)
 );
 create index if not exists entries_in_order on entries (kind, id, seq);
@@ -75,7 +75,7 @@ class SharedFile:
 
     async def scan(self, kind: Kind) -> list[str]:
         def work(file: sqlite3.Connection) -> list[str]:
-            return [str(id) for (id,) in file.execute("select id from shelves where kind = ? order by id", (kind,))]
+            return [_text(id) for (id,) in file.execute("select id from shelves where kind = ? order by id", (kind,))]
 
         return await self._in_thread(partial(self._write, work))
 
@@ -93,7 +93,7 @@ class SharedFile:
                 if ttl_s := bounds.ttl_s or self.retention_s:
                     old = file.execute("select id from shelves where kind = ? and used < ?", (kind, now - ttl_s)).fetchall()
                     for (id,) in old:
-                        _erase(file, Key(kind, id))
+                        _erase(file, Key(kind, _text(id)))
 
         await self._in_thread(partial(self._write, work))
 
@@ -135,19 +135,22 @@ class SharedFile:
             self._keep(file, key, [one for one in puts if one.key == key])
 
     def _keep(self, file: sqlite3.Connection, key: Key, puts: Sequence[Put]) -> Version:
-        head = file.execute("select born, seq from shelves where kind = ? and id = ?", key).fetchone()
+        named = _named(key)
+        head = file.execute("select born, seq from shelves where kind = ? and id = ?", named).fetchone()
         born, seq = head or (uuid.uuid4().hex, 0)
         for _, place, entry in puts:
             seq += 1
-            file.execute("insert or replace into entries values (?, ?, ?, ?, ?, ?)", (*key, place, seq, len(entry), entry))
-        file.execute("insert or replace into shelves values (?, ?, ?, ?, ?)", (*key, born, seq, self._wall()))
+            file.execute(
+                "insert or replace into entries values (?, ?, ?, ?, ?, ?)", (*named, _bytes(place), seq, len(entry), entry)
+            )
+        file.execute("insert or replace into shelves values (?, ?, ?, ?, ?)", (*named, born, seq, self._wall()))
         bounds = BOUNDS[key.kind]
         held = "select place, size from entries where kind = ? and id = ? order by seq desc"
         size, count = 0, 0
-        for place, entry_size in file.execute(held, key).fetchall():
+        for place, entry_size in file.execute(held, named).fetchall():
             size, count = size + entry_size, count + 1
             if count > bounds.entries or (size > bounds.bytes and count > 1):
-                file.execute("delete from entries where kind = ? and id = ? and place = ?", (*key, place))
+                file.execute("delete from entries where kind = ? and id = ? and place = ?", (*named, place))
         return born, seq
 
     def _claim(self, file: sqlite3.Connection, *, names: Collection[str], owner: str, ttl_s: float) -> frozenset[str]:
@@ -186,7 +189,8 @@ def _transaction(file: sqlite3.Connection) -> Iterator[None]:
 
 
 def _found(file: sqlite3.Connection, key: Key, known: Version) -> Found:
-    head = file.execute("select born, seq from shelves where kind = ? and id = ?", key).fetchone()
+    named = _named(key)
+    head = file.execute("select born, seq from shelves where kind = ? and id = ?", named).fetchone()
     if head is None:
         return Found(NEVER, (), known != NEVER)
     born, seq = head
@@ -194,13 +198,26 @@ def _found(file: sqlite3.Connection, key: Key, known: Version) -> Found:
         return Found(known, (), False)
     whole = born != known[0]
     newer = "select place, entry from entries where kind = ? and id = ? and seq > ? order by seq"
-    rows = file.execute(newer, (*key, 0 if whole else known[1])).fetchall()
-    return Found((born, seq), tuple((str(place), bytes(entry)) for place, entry in rows), whole)
+    rows = file.execute(newer, (*named, 0 if whole else known[1])).fetchall()
+    return Found((born, seq), tuple((_text(place), bytes(entry)) for place, entry in rows), whole)
 
 
 def _erase(file: sqlite3.Connection, key: Key) -> int:
-    file.execute("delete from entries where kind = ? and id = ?", key)
-    return file.execute("delete from shelves where kind = ? and id = ?", key).rowcount
+    file.execute("delete from entries where kind = ? and id = ?", _named(key))
+    return file.execute("delete from shelves where kind = ? and id = ?", _named(key)).rowcount
+
+
+def _named(key: Key) -> tuple[str, bytes]:
+    return key.kind.value, _bytes(key.id)
+
+
+def _bytes(text: str) -> bytes:
+    """Ids come from outside: what is no text is kept all the same."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogatepass")
 
 
 def _opened(path: Path) -> sqlite3.Connection:
