@@ -60,7 +60,7 @@ NEWCOMERS = {
     "daemon stauts": "what is to be done?",
     "daemon set": "what is to be set?\n  --sticky",
     "daemon set rooting": "argument routing: invalid choice: 'rooting'",
-    "provider": "which provider is to be added?\n  routecodex provider add NAME --key-file FILE; there are examples for anthropic, openai",
+    "provider": "which provider is to be added?\n  routecodex provider add NAME --key-file FILE; there are examples for a",
     "provider glm": "which provider is to be added?",
     "import": "which file?\n  routecodex import ~/.routecodex/config.json",
     "import /nowhere/config.json": "cannot be read: No such file or directory\n  is its name right?",
