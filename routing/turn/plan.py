@@ -137,7 +137,8 @@ class Plan:
 
     @property
     def comment(self) -> str:
-        name = str(self.target) if self.target.model else f"{self.target.provider} {self.call.model}".strip()
+        keyless = replace(self.target, key="") if self.provider.auth == "client" else self.target
+        name = str(keyless) if keyless.model else f"{keyless.provider} {self.call.model}".strip()
         again = f" · after {', '.join(self.tried)}" if self.tried else ""
         return f"{name} · {self.decision.route}: {self.decision.reason}{again}{self._spoken}{self.aside}"
 

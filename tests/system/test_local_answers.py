@@ -210,7 +210,7 @@ ASKED = {
     "<**help**>": "<**stopMessage:clear**>",
     "<**models**>": "<**!glm.glm-4.7**>",
     "<**models:openai**>": "<**!openai.gpt-5.2**>",
-    "<**why**>": "ago: origin.client.",
+    "<**why**>": "ago: origin.",
 }
 
 
