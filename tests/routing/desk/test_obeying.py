@@ -279,8 +279,8 @@ def test_echo_and_origin_hold_for_one_message(house: House, dialect: Dialect, wo
 def test_alone_they_change_nothing_and_say_how_to_use_them(house: House, dialect: Dialect, word: str) -> None:
     tool = Tool(house, dialect)
     lines = told(tool, f"<**{word}**>")
-    assert lines[0].startswith(f"<**{word}**> holds for the message that it stands in, so nothing was sent")
-    assert f"<**!{word}**> keeps the whole conversation there" in lines[0]
+    assert lines[0].startswith(f"`<**{word}**>` holds for the message that it stands in, so nothing was sent")
+    assert f"`<**!{word}**>` keeps the whole conversation there" in lines[0]
     assert house.desk.store.load(ONE).idle
     tool.hear()
     tool.talk(f"<**!{word}**>")

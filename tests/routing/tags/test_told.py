@@ -54,7 +54,7 @@ def test_long_lists_are_cut_and_say_where_the_rest_is() -> None:
     assert len(every) == 3 + 40 * 4
     assert "… and 47 more: <**models:p0**>" in every
     one = models_lines(registry, "p0", lambda target: WELL, 0.0)
-    assert (len(one), one[-2]) == (2 + 41, "… and 10 more")
+    assert (len(one), one[-2]) == (3 + 41, "… and 10 more")
     assert len(outlook_lines(Outlook(providers=tuple(many.values())))) == 41
 
 
