@@ -422,7 +422,8 @@ def test_models_are_tags_to_copy_with_how_they_are(tmp_path: Path) -> None:
     house = House(tmp_path, config_text(providers=provider_text("openai", "primary backup third", "gpt-4 gpt-5.2") + OFF))
     down(house, 401, "primary")
     lines = told(Tool(house), "<**models**>")
-    assert lines[0] and lines[1] == lines[-1] == "```", "behind other words on its line it is no block"
+    assert lines[0] != "```", "behind our mark on its line it would be no block"
+    assert lines[1] == lines[-1] == "```"
     assert "<**!openai.gpt-4**>    ready (2 of 3 keys)" in lines
     assert "<**!off.m**>           off: OFF_KEY is not set" in "\n".join(lines)
     assert any(line.startswith("<**echo**>") for line in lines)
