@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, compress
 from math import isfinite
-from typing import NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import orjson
 
@@ -24,6 +24,7 @@ _STRIDE = 9
 _LONG_BODY = 4096
 """From here on it is quicker to look at what was read than at its bytes."""
 _HUGE = 9e18
+_PARENTS = frozenset({dict, list})
 _PIECE = 1 << 16
 
 
@@ -54,16 +55,17 @@ def _may_hold_long_number(raw: bytes) -> bool:
 def _holds_huge_number(value: object, deepest: int) -> bool:
     """Whether a float may have been an integer over 64 bits; BadCall where the value is too deep. All values of one level at a
     time: of most of them nothing but the type is looked at, by the interpreter itself."""
-    level: list[dict[str, object] | list[object]] = [[value]]
+    level: list[Any] = [value]
     huge = False
     for _ in range(deepest + 1):
-        inside = [parent.values() if type(parent) is dict else parent for parent in level]
-        kinds = set(map(type, chain.from_iterable(inside)))
-        if float in kinds and not huge:
-            huge = any(type(child) is float and abs(child) >= _HUGE for child in chain.from_iterable(inside))
-        if dict not in kinds and list not in kinds:
+        kinds = list(map(type, level))
+        known = set(kinds)
+        if float in known and not huge:
+            huge = any(type(child) is float and abs(child) >= _HUGE for child in level)
+        if _PARENTS.isdisjoint(known):
             return huge
-        level = [child for child in chain.from_iterable(inside) if type(child) is dict or type(child) is list]
+        parents = compress(level, map(_PARENTS.__contains__, kinds))
+        level = list(chain.from_iterable([parent.values() if type(parent) is dict else parent for parent in parents]))
     raise BadCall(f"The request body is nested deeper than {deepest} levels")
 
 
