@@ -328,7 +328,7 @@ class RouteCodex(quick_hooks.Own):
     @guarded
     def response(self, flow: http.HTTPFlow) -> None:
         if (later := self.relay.later_round(flow)) is not None:
-            later.end(flow.response)
+            later.end()
         elif flow in self.sealed:
             self.relay.backs.seal(flow, flow.response)
             sealing.seal_stored(flow.request)
@@ -339,9 +339,10 @@ class RouteCodex(quick_hooks.Own):
     def error(self, flow: http.HTTPFlow) -> None:
         message = flow.error.msg if flow.error is not None else "unknown"
         if (later := self.relay.later_round(flow)) is not None:
-            later.listener.broke(message)
+            later.broke(message)
         elif (carried := self.relay.carried(flow)) is not None:
             carried.gone()
+        window.legs.keep_error(flow)
         if flow in self.sealed:
             self.relay.backs.seal(flow, flow.response)
         self.shown.add(flow, ctx.options.routecodex_web_flows)

@@ -91,7 +91,7 @@ class Plan:
     first: Failed | None = None
     first_target: Target | None = None
     last: Failed | None = None
-    """The attempt that failed last."""
+    """The attempt that failed last, if nothing was answered since."""
     tried: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     """Every attempt that failed, in words."""
@@ -210,7 +210,7 @@ class Plan:
 
     def head(self, status: int, back: Headers) -> Head:
         pairs = headers.answer(back.items(), foreign=not upstream.goes_home(self.provider, self.received))
-        pairs = tuple((name, self._masked(value)) for name, value in pairs)
+        pairs = tuple((name, self.masked(value)) for name, value in pairs)
         if self.translated is not None:
             form = answers.headers_for(self.call.stream, self.received.endpoint.json_array)
             pairs = (*(pair for pair in pairs if pair[0].lower() not in form), *form.items())
@@ -228,7 +228,8 @@ class Plan:
         """What takes them out of the round's answer."""
         return Mask(self.secrets)
 
-    def _masked(self, text: str) -> str:
+    def masked(self, text: str) -> str:
+        """What a provider said beside its answer, as in a header."""
         mask = self.mask()
         return (mask.feed(text.encode("utf-8", "surrogatepass"), 0.0) + mask.end()).decode("utf-8", "replace") if mask else text
 
@@ -337,7 +338,7 @@ class Plan:
         self.costs.append(Cost(target, tokens, self._sent, dialect, self._place, self.clocks.wall(), route))
 
     def answered(self, id: str, now: float) -> None:
-        self.settled = True
+        self.settled, self.last = True, None
         if self.counting:
             return
         self.attempts.settled()

@@ -67,6 +67,8 @@ class Turn:
     """Bytes have come behind the head of the running round; it may be silent for less long from then on."""
     ended: bool = False
     """The answer came to its end, and leaves the client nothing to do but to show it."""
+    failed: str = ""
+    """Why it ended in an error that the client was told behind its beginning, or instead of it."""
     _quiet_since: float = 0.0
     """When the client was last sent something."""
     _head: Head | None = None
@@ -407,7 +409,7 @@ class Turn:
         self.actions.append(Forward(self.answer.keep_alive() if self.stream else b"\n"))
 
     def _end_in_error(self, message: str, status: int = 502, code: str = "UPSTREAM_ERROR") -> None:
-        endpoint = self.endpoint
+        endpoint, self.failed = self.endpoint, message
         if not self.stream:
             if self.opened:
                 self._over(Abort())

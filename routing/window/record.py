@@ -41,9 +41,9 @@ def of_round(plan: Plan, name: str, *, parent: str = "", local: bool = False) ->
     return {key: value for key, value in record.items() if value not in ("", [])}
 
 
-def of_end(plan: Plan, *, rounds: int, usage: Usage | None, failed: str = "") -> JsonObject:
+def of_end(plan: Plan, *, rounds: int, usage: Usage | None) -> JsonObject:
     """What is added when the answer is over."""
-    record: JsonObject = {"rounds": rounds, "attempts": _listed(plan.faults), "error": _cut(failed, _WORDS)}
+    record: JsonObject = {"rounds": rounds, "attempts": _listed(plan.faults)}
     if usage is not None:
         record["usage"] = {"in": usage.input, "out": usage.output}
     return {key: value for key, value in record.items() if value not in ("", [], 0)}

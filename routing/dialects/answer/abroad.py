@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from ...values import Dialect, ProviderError
@@ -17,6 +17,14 @@ class Translation:
         """`compacts`: the answer is a summary, told as a compaction's one item. `secrets`: what nobody may be told."""
         self._answer = Answer(replace(asked, tools={}))
         self._answer.begin_round(Round(spoken, asked.maker, asked.tools, compacts=compacts), secrets=secrets)
+
+    @property
+    def show(self) -> Callable[[bytes], None] | None:
+        return self._answer.show
+
+    @show.setter
+    def show(self, show: Callable[[bytes], None] | None) -> None:
+        self._answer.show = show
 
     def feed(self, chunk: bytes, now: float = 0.0) -> bytes:
         return self._answer.feed(chunk, now)

@@ -190,6 +190,8 @@ class Answer:
         self._over = self._failed = False
         self._opened = ""
         """Who we said it is, where we began it."""
+        self.show: Callable[[bytes], None] | None = None
+        """Hears what a round's provider says, in its own dialect, as a person may look at it: no credential stands in it."""
 
     @property
     def opens(self) -> bool:
@@ -238,6 +240,8 @@ class Answer:
         """
         source = self._source
         if source.calm and source.passes(data):
+            if self.show is not None:
+                self.show(data)
             return data
         join = self._join
         out, self._pending = self._pending, []
@@ -431,8 +435,8 @@ class Answer:
     def _hear(self, chunks: Iterable[Chunk], out: list[bytes], echoes: Echoes | None = None, now: float = 0.0) -> None:
         """`echoes`: takes out of them what nobody may be told."""
         join, source = self._join, self._source
-        writer, serial, foreign = self._writer, self._serial, self._foreign
-        source.left = out
+        writer, serial, foreign, show = self._writer, self._serial, self._foreign, self.show
+        source.left, source.show = out, show
         for chunk in chunks:
             events = chunk.events
             if echoes is not None:
@@ -441,6 +445,8 @@ class Answer:
                 else:
                     self._hear(echoes.look(chunk, now), out)
                     continue
+            if show is not None:
+                show(b"".join((chunk.raw, *chunk.rest)) if chunk.rest else chunk.raw)
             if foreign:
                 grows = self._grows
                 if grows is not None and len(events) == 1 and type(event := events[0]) is Piece and event.block is grows:

@@ -98,6 +98,8 @@ class Source:
         """Its plain pieces leave as they come, to `left`, once they are kept; until something else comes."""
         self.keep: Callable[[str], None] = _nobody
         self.left: list[bytes] = []
+        self.show: Callable[[bytes], None] | None = None
+        """Hears it, too."""
         self._since_calls: list[bytes] | None = None
         """What has come since the first call began."""
 
@@ -272,6 +274,8 @@ class Source:
                         echoes.newest = event.text or echoes.newest
                     self.keep(event.text)
                     self.left.append(raw)
+                    if self.show is not None:
+                        self.show(raw)
                     continue
                 self.same = None
             chunk = Chunk(raw, document, events, dialect, name)
