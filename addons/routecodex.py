@@ -43,9 +43,10 @@ from routecodex.addons import (
     settings,
     stand_in,
     window,
+    worker,
 )
 from routecodex.addons.control import leash, panel
-from routecodex.addons.disk_threads import in_thread, in_thread_if_possible
+from routecodex.addons.disk_threads import if_possible, in_thread
 from routecodex.addons.fail_closed import guarded
 from routecodex.addons.flows import Marker
 from routecodex.addons.intercept import Comes, Later, TurnedAway
@@ -80,7 +81,7 @@ class Waiting:
     relay: relay.Relay
     flow: http.HTTPFlow
 
-    async def in_thread(self, work: Callable[[], T]) -> T:
+    async def in_thread(self, work: Callable[[], T], /) -> T:
         return await in_thread(work)
 
     async def sleep(self, seconds: float) -> None:
@@ -95,7 +96,7 @@ class RouteCodex(quick_hooks.Own):
 
     def __init__(self) -> None:
         self.relay = relay.shared(flows.REQUEST_BYTES)
-        self.journal = Journal()
+        self.journal = Journal(worker.here.tell if worker.here is not None else None)
         self.settings = settings.Settings(ROOT, self.journal)
         self.leash: leash.Leash | None = None
         self.untrusted = Untrusted()
@@ -161,7 +162,8 @@ class RouteCodex(quick_hooks.Own):
         allocator.settle()
         garbage.settle()
         self.leash = leash.hold(self.settings) or self.leash
-        self.panel.open()
+        if worker.leads():
+            self.panel.open()
         window.open_(self.panel.answer, lambda: list(reversed(self.journal.calls)))
 
     def done(self) -> None:
@@ -293,7 +295,7 @@ class RouteCodex(quick_hooks.Own):
         if reply.delay_s:
             await asyncio.sleep(reply.delay_s)
         if reply.before is not None:
-            await in_thread_if_possible(reply.before, self.journal.note)
+            await if_possible(reply.before, self.journal.note)
         flows.write_reply(flow, reply)
         flows.add_to_record(flow, record.of_reply(reply.comment, line.about, endpoint.dialect))
         self.journal.answered(line, reply.comment, str(reply.status), time.monotonic())
