@@ -133,6 +133,8 @@ class Provider(Section):
     """Whether it counts tokens (`count_tokens`, `:countTokens`); unsaid, its host tells."""
     compaction: bool | None = None
     """Whether it makes Codex's compaction items; unsaid, its host tells."""
+    ask_usage: bool | None = None
+    """Whether it is asked for the usage of its Chat streams (`include_usage`); unsaid, its name and model tell."""
 
 
 class LoadBalancing(Section):

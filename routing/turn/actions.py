@@ -118,6 +118,10 @@ class Planner(Protocol):
     def secrets(self) -> Collection[str]:
         """What the running round's provider was sent, and nobody may be told."""
 
+    @property
+    def hides_count(self) -> bool:
+        """It counts because we asked for that: its client is not told."""
+
     def opening(self) -> Opening:
         """The answer begins now; its id is the client's for it, whatever the provider's will be."""
 

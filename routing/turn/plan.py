@@ -112,6 +112,8 @@ class Plan:
     unsaid: list[str] = field(default_factory=list)
     """What of the answer the client's dialect cannot say."""
     """What of the call the running round's request does not hold."""
+    hides_count: bool = False
+    """The running round tells a count that the client did not ask for."""
     unheard: tuple[Unheard, ...] = ()
     """Tags that stand where they give no orders."""
     to_tell: Callable[[Plan], tuple[Cause, ...]] = lambda plan: ()
@@ -188,7 +190,7 @@ class Plan:
             session=self.session,
             maker_of=self.memory.seals.maker_of,
         )
-        self.translated, self.left_out = request.translated, request.left_out
+        self.translated, self.left_out, self.hides_count = request.translated, request.left_out, request.counts
         self._place = f"{request.scheme}://{request.host}{request.path}"
         self._sent = b"" if self.costs else request.body  # later rounds hold all that was said so far: that is not kept twice
         return request

@@ -115,7 +115,12 @@ class Turn:
         if good:
             notice = self.planner.notice
             self._tells = bool(notice)
-            self.answer.begin_round(exact=self.planner.exact, secrets=self.planner.secrets, notice=notice)
+            self.answer.begin_round(
+                exact=self.planner.exact,
+                secrets=self.planner.secrets,
+                notice=notice,
+                hides_count=self.planner.hides_count,
+            )
 
     def alive(self, now: float) -> None:
         """The provider has sent something that says nothing in the client's dialect."""

@@ -92,6 +92,7 @@ class Script:
 
     exact: bool = False
     secrets: tuple[str, ...] = ()
+    hides_count: bool = False
 
     notice: str = ""
 

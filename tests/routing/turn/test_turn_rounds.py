@@ -68,6 +68,7 @@ class Script:
 
     exact: bool = False
     secrets: tuple[str, ...] = ()
+    hides_count: bool = False
 
     notice: str = ""
 
