@@ -29,6 +29,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from .. import worker as worker_side
 from ..worker import CLOSED, GIVEN, TAKEN, Lines, Shared, Worker
+from .places import SHIPPED
 from .supervisor import LEASH
 
 Said: TypeAlias = dict[str, Any]
@@ -474,9 +475,12 @@ def _listens(arguments: Sequence[str]) -> list[tuple[str, int]]:
 
 
 def _import_everything() -> None:
-    """But for commands, and what starts something when it is imported."""
+    """But for commands, and what starts something when it is imported. What is made at the first use is used once."""
+    import mitmproxy.options
     import mitmproxy.tools.dump
-    import mitmproxy.tools.main  # noqa: F401
+    import mitmproxy.tools.main
+
+    from ...routing import config
 
     house = __name__.partition(".")[0]
     for room in ("routing", "addons"):
@@ -484,6 +488,8 @@ def _import_everything() -> None:
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if ".commands." not in found.name and not found.name.endswith((".__main__", "addons.routecodex")):
                 importlib.import_module(found.name)
+    mitmproxy.options.Options()
+    config.load(SHIPPED, {})
 
 
 def main(words: Sequence[str]) -> int:

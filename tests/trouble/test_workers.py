@@ -1,0 +1,62 @@
+"""Workers die under load, each second one: nobody else's calls fail, and nobody is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.bench.__main__ import start_upstream
+from tests.rig.door import Door, until
+from tests.sheet import seen
+from tests.workers import Chaos, chaos, started
+
+pytestmark = [pytest.mark.system, pytest.mark.long]
+
+SECONDS = 20
+
+
+@pytest.mark.parametrize("chance", [1, 2, 3])
+def test_a_worker_dies_each_second(chance: int, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        proxy = started(stack, stack.enter_context(start_upstream()), tmp_path, workers=2)
+        found: Chaos = asyncio.run(chaos(proxy, SECONDS, random.Random(chance)))
+    print(found)
+    seen("workers", str(found))
+    assert found.failed <= found.alive
+    assert (found.refused, found.hung) == (0, 0)
+    assert found.killed >= SECONDS // 2
+    assert found.well > 10 * found.killed
+
+
+def test_a_person_starts_and_stops_them(tmp_path: Path) -> None:
+    """`start --workers`, `status`, `run`; the parent dies and comes back with its workers; `stop` leaves nobody."""
+    with Door(tmp_path) as door:
+        flows = tmp_path / "flows"
+        assert "2 processes" in door.run("start", "--workers", "2", "-w", str(flows)).stdout
+        status = door.status()
+        assert len(pids := [worker["pid"] for worker in status["workers"]]) == 2
+        assert door.ask("<**echo**> hello")["pid"] == status["pid"]
+        assert flows.stat().st_mode & 0o777 == 0o600
+        refused = door.run("start", "--workers", "3")
+        assert "was started with another --workers" in refused.stderr
+        os.kill(status["pid"], signal.SIGKILL)
+        until(lambda: not any(_is_there(pid) for pid in pids), "workers outlive their parent")
+        until(lambda: door.status()["running"] and len(door.status()["workers"]) == 2, "the parent does not come back")
+        again = door.status()
+        assert (again["port"], again["deaths"]) == (status["port"], 1)
+        assert door.ask("<**echo**> hello")["told"] == ["hello"]
+        pids = [again["pid"], *(worker["pid"] for worker in again["workers"])]
+        door.run("stop")
+        until(lambda: not any(_is_there(pid) for pid in pids), "somebody stays behind")
+        assert door.run("start", "--workers", "2", "--web").returncode == 2
+
+
+def _is_there(pid: int) -> bool:
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
