@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 import signal
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from tests.bench.__main__ import start_upstream
 from tests.rig.door import Door, until
 from tests.sheet import seen
+from tests.system.test_run import BY_ADDRESS
 from tests.workers import Chaos, chaos, started
 
 pytestmark = [pytest.mark.system, pytest.mark.long]
@@ -40,9 +42,14 @@ def test_a_person_starts_and_stops_them(tmp_path: Path) -> None:
         flows = tmp_path / "flows"
         assert "2 processes" in door.run("start", "--workers", "2", "-w", str(flows)).stdout
         status = door.status()
-        assert len(pids := [worker["pid"] for worker in status["workers"]]) == 2
+        assert len(status["workers"]) == 2
         assert door.ask("<**echo**> hello")["pid"] == status["pid"]
         assert flows.stat().st_mode & 0o777 == 0o600
+        for _ in range(2):
+            by_address = door.run("run", "--base-url", sys.executable, "-c", BY_ADDRESS)
+            assert by_address.stdout == "hello False\n", by_address.stderr + door.log
+            os.kill(door.status()["workers"][0]["pid"], signal.SIGKILL)
+        pids = [worker["pid"] for worker in door.status()["workers"]]
         refused = door.run("start", "--workers", "3")
         assert "was started with another --workers" in refused.stderr
         os.kill(status["pid"], signal.SIGKILL)
