@@ -81,6 +81,7 @@ class Worker:
         self.parent = parent
         self.handlers: dict[int, tuple[Handler, int]] = {}
         """Who is called for a connection to a port."""
+        self.at_beat: Callable[[], object] = lambda: None
         self._door = door
         self._unsaid = bytearray()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -173,8 +174,7 @@ class Worker:
     def _beat(self) -> None:
         assert self._loop is not None
         self.say(BEAT)
-        if (saved := getattr(ctx.master.addons.get("save"), "stream", None)) is not None:
-            saved.fo.flush()  # each flow is one write, and so whole in the file that all workers append to
+        self.at_beat()
         self._loop.call_later(BEAT_S, self._beat)
 
     # The log
@@ -211,6 +211,12 @@ class Lines(io.TextIOBase):
 
     def isatty(self) -> bool:
         return False
+
+
+def flush_saved() -> None:
+    """mitmproxy saves a flow in one write, so that it is whole in the file that all append to; now and then it is to be there."""
+    if (saved := getattr(ctx.master.addons.get("save"), "stream", None)) is not None:
+        saved.fo.flush()
 
 
 here: Worker | None = None

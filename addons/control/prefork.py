@@ -519,6 +519,7 @@ def _become(worker: Worker, line: socket.socket, arguments: Sequence[str]) -> No
     from mitmproxy.tools.main import mitmdump
 
     worker_side.here = worker
+    worker.at_beat = worker_side.flush_saved
     os.environ[LEASH] = str(line.detach())
     sys.stdout = sys.stderr = Lines(1)
     asyncio.start_server = worker.start_server  # type: ignore[assignment]
