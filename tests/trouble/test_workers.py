@@ -13,7 +13,11 @@ from pathlib import Path
 import pytest
 
 from tests.bench.__main__ import start_upstream
+from tests.bench.load import URL
+from tests.rig.client import call
 from tests.rig.door import Door, until
+from tests.rig.provider import FakeProvider
+from tests.rig.proxy import SCRIPT, Mitmdump
 from tests.sheet import seen
 from tests.system.test_run import BY_ADDRESS
 from tests.workers import Chaos, chaos, started
@@ -34,6 +38,33 @@ def test_a_worker_dies_each_second(chance: int, tmp_path: Path) -> None:
     assert (found.refused, found.hung) == (0, 0)
     assert found.killed >= SECONDS // 2
     assert found.well > 10 * found.killed
+
+
+FREEZES = """
+import time
+
+def requestheaders(flow):
+    while "x-freeze" in flow.request.headers:
+        time.sleep(1)
+"""
+
+
+def test_a_worker_whose_loop_stands_still_is_replaced(tmp_path: Path) -> None:
+    """Its parent hears nothing of it; the other one serves meanwhile."""
+    (tmp_path / "freezes.py").write_text(FREEZES)
+    with (
+        FakeProvider() as provider,
+        Mitmdump(script=[SCRIPT, tmp_path / "freezes.py"], upstream=provider, folder=tmp_path / "proxy", workers=2) as proxy,
+    ):
+        until(lambda: "2 workers serve" in proxy.log, "the workers do not come")
+        before = proxy.workers
+        body = {"model": "claude-x", "max_tokens": 9, "messages": [{"role": "user", "content": "hello"}]}
+        frozen = call(URL, "/v1/messages", body, proxy=proxy, headers={"x-freeze": "yes"})
+        assert (frozen.status, frozen.ended) == (0, "closed")
+        assert "says nothing any more" in proxy.log
+        until(lambda: "is back as" in proxy.log, "nobody takes its place")
+        assert len({*before, *proxy.workers}) == 3
+        assert call(URL, "/v1/messages", body, proxy=proxy).status == 200
 
 
 def test_a_person_starts_and_stops_them(tmp_path: Path) -> None:
