@@ -487,7 +487,8 @@ def _import_everything() -> None:
         package = importlib.import_module(f"{house}.{room}")
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if ".commands." not in found.name and not found.name.endswith((".__main__", "addons.routecodex")):
-                importlib.import_module(found.name)
+                with contextlib.suppress(ImportError):  # an extra that is not there
+                    importlib.import_module(found.name)
     mitmproxy.options.Options()
     config.load(SHIPPED, {})
 
