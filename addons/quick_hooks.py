@@ -52,8 +52,9 @@ class QuickHooks:
         self._chain: list[Any] = []
         self._families: list[tuple[Any, list[Any]]] = []
         """An addon of the chain → itself and its children."""
-        self._parents: list[tuple[Any, list[Any]]] = []
-        """Who has children, and which: a script that is loaded again has others."""
+        self._parents: list[Any] = []
+        self._children: list[Any] = []
+        """The parents' own lists: a script that is loaded again has others."""
         self._until = 0.0
 
     def install(self) -> bool:
@@ -106,11 +107,12 @@ class QuickHooks:
 
     def _audience(self, name: str) -> _Audience:
         now, chain = time.monotonic(), self._manager.chain
-        if now >= self._until or chain != self._chain or any(map(_differs, self._parents)):
+        if now >= self._until or chain != self._chain or self._children != list(map(_children, self._parents)):
             self._audiences.clear()
             self._chain, self._until = list(chain), now + FRESH_S
             self._families = [(addon, list(addonmanager.traverse([addon]))) for addon in chain]  # type: ignore[no-untyped-call,unused-ignore]
-            self._parents = [(one, list(one.addons)) for _, family in self._families for one in family if hasattr(one, "addons")]
+            self._parents = [one for _, family in self._families for one in family if hasattr(one, "addons")]
+            self._children = [list(one.addons) for one in self._parents]
         found = self._audiences.get(name)
         if found is None:
             found = self._audiences[name] = _audience_in(self._families, name)
@@ -118,11 +120,6 @@ class QuickHooks:
 
     def _odd(self, addon: Any, event: hooks.Hook) -> list[Any]:
         return [hook for _, hook in self._manager._iter_hooks(addon, event)]
-
-
-def _differs(pair: tuple[Any, list[Any]]) -> bool:
-    parent, children = pair
-    return bool(getattr(parent, "addons", None) != children)
 
 
 def _audience_in(families: list[tuple[Any, list[Any]]], name: str) -> _Audience:
@@ -140,6 +137,10 @@ def _audience_in(families: list[tuple[Any, list[Any]]], name: str) -> _Audience:
 
 def _is_known(addon: Any) -> bool:
     return isinstance(addon, Own) or type(addon).__module__.partition(".")[0] == "mitmproxy"
+
+
+def _children(parent: Any) -> Any:
+    return getattr(parent, "addons", None)
 
 
 def installed(manager: addonmanager.AddonManager) -> QuickHooks | None:
