@@ -39,7 +39,8 @@ from ..router.registry import ECHO, ORIGIN, Provider
 from ..sessions.derive import derive_session
 from ..sessions.newest import newest_of
 from ..sessions.state import SessionState, Sticky
-from ..sessions.store import FileStore, SessionKey
+from ..sessions.store import SessionKey, States
+from ..storage.contract import InThread
 from ..tags.cleaning import clean
 from ..tags.grammar import Usage
 from ..tags.notice import Cause, take_out
@@ -50,10 +51,9 @@ from ..tags.unheard import unheard_tags
 from ..tags.vocabulary import Vocabulary
 from ..turn import upstream
 from ..turn.actions import Limits
-from ..turn.company import Company, InThread, answer_to
+from ..turn.company import Company, answer_to
 from ..turn.echoing import converse
-from ..turn.hidden import put_back
-from ..turn.hidden_store import HiddenStore
+from ..turn.hidden import HiddenRounds, put_back
 from ..turn.lifecycle import Lifecycle
 from ..turn.plan import Clocks, Plan
 from ..turn.plugins import Plugin, TurnInfo
@@ -93,7 +93,7 @@ T = TypeVar("T")
 class Carrier(Protocol):
     """What is done for a call while it is decided on."""
 
-    async def in_thread(self, work: Callable[[], T]) -> T:
+    async def in_thread(self, work: Callable[[], T], /) -> T:
         """Runs what waits for a disk."""
 
     def sleep(self, seconds: float) -> Awaitable[object]: ...
@@ -130,12 +130,12 @@ class Rest:
 @dataclass(slots=True)
 class Desk:
     config: Config
-    store: FileStore
+    store: States
     learned: Learned
     clocks: Clocks
     user_folder: Path
     note: Callable[[str], None] = lambda line: None
-    hidden: HiddenStore | None = None
+    hidden: HiddenRounds | None = None
     """What was said behind the clients' backs; None where nothing can be."""
     plugins: tuple[Plugin, ...] = ()
     reminders: Reminders | None = None
@@ -243,13 +243,17 @@ class Desk:
     # Its tags
 
     async def obey(self, reading: Reading, carrier: Carrier) -> Orders:
-        """Waits for the disk where the message gives orders or a conversation begins; otherwise only looks."""
+        """Waits for the store where the message gives orders or a conversation begins; otherwise only looks."""
         orders = self.obeying.at_once(reading)
-        return orders if orders is not None else await carrier.in_thread(partial(self.obeying.obey, reading))
+        return orders if orders is not None else await self.obeying.obey(reading, carrier.in_thread)
 
-    def forget_sticky(self, reading: Reading, sticky: Sticky | None) -> None:
-        """Waits for the disk. The sticky target is used up; one that was set meanwhile stays."""
-        self.store.update(reading.key, lambda state: state.with_(sticky=None) if state.sticky == sticky else state)
+    async def forget_sticky(self, reading: Reading, sticky: Sticky | None, in_thread: InThread) -> None:
+        """The sticky target is used up; one that was set meanwhile stays."""
+
+        def change(state: SessionState) -> SessionState:
+            return state.with_(sticky=None) if state.sticky == sticky else state
+
+        await self.store.change(reading.key, change, in_thread)
         self.learned.lapsed.put(reading.key, sticky)
 
     # What happens to it
@@ -276,7 +280,7 @@ class Desk:
                 if company is not None:
                     self.notices.wait(reading.key, *company.life.turn.tells)
                 if outcome.decision.clear_sticky:
-                    await carrier.in_thread(partial(self.forget_sticky, reading, orders.state.sticky))
+                    await self.forget_sticky(reading, orders.state.sticky, carrier.in_thread)
                 return self._depart(outcome, company)
             if company is not None:
                 call = company.offer(sent, able=True)
@@ -343,9 +347,9 @@ class Desk:
             if outcome.decision.clear_sticky:
                 self.notices.wait(reading.key, cleared(outcome.decision, outcome.wish, self.config.registry))
             if self.obeying.must_keep_end(reading, orders):
-                outcome.keep_end = lambda: self.obeying.keep_end(reading)
+                outcome.keep_end = partial(self.obeying.keep_end, reading)
             return outcome
-        before = (lambda: self.obeying.keep_end(reading)) if self.obeying.must_keep_end(reading, orders) else None
+        before = partial(self.obeying.keep_end, reading) if self.obeying.must_keep_end(reading, orders) else None
         return replace(outcome, comment=outcome.comment + _aside(orders), before=before)
 
     def _route(
