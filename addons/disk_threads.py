@@ -8,13 +8,14 @@ the loop, and holds no thread meanwhile.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
 from ..routing.errors import Locked, StoreError
 from ..routing.storage import disk
+from ..routing.storage.contract import InThread
 
 T = TypeVar("T")
 
@@ -41,9 +42,9 @@ async def in_thread(work: Callable[..., T], *given: object) -> T:
         pause = min(2 * pause, _LONGEST_PAUSE_S)
 
 
-async def in_thread_if_possible(work: Callable[[], None], note: Callable[[str], None]) -> None:
+async def if_possible(work: Callable[[InThread], Awaitable[object]], note: Callable[[str], None]) -> None:
     """For what may be lost: nobody's call fails by it."""
     try:
-        await in_thread(work)
+        await work(in_thread)
     except StoreError as error:
         note(error.message)

@@ -171,12 +171,16 @@ class Connections(logging.Filter):
 
 
 _CONNECTIONS = Connections()
+_TELLERS = ("mitmproxy.proxy.server", "mitmproxy.addons.clientplayback")
+"""The second of those of later rounds, which leave as replays do."""
 
 
 def tell_connections(verbose: bool) -> None:
     _CONNECTIONS.verbose = verbose
-    logging.getLogger("mitmproxy.proxy.server").addFilter(_CONNECTIONS)
+    for name in _TELLERS:
+        logging.getLogger(name).addFilter(_CONNECTIONS)
 
 
 def forget_connections() -> None:
-    logging.getLogger("mitmproxy.proxy.server").removeFilter(_CONNECTIONS)
+    for name in _TELLERS:
+        logging.getLogger(name).removeFilter(_CONNECTIONS)

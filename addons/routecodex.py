@@ -46,7 +46,7 @@ from routecodex.addons import (
     worker,
 )
 from routecodex.addons.control import leash, panel
-from routecodex.addons.disk_threads import in_thread, in_thread_if_possible
+from routecodex.addons.disk_threads import if_possible, in_thread
 from routecodex.addons.fail_closed import guarded
 from routecodex.addons.flows import Marker
 from routecodex.addons.intercept import Comes, Later, TurnedAway
@@ -81,7 +81,7 @@ class Waiting:
     relay: relay.Relay
     flow: http.HTTPFlow
 
-    async def in_thread(self, work: Callable[[], T]) -> T:
+    async def in_thread(self, work: Callable[[], T], /) -> T:
         return await in_thread(work)
 
     async def sleep(self, seconds: float) -> None:
@@ -295,7 +295,7 @@ class RouteCodex(quick_hooks.Own):
         if reply.delay_s:
             await asyncio.sleep(reply.delay_s)
         if reply.before is not None:
-            await in_thread_if_possible(reply.before, self.journal.note)
+            await if_possible(reply.before, self.journal.note)
         flows.write_reply(flow, reply)
         flows.add_to_record(flow, record.of_reply(reply.comment, line.about, endpoint.dialect))
         self.journal.answered(line, reply.comment, str(reply.status), time.monotonic())

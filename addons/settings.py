@@ -24,9 +24,10 @@ from ..routing.control.verbs import Served
 from ..routing.desk.desk import Desk
 from ..routing.desk.learned import Learned
 from ..routing.errors import ConfigError
-from ..routing.sessions.store import FileStore
+from ..routing.sessions.store import FileStore, States
 from ..routing.stop_message.plugin import StopMessagePlugin
 from ..routing.turn.empty_reply import EmptyReply
+from ..routing.turn.hidden import HiddenRounds
 from ..routing.turn.hidden_store import HiddenStore
 from ..routing.turn.loading import load_plugins
 from ..routing.turn.plan import Clocks
@@ -234,7 +235,7 @@ class Settings:
         for warning in config.warnings if worker.leads() else ():
             logger.warning("%s", warning)
 
-    def _new_desk(self, store: FileStore, hidden: HiddenStore | None) -> Desk:
+    def _new_desk(self, store: States, hidden: HiddenRounds | None) -> Desk:
         note = self.journal.note
 
         def tell(turn: TurnInfo, line: str) -> None:

@@ -11,7 +11,7 @@ import copy
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -39,10 +39,11 @@ from ..router.registry import ECHO, ORIGIN, Provider
 from ..sessions.derive import derive_session
 from ..sessions.newest import newest_of
 from ..sessions.state import SessionState, Sticky
-from ..sessions.store import FileStore, SessionKey
+from ..sessions.store import SessionKey, States
+from ..storage.contract import InThread
 from ..tags.cleaning import clean
 from ..tags.grammar import Usage
-from ..tags.notice import Cause, may_hold_notice, take_out
+from ..tags.notice import Cause, take_out
 from ..tags.obey import Orders, may_obey
 from ..tags.scan import strip
 from ..tags.told import Went, spent_lines
@@ -50,10 +51,9 @@ from ..tags.unheard import unheard_tags
 from ..tags.vocabulary import Vocabulary
 from ..turn import upstream
 from ..turn.actions import Limits
-from ..turn.company import Company, InThread, answer_to
+from ..turn.company import Company, answer_to
 from ..turn.echoing import converse
-from ..turn.hidden import put_back
-from ..turn.hidden_store import HiddenStore
+from ..turn.hidden import HiddenRounds, put_back
 from ..turn.lifecycle import Lifecycle
 from ..turn.plan import Clocks, Plan
 from ..turn.plugins import Plugin, TurnInfo
@@ -82,6 +82,8 @@ REST_WAITED_S = 15.0
 REST_TOLD_S = 60.0
 """A client that comes again by itself is told to, for a rest of this length at most."""
 _REST_LOOK_S = 0.1
+_LOOKED_AT = 40_000
+"""So many characters of what a person typed decide the route: no tag reaches from there into those that are classified."""
 _COUNTING_HOSTS = frozenset({"api.anthropic.com", "generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com"})
 
 
@@ -91,7 +93,7 @@ T = TypeVar("T")
 class Carrier(Protocol):
     """What is done for a call while it is decided on."""
 
-    async def in_thread(self, work: Callable[[], T]) -> T:
+    async def in_thread(self, work: Callable[[], T], /) -> T:
         """Runs what waits for a disk."""
 
     def sleep(self, seconds: float) -> Awaitable[object]: ...
@@ -128,12 +130,12 @@ class Rest:
 @dataclass(slots=True)
 class Desk:
     config: Config
-    store: FileStore
+    store: States
     learned: Learned
     clocks: Clocks
     user_folder: Path
     note: Callable[[str], None] = lambda line: None
-    hidden: HiddenStore | None = None
+    hidden: HiddenRounds | None = None
     """What was said behind the clients' backs; None where nothing can be."""
     plugins: tuple[Plugin, ...] = ()
     reminders: Reminders | None = None
@@ -241,13 +243,17 @@ class Desk:
     # Its tags
 
     async def obey(self, reading: Reading, carrier: Carrier) -> Orders:
-        """Waits for the disk where the message gives orders or a conversation begins; otherwise only looks."""
+        """Waits for the store where the message gives orders or a conversation begins; otherwise only looks."""
         orders = self.obeying.at_once(reading)
-        return orders if orders is not None else await carrier.in_thread(partial(self.obeying.obey, reading))
+        return orders if orders is not None else await self.obeying.obey(reading, carrier.in_thread)
 
-    def forget_sticky(self, reading: Reading, sticky: Sticky | None) -> None:
-        """Waits for the disk. The sticky target is used up; one that was set meanwhile stays."""
-        self.store.update(reading.key, lambda state: state.with_(sticky=None) if state.sticky == sticky else state)
+    async def forget_sticky(self, reading: Reading, sticky: Sticky | None, in_thread: InThread) -> None:
+        """The sticky target is used up; one that was set meanwhile stays."""
+
+        def change(state: SessionState) -> SessionState:
+            return state.with_(sticky=None) if state.sticky == sticky else state
+
+        await self.store.change(reading.key, change, in_thread)
         self.learned.lapsed.put(reading.key, sticky)
 
     # What happens to it
@@ -274,7 +280,7 @@ class Desk:
                 if company is not None:
                     self.notices.wait(reading.key, *company.life.turn.tells)
                 if outcome.decision.clear_sticky:
-                    await carrier.in_thread(partial(self.forget_sticky, reading, orders.state.sticky))
+                    await self.forget_sticky(reading, orders.state.sticky, carrier.in_thread)
                 return self._depart(outcome, company)
             if company is not None:
                 call = company.offer(sent, able=True)
@@ -291,8 +297,7 @@ class Desk:
         """The call as the model is to see it: without tags, with what stayed hidden from the client. Or our own answer."""
         call = reading.call
         clean(call, reading.typed, reading.client)
-        if may_hold_notice(reading.received.body):
-            take_out(call)
+        take_out(call)
         if reading.alone:
             return self._local_answer(reading, orders, spent or [])
         entries = self.hidden.load(reading.key) if self.hidden is not None else ()
@@ -342,15 +347,16 @@ class Desk:
             if outcome.decision.clear_sticky:
                 self.notices.wait(reading.key, cleared(outcome.decision, outcome.wish, self.config.registry))
             if self.obeying.must_keep_end(reading, orders):
-                outcome.keep_end = lambda: self.obeying.keep_end(reading)
+                outcome.keep_end = partial(self.obeying.keep_end, reading)
             return outcome
-        before = (lambda: self.obeying.keep_end(reading)) if self.obeying.must_keep_end(reading, orders) else None
+        before = partial(self.obeying.keep_end, reading) if self.obeying.must_keep_end(reading, orders) else None
         return replace(outcome, comment=outcome.comment + _aside(orders), before=before)
 
     def _route(
         self, reading: Reading, orders: Orders, hints: Hints | None, sent: Call, waits_since: float | None
     ) -> Reply | Plan | Rest:
-        estimate = estimate_tokens(reading.call) if self._size_matters(reading) else len(reading.received.body) // 4
+        count = cache(partial(estimate_tokens, reading.call))
+        estimate = count() if self._size_matters(reading) else len(reading.received.body) // 4
         wish = self._wish(reading, orders, estimate, hints or Hints(), sent.model)
         if reading.received.endpoint.action == "count":
             return self._count(reading, wish, estimate)
@@ -364,7 +370,7 @@ class Desk:
             if self._has_secrets(decision.target):
                 raise KeysWithheld(self.withheld, details={"provider": decision.target.provider})
             decision = replace(decision, clear_sticky=False)
-        return self._plan(reading, wish, decision, sent)
+        return self._plan(reading, wish, decision, sent, count if sent is reading.call else cache(partial(estimate_tokens, sent)))
 
     def _rest(self, resting: Resting, since: float | None) -> Rest:
         """A short rest is waited out, and the client notices nothing. Of a longer one it is told; and asked to come again, where
@@ -389,7 +395,7 @@ class Desk:
 
     def _wish(self, reading: Reading, orders: Orders, estimate: int, hints: Hints, model: str) -> Wish:
         call, received, registry = reading.call, reading.received, self.config.registry
-        typed_text = strip(reading.newest.words) if reading.newest else None
+        typed_text = strip(reading.newest.words[:_LOOKED_AT]) if reading.newest else None
         plan = "plan" in registry.routes and is_planning(call, reading.client)
         features = read_features(call, reading.caller, estimate, typed_text, model=model, plan=plan)
         hint = hints.route or received.headers.get(ROUTE_HINT) or None
@@ -429,7 +435,16 @@ class Desk:
                 return first
         return decision
 
-    def _plan(self, reading: Reading, wish: Wish, decision: Decision, call: Call, *, counting: bool = False) -> Plan:
+    def _plan(
+        self,
+        reading: Reading,
+        wish: Wish,
+        decision: Decision,
+        call: Call,
+        count: Callable[[], int],
+        *,
+        counting: bool = False,
+    ) -> Plan:
         return Plan(
             received=reading.received,
             call=call,
@@ -439,7 +454,7 @@ class Desk:
             memory=self.learned,
             clocks=self.clocks,
             attempts=self._attempts(),
-            estimate=lambda: estimate_tokens(call),
+            estimate=count,
             chained=self._chained(reading.call),
             session=reading.key.id if reading.key.prefix != "chain" else "",
             hide=self.hide,
@@ -576,7 +591,7 @@ class Desk:
         provider = self.config.registry.providers[decision.target.provider]
         asks_it = _counts(provider, reading.received) and not (self.withheld and self._has_secrets(decision.target))
         if decision.target.provider == ORIGIN or asks_it:
-            return self._plan(reading, wish, decision, reading.call, counting=True)
+            return self._plan(reading, wish, decision, reading.call, lambda: estimate, counting=True)
         target = replace(decision.target, model=decision.target.model or reading.call.model)
         tokens = self.learned.calibration.apply(target, estimate)
         body = count_answer(reading.received.endpoint.dialect, tokens)

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from ..errors import StoreError
 from ..jsonbytes import WRITERS, Writer, dump_pieces, dumps
 from ..sessions.store import SessionKey
 from ..storage.cached import CachedFolder, Found, Warnings
+from ..storage.contract import InThread
 from ..storage.disk import Disk, Folder
 from ..values import Dialect, JsonObject
 from .hidden import Hidden, Key
@@ -63,6 +64,13 @@ class HiddenStore:
     def add(self, key: SessionKey, entry: Hidden) -> None:
         """Waits for the disk; StoreError where it cannot be written."""
         self._files.change(key.place, lambda kept: _newest([*kept.entries, entry]))
+
+    async def keep(self, key: SessionKey, hidden: Callable[[], Hidden | None], in_thread: InThread) -> None:
+        def work() -> None:
+            if (entry := hidden()) is not None:
+                self.add(key, entry)
+
+        await in_thread(work)
 
     def sweep(self, now: float, retention_days: float) -> int:
         """Removes what nobody has touched for so long (epoch seconds; no retention: for ever) and what crashes left. How many."""
