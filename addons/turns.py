@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from mitmproxy import http
@@ -66,6 +67,8 @@ class CarriedTurn:
         self.translation: Translation | None = None
         """Makes what the round says the client's dialect."""
         self.mask = Mask(())  # takes the round's own credentials out of what it says
+        self.noted = 0
+        """Of what rounds cost, so many stand in their flows."""
         self.keep_error: Callable[[bytes], None] | None = None
         """Hears what is no answer."""
         self.http2 = flow.request.is_http2
@@ -96,6 +99,7 @@ class CarriedTurn:
         self.decode = flows.stream_decoder(headers.get("content-encoding", ""))
         self.mask = self.plan.mask()
         self.translation = self.plan.translation() if 200 <= response.status_code < 300 else None
+        self.turn.translation = self.translation
         self._keep(response, headers)
         self.turn.head(response.status_code, headers, time.monotonic())
         self._carry_out()
@@ -243,6 +247,7 @@ class CarriedTurn:
                 case turns.Again(after_s):
                     self._show_failure()
                     self._show_words()
+                    self._note_round()
                     self._later(self._run_round(after_s))
                 case turns.Decide(said):
                     if said.own:
@@ -290,7 +295,9 @@ class CarriedTurn:
         if translated is None or not isinstance(self.current, FirstRound):
             return
         if (response := self._words_of(self.current)) is not None:
-            legs.said(self.flow, response, self.flow.comment, str(translated.dialect))
+            word = self.turn.words[0]
+            ended = record.of_cost(self.plan.paid(), (word, word))
+            legs.said(self.flow, response, self.flow.comment, {"spoken": str(translated.dialect), **ended})
 
     def _words_of(self, first: FirstRound) -> http.Response | None:
         """Once."""
@@ -302,6 +309,13 @@ class CarriedTurn:
         kind = [("content-type", self.plan.masked(back["content-type"]))] if "content-type" in back else []
         pairs = (*(pair for pair in head if pair[0].lower() != "content-type"), *kind)
         return flows.whole_response(turns.Refusal(turns.Head(status, pairs), kept.take()))
+
+    def _note_round(self) -> None:
+        """What a later round cost, and how it ended, in its own flow."""
+        since, self.noted = self.noted, len(self.plan.costs)
+        if (later := self._later_flow) is not None and legs.are_seen():
+            word = self.turn.words[0]
+            flows.add_to_record(later, record.of_cost(self.plan.paid(since=since) if since < self.noted else None, (word, word)))
 
     # When a round is complete
 
@@ -478,8 +492,11 @@ class CarriedTurn:
                 self.flow.comment = self._comment
             self.alarm.stop()
             failed = self.failed or self.turn.failed
-            ended = record.of_end(self.plan, rounds=self.turn.rounds, usage=self.turn.usage())
-            flows.add_to_record(self.flow, ended)
+            paid = self.plan.paid() if legs.are_seen() else None
+            flows.add_to_record(self.flow, record.of_end(self.plan, rounds=self.turn.rounds, paid=paid, words=self.turn.words))
+            self._note_round()
+            if paid is not None:
+                self.plan.on_lost = partial(legs.lost, self.flow)
             if failed:
                 legs.fail(self.flow, failed)
                 if (later := self._later_flow) is not None and later.marked != flows.Marker.FAILED:

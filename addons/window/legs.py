@@ -12,6 +12,8 @@ from typing import Any
 from mitmproxy import ctx, http
 from mitmproxy import flow as mitmflow
 
+from ...routing.values import JsonObject
+from ...routing.window.record import of_loss
 from ...routing.window.text import first_words
 from ..flows import RECORD, Marker, add_to_record
 
@@ -45,9 +47,16 @@ def keep_error(flow: http.HTTPFlow) -> None:
         flow.error = mitmflow.Error(error)
 
 
-def said(flow: http.HTTPFlow, response: http.Response, comment: str, dialect: str) -> None:
+def said(flow: http.HTTPFlow, response: http.Response, comment: str, more: JsonObject) -> None:
     """What the provider of a translated answer said itself."""
-    _leave(flow, response, Marker.LEG, comment, {_EVIDENCE: "provider", "spoken": dialect}, "")
+    _leave(flow, response, Marker.LEG, comment, {_EVIDENCE: "provider", **more}, "")
+
+
+def lost(flow: http.HTTPFlow, loss: str) -> None:
+    """It is known a little after the answer: what is open in a window shows it, a file that was written by then does not."""
+    add_to_record(flow, of_loss(loss))
+    if (view := _addon("view")) is not None and view.get_by_id(flow.id) is not None:
+        view.update([flow])
 
 
 def is_leg(flow: mitmflow.Flow) -> bool:

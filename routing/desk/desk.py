@@ -63,6 +63,7 @@ from ..turn.roster import takers
 from ..turn.turn import Turn
 from ..turn.upstream import Received, Request
 from ..usage.flight import Loss
+from ..usage.prices import Prices
 from ..usage.spending import FILE_NAME, Asker, spent
 from ..usage.spending import Spent as SpentRound
 from ..values import Answer, Call, Caller, Dialect, Endpoint, Target
@@ -154,6 +155,7 @@ class Desk:
     _clients: dict[str, Client] = field(init=False, default_factory=dict)
     """With what the configuration adds to them."""
     replies: Replies = field(init=False)
+    prices: Prices = field(init=False)
     obeying: Obeying = field(init=False)
     notices: Notices = field(init=False)
     close_look_bytes: int = field(init=False)
@@ -165,6 +167,7 @@ class Desk:
         secrets += [value for provider in providers for value in provider.headers.values()]
         self.hide = Redactor(secrets)
         self.replies = Replies(self.hide, self.clocks.wall)
+        self.prices = Prices(self.config.usage.prices)
         self.notices = Notices(self.learned)
         chosen, log = self.config.finish_reasons, self.finish_log
         told = None if log is None else lambda line: log(self.hide.text(line))
@@ -466,6 +469,7 @@ class Desk:
             client=reading.caller.client,
             asked=reading.call.model,
             typed=reading.words,
+            prices=self.prices,
             to_tell=lambda plan: self._notices(reading, plan),
             on_told=lambda causes: self.notices.told(reading.key, causes),
         )
@@ -498,13 +502,16 @@ class Desk:
             self.obeying.ended(reading)
         failed = "" if plan.settled or not plan.faults else plan.faults[-1]
         outcome = "answered" if to_the_end else "answered, not to its end" if plan.settled else "without an answer"
-        self._went(reading, Went(self.clocks.wall(), plan.comment, tuple(plan.faults), outcome, failed))
+        bills = tuple(cost.bill for cost in plan.costs)
+        self._went(reading, Went(self.clocks.wall(), plan.comment, tuple(plan.faults), outcome, failed, bills, plan.asked))
         if self.spend is not None and plan.costs:
-            for one in spent(plan.costs, _asker(reading), failed=bool(plan.tried), lost=partial(self._lost, reading)):
+            lost = partial(self._lost, reading.key, plan.on_lost)
+            for one in spent(plan.costs, _asker(reading), failed=bool(plan.tried), lost=lost):
                 self.spend(one)
 
-    def _lost(self, reading: Reading, loss: Loss) -> None:
-        self.learned.losses.put(reading.key, str(loss))
+    def _lost(self, key: SessionKey, show: Callable[[str], None], loss: Loss) -> None:
+        self.learned.losses.put(key, str(loss))
+        show(str(loss))
 
     def _went(self, reading: Reading, went: Went) -> None:
         """Of the conversation itself; what side calls come to says nothing about it."""

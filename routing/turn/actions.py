@@ -140,8 +140,8 @@ class Planner(Protocol):
     def answered(self, id: str, now: float) -> None:
         """The round's content has begun; `id` is the answer's, where it tells one."""
 
-    def cost(self, tokens: Tokens | None) -> None:
-        """An answered round is over; None where its provider told no tokens."""
+    def cost(self, tokens: Tokens | None, *, answered: bool = True) -> None:
+        """A round is over; None where its provider told no tokens. Not answered: it failed, and had begun to count."""
 
     def said(self, items: Sequence[JsonObject], left_out: str) -> None:
         """A whole answer, as a history holds it; and what of it the client's dialect cannot say."""

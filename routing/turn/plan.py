@@ -29,7 +29,8 @@ from ..secret_names import is_secret_header
 from ..storage.contract import InThread
 from ..tags.notice import Cause, line_of
 from ..tags.unheard import Unheard, listed
-from ..usage.spending import Cost
+from ..usage.prices import Prices
+from ..usage.spending import Cost, Paid, paid
 from ..values import Call, Headers, JsonObject, ProviderError, Target, Usage
 from . import upstream
 from .actions import Failed, Head, Refusal
@@ -102,7 +103,10 @@ class Plan:
     asked: str = ""
     """The model that the client named."""
     costs: list[Cost] = field(default_factory=list)
-    """Of every round that was answered."""
+    """Of every round that was answered, and of every attempt that failed when its provider had begun to count."""
+    prices: Prices = field(default_factory=Prices)
+    on_lost: Callable[[str], None] = lambda loss: None
+    """Hears later, where the provider's cache was lost, why."""
     typed: str = ""
     """What the person typed last, tags and all: for whoever looks at the flow."""
     endings: Endings = AS_USUAL
@@ -192,7 +196,8 @@ class Plan:
         )
         self.translated, self.left_out, self.hides_count = request.translated, request.left_out, request.counts
         self._place = f"{request.scheme}://{request.host}{request.path}"
-        self._sent = b"" if self.costs else request.body  # later rounds hold all that was said so far: that is not kept twice
+        known = any(cost.answered for cost in self.costs)
+        self._sent = b"" if known else request.body  # later rounds hold all that was said so far: that is not kept twice
         return request
 
     def go_on(self, call: Call, attempts: Attempts) -> None:
@@ -333,12 +338,17 @@ class Plan:
         if not self.at_home:
             self.memory.seals.note_items(self.provider.id, items)
 
-    def cost(self, tokens: Tokens | None) -> None:
+    def cost(self, tokens: Tokens | None, *, answered: bool = True) -> None:
         if self.counting:
             return
         dialect = self.translated.dialect if self.translated is not None else self.received.endpoint.dialect
         target, route = self.decision.target, self.decision.route
-        self.costs.append(Cost(target, tokens, self._sent, dialect, self._place, self.clocks.wall(), route))
+        sent = self._sent if answered else b""
+        self.costs.append(Cost(target, tokens, sent, dialect, self._place, self.clocks.wall(), route, answered))
+
+    def paid(self, *, since: int = 0) -> Paid:
+        """What all rounds cost, or those from that one on."""
+        return paid([cost.bill for cost in self.costs[since:]], self.prices, self.asked)
 
     def answered(self, id: str, now: float) -> None:
         self.settled, self.last = True, None

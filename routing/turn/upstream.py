@@ -162,9 +162,7 @@ def write(
         same = Outgoing(headers.same_host(received.fields, coded=False))
         return Request(url.scheme, url.host, url.port, path, same, body, True, translated, counts=counts)
     outgoing = _headers(received, received.endpoint.dialect, provider, target, foreign=not home, stream=call.stream)
-    return Request(
-        url.scheme, url.host, url.port, path, outgoing, body, translated=translated, left_out=str(left), counts=counts
-    )
+    return Request(url.scheme, url.host, url.port, path, outgoing, body, translated=translated, left_out=str(left), counts=counts)
 
 
 def _asks_usage(call: Call, provider: Provider, model: str) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ...values import Dialect, ProviderError
 from ..translation.neutral import Asked
 from .machine import Answer, Round
+from .said import Content
 
 
 class Translation:
@@ -42,6 +43,11 @@ class Translation:
         """The provider has no more to say. Where that is no end, its turn says so."""
         said = self._answer.end_round()
         return b"".join(self._answer.finish()) if said.complete or said.error else self._answer.feed(b"")
+
+    @property
+    def content(self) -> Content:
+        """What the provider has said so far."""
+        return self._answer.content
 
     @property
     def error(self) -> ProviderError | None:

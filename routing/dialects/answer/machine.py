@@ -417,6 +417,12 @@ class Answer:
         return self._join.told
 
     @property
+    def word(self) -> str:
+        """The client's word for why the answer ended."""
+        ended = self._join.content.ended
+        return self._join.word or (ended.word if ended is not None else "")
+
+    @property
     def error(self) -> ProviderError | None:
         """What the provider said instead of an answer, or of the rest of it."""
         return self._join.content.error

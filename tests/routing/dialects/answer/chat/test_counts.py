@@ -26,7 +26,7 @@ def test_the_client_gets_what_it_would_have_got(quiet: bool, together: int, form
     asked = [*stream(usage=None), sse(counted), b"data: [DONE]\n\n"]
     plain = b"".join([*stream(), b"data: [DONE]\n\n"])
     if form == "dense":
-        asked = [one.replace(b'": ', b'":').replace(b', "', b',"').replace(b'}, {', b'},{') for one in asked]
+        asked = [one.replace(b'": ', b'":').replace(b', "', b',"').replace(b"}, {", b"},{") for one in asked]
         plain = plain.replace(b'": ', b'":').replace(b', "', b',"')
     answer = answer_for(Endpoint(Dialect.CHAT), stream=True, quiet=quiet)
     answer.begin_round(hides_count=True)
