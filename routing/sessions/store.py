@@ -53,7 +53,7 @@ class States(Protocol):
     async def change(self, key: SessionKey, change: Change, in_thread: InThread) -> SessionState:
         """The new one, once it is kept. `change` may be asked again: the last try counts."""
 
-    def sweep(self, now: float, retention_days: float) -> int: ...
+    def sweep(self, now: float, retention_days: float, rest: Rest = ...) -> int: ...
 
 
 class FileStore:
