@@ -203,9 +203,11 @@ class Settings:
                 return
             self._use(config, plugins)
         except (ConfigError, OSError) as error:
-            logger.warning("The changed configuration is not used, the old one stays in force: %s", error)
+            if worker.leads():
+                logger.warning("The changed configuration is not used, the old one stays in force: %s", error)
         else:
-            logger.info("Configuration reloaded: %s", path.name)
+            if worker.leads():
+                logger.info("Configuration reloaded: %s", path.name)
         finally:
             sys.setswitchinterval(interval)
 
@@ -230,7 +232,7 @@ class Settings:
         if self._desk is not None:
             self._desk = self._new_desk(self._desk.store, self._desk.hidden)
         stand_in.lift()
-        for warning in config.warnings:
+        for warning in config.warnings if worker.leads() else ():
             logger.warning("%s", warning)
 
     def _new_desk(self, store: States, hidden: HiddenRounds | None) -> Desk:
