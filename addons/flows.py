@@ -45,6 +45,7 @@ class Marker(StrEnum):
     CALL = ":arrow_right:"
     ROUND = ":arrow_right_hook:"
     RETRY = ":repeat:"
+    HELD = ":hourglass_flowing_sand:"
     FAILED = ":x:"
     ANSWERED_HERE = ":speech_balloon:"
     REFUSED = ":no_entry:"

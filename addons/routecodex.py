@@ -116,6 +116,9 @@ class RouteCodex(quick_hooks.Own):
         loader.add_option(
             "routecodex_web_flows", int, 1000, "RouteCodex: so many flows stay in mitmweb (0: all, as in mitmproxy)."
         )
+        loader.add_option(
+            "routecodex_page", int, 0, "RouteCodex: serve its page at this port of this machine (0: only mitmweb shows it)."
+        )
         loader.add_option("routecodex_shortcuts", bool, True, "RouteCodex: take shortcuts through mitmproxy where it is alone.")
         if changed := internals.unknown():
             logger.error("RouteCodex does not know mitmproxy %s: %s", version.VERSION, ", ".join(changed))

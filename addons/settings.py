@@ -316,8 +316,10 @@ def web_is_open() -> bool:
 
 
 def listening() -> list[tuple[str, int]]:
-    """Where this process is reached: the proxy, and mitmweb's page."""
+    """Where this process is reached: the proxy, the page, and mitmweb."""
     own = [(str(host), int(port)) for host, port, *_ in ctx.master.addons.get("proxyserver").listen_addrs()]
+    if page := ctx.options.routecodex_page:
+        own.append(("127.0.0.1", page))
     return [*own, (ctx.options.web_host, ctx.options.web_port)] if "web_port" in ctx.options else own
 
 

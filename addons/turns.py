@@ -78,6 +78,10 @@ class CarriedTurn:
         self.stepping = False
         """Something is done from within the layer of the client's own stream, which flushes when it is told the end."""
         self.answer = OpenAnswer(self.current)
+        self.held = False
+        """The answer was kept open for what was nearly due."""
+        if company is not None:
+            company.life.turn.on_hold = self._hold
 
     def start(self) -> None:
         """From here on it hears the client's own flow, and writes what the client gets."""
@@ -310,6 +314,11 @@ class CarriedTurn:
         pairs = (*(pair for pair in head if pair[0].lower() != "content-type"), *kind)
         return flows.whole_response(turns.Refusal(turns.Head(status, pairs), kept.take()))
 
+    def _hold(self, held: bool) -> None:
+        if held or self.held:
+            self.held = True
+            legs.hold(self.flow, self._comment, held=held)
+
     def _note_round(self) -> None:
         """What a later round cost, and how it ended, in its own flow."""
         since, self.noted = self.noted, len(self.plan.costs)
@@ -486,6 +495,7 @@ class CarriedTurn:
             self._show_words()
             self.answer.upstream.carried = self.current.carried = None
             if self.company is not None:
+                self.company.life.turn.on_hold = _nobody
                 rounds = "1 round" if self.turn.rounds == 1 else f"{self.turn.rounds} rounds"
                 self.flow.comment = f"{self._comment} · {rounds} of {self.plan.received.id[:8]}"
             elif self.plan.unsaid or self.plan.tried:
@@ -529,3 +539,7 @@ class CarriedTurn:
         status = str(self.answer.response.status_code) if self.answer.response is not None else ""
         how = "the tool left" if self.left else "cut" if self.answer.aborted else ""
         return ", ".join(part for part in (status, how) if part) or "no answer"
+
+
+def _nobody(held: bool) -> None:
+    pass

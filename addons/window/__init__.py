@@ -12,6 +12,8 @@ from . import content_view, legs, site
 
 _COLUMNS = "web_columns"
 _COMMENT = "comment"
+_alone: list[Any] = []
+"""The page's own server, where there is no mitmweb."""
 
 
 def open_(ask: Callable[[bytes], Awaitable[JsonObject]], calls: Callable[[], list[JsonObject]]) -> None:
@@ -24,9 +26,17 @@ def open_(ask: Callable[[bytes], Awaitable[JsonObject]], calls: Callable[[], lis
         if _COMMENT not in columns:
             options.update(**{_COLUMNS: [*columns, _COMMENT]})
     master: Any = ctx.master
-    if (app := getattr(master, "app", None)) is not None:
-        site.serve(site.Site(ask, calls), app)
+    app = getattr(master, "app", None)
+    site.serve(site.Site(ask, calls, shows_flows=app is not None), app)
+    if app is None and (port := options.routecodex_page):
+        from .alone import Alone
+
+        alone = Alone()
+        alone.open(port)
+        _alone.append(alone)
 
 
 def close() -> None:
     site.close()
+    while _alone:
+        _alone.pop().close()

@@ -47,6 +47,14 @@ def keep_error(flow: http.HTTPFlow) -> None:
         flow.error = mitmflow.Error(error)
 
 
+def hold(flow: http.HTTPFlow, comment: str, *, held: bool) -> None:
+    """A call whose answer is complete, and is kept open."""
+    flow.comment, flow.marked = comment, Marker.HELD
+    add_to_record(flow, {"held": "now" if held else "was"})
+    if (view := _addon("view")) is not None and view.get_by_id(flow.id) is not None:
+        view.update([flow])
+
+
 def said(flow: http.HTTPFlow, response: http.Response, comment: str, more: JsonObject) -> None:
     """What the provider of a translated answer said itself."""
     _leave(flow, response, Marker.LEG, comment, {_EVIDENCE: "provider", **more}, "")

@@ -1,6 +1,7 @@
-"""The page `/routecodex` in mitmweb: sessions, calls, keys, what was used, and buttons for what `routecodex daemon` can do.
+"""The page `/routecodex`: sessions, calls, keys, what was used, and buttons for what `routecodex daemon` can do.
 
-1. It stands under mitmweb's own login and protection of forms; where mitmweb has no login (below 11.1.2) there is no page.
+1. In mitmweb it stands under its own login and protection of forms; where that has no login (below 11.1.2) there is no page.
+   Without mitmweb it has a port of its own (`alone.py`).
 2. It asks the one control API, as the commands do; nothing else changes anything.
 3. Handlers stay while the addon is loaded again: they ask whoever serves now.
 """
@@ -31,6 +32,8 @@ class Site:
     """The control API."""
     calls: Callable[[], list[JsonObject]]
     """The newest first."""
+    shows_flows: bool = False
+    """It stands in a window that lists flows."""
 
 
 _serving: list[Site] = []
@@ -38,30 +41,30 @@ _registered: list[object] = []
 
 
 async def state(site: Site) -> JsonObject:
-    told: JsonObject = {"calls": site.calls()}
+    told: JsonObject = {"calls": site.calls(), "showsFlows": site.shows_flows}
     for question in _ASKED:
         told[str(question["verb"])] = await site.ask(dumps(question))
     return told
 
 
-def serve(site: Site, app: Any) -> None:
-    """`app`: mitmweb's own application."""
+def serve(site: Site, app: Any = None) -> None:
+    """`app`: mitmweb's own application, where there is one."""
     _serving[:] = [site]
-    if app in _registered:
+    if app is None or app in _registered:
         return
     from mitmproxy.tools.web import app as web
 
     if not hasattr(web, "AuthRequestHandler"):
         return  # whoever reaches the port would be let in
     _registered.append(app)
-    app.add_handlers(r".*", [(PATH + path, handler) for path, handler in _handlers(web.RequestHandler)])
+    app.add_handlers(r".*", [(PATH + path, handler) for path, handler in handlers(web.RequestHandler)])
 
 
 def close() -> None:
     _serving.clear()
 
 
-def _handlers(base: Any) -> list[tuple[str, Any]]:
+def handlers(base: Any) -> list[tuple[str, Any]]:
     class Handler(base):  # type: ignore[misc]
         def set_default_headers(self) -> None:
             super().set_default_headers()

@@ -18,6 +18,7 @@ from ..router.health import Cooling, Healthy, Tripped
 from ..router.registry import ECHO, ORIGIN, Provider
 from ..sessions.state import SessionState
 from ..sessions.store import SessionKey
+from ..tags.told import why_lines
 from ..usage.spending import FILE_NAME
 from ..values import JsonObject, Target
 from . import kept
@@ -215,6 +216,20 @@ def _usage(served: Served, given: Given) -> JsonObject:
     return report.of_file(served.desk.user_folder / FILE_NAME, by, since_ms=since)
 
 
+def _why(served: Served, given: Given) -> JsonObject:
+    """Where a session's last call went, and why; `id`: how the session's begins, none: the one that was asked for last."""
+    desk, begins = served.desk, text_of(given.get("id"))
+    learned, now, prices = desk.learned, desk.clocks.wall(), desk.prices
+    keys = [key for key in learned.went.newest() if key.prefix != "chain" and key.id.startswith(begins)]
+    if begins and len({key.id for key in keys}) > 1 and not any(key.id == begins for key in keys):
+        raise BadQuestion(f"{len(keys)} sessions begin with {begins[:40]!r}")
+    if not keys:
+        raise BadQuestion(f"no call of a session {begins[:40]!r} is remembered" if begins else "no call is remembered")
+    key = next((key for key in keys if key.id == begins), keys[0])
+    lines = why_lines(learned.went.get(key), now, prices, learned.losses.get(key))
+    return {"server": served.server, "session": key.id, "lines": [*lines]}
+
+
 def _line(served: Served, given: Given) -> JsonObject:
     """For a status line: where the session's last call went, and what is in force."""
     key = SessionKey("session", text_of(given.get("session")))
@@ -253,5 +268,6 @@ VERBS: Mapping[str, Verb] = {
     "clear session": Verb(_clear_session, waits=True, changes=True),
     "clear sessions": Verb(_clear_sessions, waits=True, changes=True),
     "usage": Verb(_usage, waits=True),
+    "why": Verb(_why),
     "line": Verb(_line, waits=True),
 }

@@ -71,6 +71,8 @@ def _fate(record: Record) -> Iterator[str]:
     lines = []
     if error := _text(record, "error"):
         lines.append(f"FAILED: {error}")
+    if _text(record, "held"):
+        lines.append("kept open when it was complete, for a reminder that was nearly due")
     if answered := _text(record, "answered"):
         lines.append(f"answered by {answered}")
     if reason := _from_to(*_pair(record, "stop")):
@@ -90,8 +92,8 @@ def _fate(record: Record) -> Iterator[str]:
 
 def _cost(record: Record) -> Iterator[str]:
     usage = record.get("usage")
-    for name, words in _COUNTED.items() if isinstance(usage, Mapping) else ():
-        if isinstance(value := usage.get(name), int):
+    for name, words in _COUNTED.items():
+        if isinstance(usage, Mapping) and isinstance(value := usage.get(name), int):
             yield f"{value:,} {words}"
     dollars, unpriced = record.get("dollars"), record.get("unpriced")
     if isinstance(dollars, int | float):
