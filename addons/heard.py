@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from mitmproxy import http
 
+from ..routing.values import Headers
+from .kept import Kept
+
 if TYPE_CHECKING:
     from .rounds import Round
     from .turns import CarriedTurn
@@ -17,6 +20,8 @@ class Heard:
     def __init__(self, carried: CarriedTurn) -> None:
         self.carried: CarriedTurn | None = carried
         """None when the turn is over: nobody hears any more, and nothing keeps the turn in memory."""
+        self.kept: Kept | None = None
+        """What its provider says, for whoever looks at it later: no credential stands in it. None where nobody can."""
 
     def head(self, response: http.Response) -> None:
         if self.carried is not None:
@@ -39,6 +44,8 @@ class FirstRound(Heard):
     """The client's own flow, heard by the turn until it is abandoned."""
 
     is_first: ClassVar[bool] = True
+    began: tuple[int, Headers] = (0, {})
+    """Its provider's own head, where what follows it is kept."""
 
     def gone(self) -> None:
         if self.carried is not None:
@@ -71,6 +78,10 @@ class LaterRound(Heard):
 
     def followed(self) -> None:
         self.carried = None
+
+    def words(self) -> bytes | None:
+        kept, self.kept = self.kept, None
+        return kept.take() if kept is not None else None
 
     async def drained(self) -> None:
         if self.carried is not None:

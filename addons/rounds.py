@@ -18,7 +18,6 @@ from mitmproxy.proxy import commands
 from mitmproxy.proxy.layers.http import HttpLayer, HTTPMode
 
 from . import intercept
-from .kept import Kept
 from .relay import Relay, Wire
 
 
@@ -30,6 +29,9 @@ class Listener(Protocol):
     def end(self) -> None: ...
     def broke(self, message: str) -> None: ...
 
+    def words(self) -> bytes | None:
+        """What a person may see of what came; once."""
+
     async def drained(self) -> None:
         """The provider is read on once this is over."""
 
@@ -37,14 +39,7 @@ class Listener(Protocol):
 class Round(ReplayHandler):
     """One request to a provider, sent as a flow of its own."""
 
-    def __init__(
-        self,
-        flow: http.HTTPFlow,
-        wire: Wire,
-        listener: Listener,
-        relay: Relay,
-        hide: Callable[[bytes], bytes],
-    ) -> None:
+    def __init__(self, flow: http.HTTPFlow, wire: Wire, listener: Listener, relay: Relay) -> None:
         super().__init__(flow, ctx.options)
         if (behind := intercept.proxy_behind(ctx.options.mode)) is not None:
             self.layer.context.client.proxy_mode = behind  # what a tool asked for by its address goes that way, too
@@ -57,9 +52,7 @@ class Round(ReplayHandler):
         relay.adopt(self.layer)
         self.wire = wire
         self.listener = listener
-        self.hide = hide
         self.cancelled = False
-        self.kept = Kept()
 
     def hear(self, response: http.Response) -> Callable[[bytes], list[bytes]]:
         """The head has come; the filter for what follows."""
@@ -67,22 +60,31 @@ class Round(ReplayHandler):
 
         def listen(chunk: bytes) -> list[bytes]:
             if chunk:
-                self.kept.add(chunk)
                 self.listener.data(chunk)
             return []  # never b"": mitmproxy would write that as the last chunk
 
         return listen
 
-    def end(self, response: http.Response | None) -> None:
-        if response is not None:
-            response.data.content = self.hide(self.kept.take())  # for mitmweb; nobody else reads it
+    def end(self) -> None:
         self.listener.end()
+        self._show()
+
+    def broke(self, message: str) -> None:
+        self.listener.broke(message)
+        self._show()
+
+    def _show(self) -> None:
+        """For mitmweb and files; nobody else reads it. It is unpacked, and no credential stands in it."""
+        if (response := self.flow.response) is not None and (words := self.listener.words()) is not None:
+            response.headers.pop("content-encoding", None)
+            response.data.content = words
 
     def cancel(self) -> None:
         """Stop at once: nothing more is sent, nothing more is heard."""
         if self.cancelled:
             return
         self.cancelled = True
+        self._show()
         for transport in list(self.transports.values()):
             if transport.handler is not None:
                 transport.handler.cancel("the turn is over")
@@ -122,7 +124,7 @@ def adopt_replays(relay: Relay) -> None:
 def forbid(data: Any) -> None:
     """A round cancelled while a hook ran must not go on to send."""
     if isinstance(data, mitmflow.Flow):
-        if data.killable:
+        if data.killable and getattr(data, "response", None) is None:  # a kill would hide why it failed
             data.kill()
     elif isinstance(getattr(data, "server", None), connection.Server):
         data.server.error = "the turn is over"

@@ -120,6 +120,9 @@ class RouteCodex(quick_hooks.Own):
         loader.add_option(
             "routecodex_web_flows", int, 1000, "RouteCodex: so many flows stay in mitmweb (0: all, as in mitmproxy)."
         )
+        loader.add_option(
+            "routecodex_page", int, 0, "RouteCodex: serve its page at this port of this machine (0: only mitmweb shows it)."
+        )
         loader.add_option("routecodex_shortcuts", bool, True, "RouteCodex: take shortcuts through mitmproxy where it is alone.")
         if changed := internals.unknown():
             logger.error("RouteCodex does not know mitmproxy %s: %s", version.VERSION, ", ".join(changed))
@@ -170,7 +173,7 @@ class RouteCodex(quick_hooks.Own):
         self.leash = leash.hold(self.settings) or self.leash
         if worker.leads():
             self.panel.open()
-        window.open_(self.panel.answer, lambda: list(reversed(self.journal.calls)), self.settings.metrics)
+        window.open_(self.panel.answer, lambda: list(reversed(self.journal.calls)), self.settings.metrics, self.settings.admins)
 
     def done(self) -> None:
         window.close()
@@ -350,7 +353,7 @@ class RouteCodex(quick_hooks.Own):
     @guarded
     def response(self, flow: http.HTTPFlow) -> None:
         if (later := self.relay.later_round(flow)) is not None:
-            later.end(flow.response)
+            later.end()
         elif flow in self.sealed:
             self.relay.backs.seal(flow, flow.response)
             sealing.seal_stored(flow.request)
@@ -361,9 +364,10 @@ class RouteCodex(quick_hooks.Own):
     def error(self, flow: http.HTTPFlow) -> None:
         message = flow.error.msg if flow.error is not None else "unknown"
         if (later := self.relay.later_round(flow)) is not None:
-            later.listener.broke(message)
+            later.broke(message)
         elif (carried := self.relay.carried(flow)) is not None:
             carried.gone()
+        window.legs.keep_error(flow)
         if flow in self.sealed:
             self.relay.backs.seal(flow, flow.response)
         self.shown.add(flow, ctx.options.routecodex_web_flows)

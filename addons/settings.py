@@ -40,7 +40,7 @@ from ..routing.usage.spending import FILE_NAME, Spent
 from ..routing.values import Target
 from . import clockwork, garbage, intercept, people, stand_in, worker
 from .clockwork import Clockwork
-from .disk_threads import in_thread
+from .disk_threads import breathe, in_thread
 from .journal import DebugFile, Journal
 from .work_state import WorkStateProbe
 
@@ -115,6 +115,9 @@ class Settings:
         self._option = option
         self.path = self._found()
         self._use(*self._read(self.path))
+
+    def admins(self) -> frozenset[str]:
+        return self._config.admins if self._config is not None else frozenset()
 
     def check_people(self) -> None:
         """Whom mitmproxy asks who they are is about to change."""
@@ -235,7 +238,7 @@ class Settings:
     def _sweep(self, desk: Desk) -> None:
         for store in (desk.store, desk.hidden):
             if store is not None:
-                store.sweep(time.time(), self.config.retention_days)
+                store.sweep(time.time(), self.config.retention_days, breathe)
 
     async def _reload(self) -> None:
         """Reading a large file takes longer than calls should wait. A thread that computes lets them have their turns, but for
@@ -251,9 +254,11 @@ class Settings:
                 return
             self._use(config, plugins)
         except (ConfigError, OSError) as error:
-            logger.warning("The changed configuration is not used, the old one stays in force: %s", error)
+            if worker.leads():
+                logger.warning("The changed configuration is not used, the old one stays in force: %s", error)
         else:
-            logger.info("Configuration reloaded: %s", path.name)
+            if worker.leads():
+                logger.info("Configuration reloaded: %s", path.name)
         finally:
             sys.setswitchinterval(interval)
 
@@ -280,7 +285,7 @@ class Settings:
         if self._desk is not None:
             self._desk = self._new_desk(self._desk.store, self._desk.hidden)
         stand_in.lift()
-        for warning in config.warnings:
+        for warning in config.warnings if worker.leads() else ():
             logger.warning("%s", warning)
 
     def _new_desk(self, store: States, hidden: HiddenRounds | None) -> Desk:
@@ -364,8 +369,10 @@ def web_is_open() -> bool:
 
 
 def listening() -> list[tuple[str, int]]:
-    """Where this process is reached: the proxy, and mitmweb's page."""
+    """Where this process is reached: the proxy, the page, and mitmweb."""
     own = [(str(host), int(port)) for host, port, *_ in ctx.master.addons.get("proxyserver").listen_addrs()]
+    if page := ctx.options.routecodex_page:
+        own.append(("127.0.0.1", page))
     return [*own, (ctx.options.web_host, ctx.options.web_port)] if "web_port" in ctx.options else own
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from mitmproxy import http
@@ -20,6 +21,7 @@ from ..routing.turn.plan import Plan, describe
 from ..routing.turn.state import State
 from ..routing.turn.stepping import Done, begin
 from ..routing.turn.turn import Turn
+from ..routing.values import Headers
 from ..routing.window import record
 from . import fail_closed, flows
 from .alarm import Alarm
@@ -27,6 +29,7 @@ from .disk_threads import if_possible
 from .fail_closed import contained
 from .heard import FirstRound, Heard, LaterRound
 from .journal import CallLine, Journal
+from .kept import Kept
 from .open_answer import OpenAnswer, in_bites
 from .relay import Relay
 from .rounds import Round, new_flow
@@ -64,6 +67,10 @@ class CarriedTurn:
         self.translation: Translation | None = None
         """Makes what the round says the client's dialect."""
         self.mask = Mask(())  # takes the round's own credentials out of what it says
+        self.noted = 0
+        """Of what rounds cost, so many stand in their flows."""
+        self.keep_error: Callable[[bytes], None] | None = None
+        """Hears what is no answer."""
         self.http2 = flow.request.is_http2
         self.tasks: set[asyncio.Task[None]] = set()
         self.alarm = Alarm()
@@ -71,6 +78,10 @@ class CarriedTurn:
         self.stepping = False
         """Something is done from within the layer of the client's own stream, which flushes when it is told the end."""
         self.answer = OpenAnswer(self.current)
+        self.held = False
+        """The answer was kept open for what was nearly due."""
+        if company is not None:
+            company.life.turn.on_hold = self._hold
 
     def start(self) -> None:
         """From here on it hears the client's own flow, and writes what the client gets."""
@@ -102,6 +113,8 @@ class CarriedTurn:
         self.decode = flows.stream_decoder(headers.get("content-encoding", ""))
         self.mask = self.plan.mask()
         self.translation = self.plan.translation() if 200 <= response.status_code < 300 else None
+        self.turn.translation = self.translation
+        self._keep(response, headers)
         self.turn.head(response.status_code, headers, time.monotonic())
         self._carry_out()
         if not self.closed:
@@ -137,6 +150,19 @@ class CarriedTurn:
             self.turn.end(time.monotonic())
             self._carry_out()
 
+    def _keep(self, response: http.Response, back: Headers) -> None:
+        """What a provider says stays for whoever looks at it: in the flow of a later round, and beside the client's own."""
+        current, answers = self.current, 200 <= response.status_code < 300
+        if current.is_first and not legs.are_seen():
+            return
+        current.kept = kept = Kept()
+        if isinstance(current, FirstRound):
+            current.began = response.status_code, back
+        else:
+            flows.mask_headers(response, self.plan.masked)
+        self.keep_error = None if answers else kept.add
+        (self.translation or self.turn.answer).show = kept.add if answers else None
+
     def _hear_held(self, source: Heard) -> None:
         """It began like a credential, and does not go on."""
         if chunk := self.mask.end():
@@ -145,6 +171,8 @@ class CarriedTurn:
     def _hear_words(self, source: Heard, chunk: bytes) -> None:
         """What a provider says, in the client's dialect from here on. No bytes: it has no more to say."""
         translation = self.translation
+        if self.keep_error is not None:
+            self.keep_error(chunk)
         if translation is not None:
             try:
                 chunk = translation.feed(chunk, time.monotonic()) if chunk else translation.close()
@@ -235,6 +263,8 @@ class CarriedTurn:
                 case turns.Again(after_s):
                     self._show_failure()
                     self._see_failure()
+                    self._show_words()
+                    self._note_round()
                     self._later(self._run_round(after_s))
                 case turns.Decide(said):
                     if said.own:
@@ -242,9 +272,11 @@ class CarriedTurn:
                     else:
                         work = self._decide(said)
                 case turns.GaveUp(error):
+                    self._show_failure()
                     self.plan.note(f"{self.plan.received.id[:8]}: the later round failed ({describe(error)}), the answer stands")
                     work = self._conclude()
                 case turns.Refuse(refusal):
+                    self._show_failure(last=True)
                     self.failed = f"status {refusal.head.status}"
                     self.answer.response = flows.whole_response(refusal)
                 case turns.Finish(end):
@@ -264,13 +296,48 @@ class CarriedTurn:
             return flows.reopen_response(shown, head, http2=self.http2)
         return flows.open_response(head, http2=self.http2)
 
-    def _show_failure(self) -> None:
-        """Another round takes the place of the first in the client's own flow: what came of it is kept beside."""
-        failed = self.plan.last
-        if failed is None or not self.current.is_first or not legs.are_seen():
+    def _show_failure(self, *, last: bool = False) -> None:
+        """An attempt failed: what came of it is shown by itself, unless the client is told just that (`last`)."""
+        failed, current = self.plan.last, self.current
+        if failed is None:
             return
-        response = flows.whole_response(turns.Refusal(failed.head, failed.body)) if failed.head is not None else None
-        legs.failed(self.flow, response, describe(failed.error), self.flow.comment)
+        if (later := self._later_flow) is not None:
+            legs.fail(later, describe(failed.error), later=True)
+        elif isinstance(current, FirstRound) and not last and legs.are_seen():
+            legs.failed(self.flow, self._words_of(current), describe(failed.error), self.flow.comment)
+
+    def _show_words(self) -> None:
+        """What a provider of another dialect said first: the client's own flow shows what the client got."""
+        translated = self.plan.translated
+        if translated is None or not isinstance(self.current, FirstRound):
+            return
+        if (response := self._words_of(self.current)) is not None:
+            word = self.turn.words[0]
+            ended = record.of_cost(self.plan.paid(), (word, word))
+            legs.said(self.flow, response, self.flow.comment, {"spoken": str(translated.dialect), **ended})
+
+    def _words_of(self, first: FirstRound) -> http.Response | None:
+        """Once."""
+        kept, first.kept = first.kept, None
+        if kept is None:
+            return None
+        status, back = first.began
+        head = self.plan.head(status, back).headers
+        kind = [("content-type", self.plan.masked(back["content-type"]))] if "content-type" in back else []
+        pairs = (*(pair for pair in head if pair[0].lower() != "content-type"), *kind)
+        return flows.whole_response(turns.Refusal(turns.Head(status, pairs), kept.take()))
+
+    def _hold(self, held: bool) -> None:
+        if held or self.held:
+            self.held = True
+            legs.hold(self.flow, self._comment, held=held)
+
+    def _note_round(self) -> None:
+        """What a later round cost, and how it ended, in its own flow."""
+        since, self.noted = self.noted, len(self.plan.costs)
+        if (later := self._later_flow) is not None and legs.are_seen():
+            word = self.turn.words[0]
+            flows.add_to_record(later, record.of_cost(self.plan.paid(since=since) if since < self.noted else None, (word, word)))
 
     # When a round is complete
 
@@ -358,7 +425,7 @@ class CarriedTurn:
         self.journal.detail(f"{self.round_name} -> {self.plan.comment}")
         self.decode, self.mask = None, Mask(())
         later = LaterRound(self)
-        later.round = Round(flow, wire, later, self.relay, self.plan.hide.known)
+        later.round = Round(flow, wire, later, self.relay)
         self.current.followed()
         self.current = later
         self._see_round(self.round_name)
@@ -439,15 +506,25 @@ class CarriedTurn:
 
     def _close(self) -> None:
         if not self.closed:
+            self._show_words()
             self.answer.upstream.carried = self.current.carried = None
             if self.company is not None:
+                self.company.life.turn.on_hold = _nobody
                 rounds = "1 round" if self.turn.rounds == 1 else f"{self.turn.rounds} rounds"
                 self.flow.comment = f"{self._comment} · {rounds} of {self.plan.received.id[:8]}"
-            elif self.plan.unsaid:
+            elif self.plan.unsaid or self.plan.tried:
                 self.flow.comment = self._comment
             self.alarm.stop()
-            ended = record.of_end(self.plan, rounds=self.turn.rounds, usage=self.turn.usage(), failed=self.failed)
-            flows.add_to_record(self.flow, ended)
+            failed = self.failed or self.turn.failed
+            paid = self.plan.paid() if legs.are_seen() else None
+            flows.add_to_record(self.flow, record.of_end(self.plan, rounds=self.turn.rounds, paid=paid, words=self.turn.words))
+            self._note_round()
+            if paid is not None:
+                self.plan.on_lost = partial(legs.lost, self.flow)
+            if failed:
+                legs.fail(self.flow, failed)
+                if (later := self._later_flow) is not None and later.marked != flows.Marker.FAILED:
+                    legs.fail(later, failed, later=True)
             self.plan.over(ended=self.turn.ended)
             if self.turn.ended and self.plan.keep_end is not None:
                 self._later(if_possible(self.plan.keep_end, self.plan.note))
@@ -455,11 +532,17 @@ class CarriedTurn:
                 self._do(self._leave())
             asyncio.get_running_loop().call_soon(self._learn)
 
+    @property
+    def _later_flow(self) -> http.HTTPFlow | None:
+        """That of the later round which is heard."""
+        current = self.current
+        return current.round.flow if isinstance(current, LaterRound) and current.round is not None else None
+
     def _learn(self) -> None:
         """Once the client has its answer."""
         if (seen := self.line.seen) is not None:
             self._see_failure()
-            seen.answered([(cost.target, cost.tokens) for cost in self.plan.costs])
+            seen.answered([(cost.target, cost.tokens) for cost in self.plan.costs if cost.answered])
             seen.reminders = self.company.life.turn.reminded if self.company is not None else 0
         usage = self.turn.usage()
         if usage is not None and self.plan.settled:
@@ -474,3 +557,7 @@ class CarriedTurn:
         status = str(self.answer.response.status_code) if self.answer.response is not None else ""
         how = "the tool left" if self.left else "cut" if self.answer.aborted else ""
         return ", ".join(part for part in (status, how) if part) or "no answer"
+
+
+def _nobody(held: bool) -> None:
+    pass

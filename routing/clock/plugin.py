@@ -244,6 +244,12 @@ class ClockPlugin(Plugin):
 
     async def _wait(self, turn: TurnInfo, session: str, until: float) -> bool:
         """Until a task is due; False where none is, soon enough. The lifecycle ends this when the client leaves."""
+        try:
+            return await self._waited(turn, session, until)
+        finally:
+            turn.on_hold(False)
+
+    async def _waited(self, turn: TurnInfo, session: str, until: float) -> bool:
         settings, waited = self._settings, False
         while True:
             try:
@@ -262,6 +268,7 @@ class ClockPlugin(Plugin):
                 case Wait(seconds):
                     if not waited:
                         self._note(turn, "clock: the answer is held for a task that is nearly due")
+                        turn.on_hold(True)
                     waited = True
                     await asyncio.sleep(seconds)
                 case never:

@@ -135,6 +135,8 @@ class Provider(Section):
     """Who may use it, by the names that people give at the proxy (docs/team.md); unsaid, everybody."""
     compaction: bool | None = None
     """Whether it makes Codex's compaction items; unsaid, its host tells."""
+    ask_usage: bool | None = None
+    """Whether it is asked for the usage of its Chat streams (`include_usage`); unsaid, its name and model tell."""
 
 
 class LoadBalancing(Section):

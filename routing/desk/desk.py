@@ -11,7 +11,7 @@ import copy
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -64,6 +64,7 @@ from ..turn.roster import takers
 from ..turn.turn import Turn
 from ..turn.upstream import Received, Request
 from ..usage.flight import Loss
+from ..usage.prices import Prices
 from ..usage.spending import FILE_NAME, Asker, spent
 from ..usage.spending import Spent as SpentRound
 from ..values import Answer, Call, Caller, Dialect, Endpoint, Target
@@ -156,6 +157,7 @@ class Desk:
     _clients: dict[str, Client] = field(init=False, default_factory=dict)
     """With what the configuration adds to them."""
     replies: Replies = field(init=False)
+    prices: Prices = field(init=False)
     obeying: Obeying = field(init=False)
     notices: Notices = field(init=False)
     _for_all: Vocabulary = field(init=False)
@@ -171,6 +173,7 @@ class Desk:
         secrets += [value for provider in providers for value in provider.headers.values()]
         self.hide = Redactor(secrets)
         self.replies = Replies(self.hide, self.clocks.wall)
+        self.prices = Prices(self.config.usage.prices)
         self.notices = Notices(self.learned)
         self._for_all = Vocabulary(self.config.registry)
         self._is_shared = self.config.registry.is_shared
@@ -384,7 +387,8 @@ class Desk:
     def _route(
         self, reading: Reading, orders: Orders, hints: Hints | None, sent: Call, waits_since: float | None
     ) -> Reply | Plan | Rest:
-        estimate = estimate_tokens(reading.call) if self._size_matters(reading) else len(reading.received.body) // 4
+        count = cache(partial(estimate_tokens, reading.call))
+        estimate = count() if self._size_matters(reading) else len(reading.received.body) // 4
         wish = self._wish(reading, orders, estimate, hints or Hints(), sent.model)
         if reading.received.endpoint.action == "count":
             return self._count(reading, wish, estimate)
@@ -398,7 +402,7 @@ class Desk:
             if self._has_secrets(decision.target):
                 raise KeysWithheld(self.withheld, details={"provider": decision.target.provider})
             decision = replace(decision, clear_sticky=False)
-        return self._plan(reading, wish, decision, sent)
+        return self._plan(reading, wish, decision, sent, count if sent is reading.call else cache(partial(estimate_tokens, sent)))
 
     def _rest(self, resting: Resting, since: float | None) -> Rest:
         """A short rest is waited out, and the client notices nothing. Of a longer one it is told; and asked to come again, where
@@ -463,7 +467,16 @@ class Desk:
                 return first
         return decision
 
-    def _plan(self, reading: Reading, wish: Wish, decision: Decision, call: Call, *, counting: bool = False) -> Plan:
+    def _plan(
+        self,
+        reading: Reading,
+        wish: Wish,
+        decision: Decision,
+        call: Call,
+        count: Callable[[], int],
+        *,
+        counting: bool = False,
+    ) -> Plan:
         return Plan(
             received=reading.received,
             call=call,
@@ -473,7 +486,7 @@ class Desk:
             memory=self.learned,
             clocks=self.clocks,
             attempts=self._attempts(),
-            estimate=lambda: estimate_tokens(call),
+            estimate=count,
             chained=self._chained(reading.call),
             session=reading.key.id if reading.key.prefix != "chain" else "",
             hide=self.hide,
@@ -485,6 +498,7 @@ class Desk:
             client=reading.caller.client,
             asked=reading.call.model,
             typed=reading.words,
+            prices=self.prices,
             to_tell=lambda plan: self._notices(reading, plan),
             on_told=lambda causes: self.notices.told(reading.key, causes),
         )
@@ -517,13 +531,16 @@ class Desk:
             self.obeying.ended(reading)
         failed = "" if plan.settled or not plan.faults else plan.faults[-1]
         outcome = "answered" if to_the_end else "answered, not to its end" if plan.settled else "without an answer"
-        self._went(reading, Went(self.clocks.wall(), plan.comment, tuple(plan.faults), outcome, failed))
+        bills = tuple(cost.bill for cost in plan.costs)
+        self._went(reading, Went(self.clocks.wall(), plan.comment, tuple(plan.faults), outcome, failed, bills, plan.asked))
         if self.spend is not None and plan.costs:
-            for one in spent(plan.costs, _asker(reading), failed=bool(plan.tried), lost=partial(self._lost, reading)):
+            lost = partial(self._lost, reading.key, plan.on_lost)
+            for one in spent(plan.costs, _asker(reading), failed=bool(plan.tried), lost=lost):
                 self.spend(one)
 
-    def _lost(self, reading: Reading, loss: Loss) -> None:
-        self.learned.losses.put(reading.key, str(loss))
+    def _lost(self, key: SessionKey, show: Callable[[str], None], loss: Loss) -> None:
+        self.learned.losses.put(key, str(loss))
+        show(str(loss))
 
     def _went(self, reading: Reading, went: Went) -> None:
         """Of the conversation itself; what side calls come to says nothing about it."""
@@ -578,6 +595,7 @@ class Desk:
         clock = self.reminders.status(reading.caller) if self.reminders is not None else ""
         standing = Standing(
             self.registry(reading.caller.user),
+            self.prices,
             self.learned,
             self.clocks,
             reading,
@@ -617,7 +635,7 @@ class Desk:
         provider = self.config.registry.providers[decision.target.provider]
         asks_it = _counts(provider, reading.received) and not (self.withheld and self._has_secrets(decision.target))
         if decision.target.provider == ORIGIN or asks_it:
-            return self._plan(reading, wish, decision, reading.call, counting=True)
+            return self._plan(reading, wish, decision, reading.call, lambda: estimate, counting=True)
         target = replace(decision.target, model=decision.target.model or reading.call.model)
         tokens = self.learned.calibration.apply(target, estimate)
         body = count_answer(reading.received.endpoint.dialect, tokens)

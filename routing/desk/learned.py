@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -29,6 +30,10 @@ class Recent(Generic[K, V]):
 
     def get(self, key: K) -> V | None:
         return self._entries.get(key)
+
+    def newest(self) -> Iterator[K]:
+        """The newest first."""
+        return reversed(self._entries)
 
     def drop(self, key: K) -> None:
         self._entries.pop(key, None)

@@ -29,7 +29,8 @@ from ..secret_names import is_secret_header
 from ..storage.contract import InThread
 from ..tags.notice import Cause, line_of
 from ..tags.unheard import Unheard, listed
-from ..usage.spending import Cost
+from ..usage.prices import Prices
+from ..usage.spending import Cost, Paid, paid
 from ..values import Call, Dialect, Headers, JsonObject, ProviderError, Target, Usage
 from . import upstream
 from .actions import Failed, Head, Refusal
@@ -73,7 +74,7 @@ class Plan:
     clocks: Clocks
     attempts: Attempts
     estimate: Callable[[], int]
-    """Our own count of the call's tokens, made only when it is needed."""
+    """Our own count of the call's tokens, made once, and only when it is needed."""
     hide: Redactor
     on_answer: Callable[[Target, str | None, str | None], None] = lambda target, id, begun: None
     """Hears which target answers, the answer's id where it tells one, and the id that the client was told before it."""
@@ -92,7 +93,7 @@ class Plan:
     first: Failed | None = None
     first_target: Target | None = None
     last: Failed | None = None
-    """The attempt that failed last."""
+    """The attempt that failed last, if nothing was answered since."""
     tried: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     """Every attempt that failed, in words."""
@@ -102,7 +103,10 @@ class Plan:
     asked: str = ""
     """The model that the client named."""
     costs: list[Cost] = field(default_factory=list)
-    """Of every round that was answered."""
+    """Of every round that was answered, and of every attempt that failed when its provider had begun to count."""
+    prices: Prices = field(default_factory=Prices)
+    on_lost: Callable[[str], None] = lambda loss: None
+    """Hears later, where the provider's cache was lost, why."""
     typed: str = ""
     """What the person typed last, tags and all: for whoever looks at the flow."""
     endings: Endings = AS_USUAL
@@ -112,6 +116,8 @@ class Plan:
     unsaid: list[str] = field(default_factory=list)
     """What of the answer the client's dialect cannot say."""
     """What of the call the running round's request does not hold."""
+    hides_count: bool = False
+    """The running round tells a count that the client did not ask for."""
     unheard: tuple[Unheard, ...] = ()
     """Tags that stand where they give no orders."""
     to_tell: Callable[[Plan], tuple[Cause, ...]] = lambda plan: ()
@@ -198,9 +204,10 @@ class Plan:
             session=self.session,
             maker_of=self.memory.seals.maker_of,
         )
-        self.translated, self.left_out = request.translated, request.left_out
+        self.translated, self.left_out, self.hides_count = request.translated, request.left_out, request.counts
         self._place = f"{request.scheme}://{request.host}{request.path}"
-        self._sent = b"" if self.costs else request.body  # later rounds hold all that was said so far: that is not kept twice
+        known = any(cost.answered for cost in self.costs)
+        self._sent = b"" if known else request.body  # later rounds hold all that was said so far: that is not kept twice
         return request
 
     def go_on(self, call: Call, attempts: Attempts) -> None:
@@ -221,7 +228,7 @@ class Plan:
 
     def head(self, status: int, back: Headers) -> Head:
         pairs = headers.answer(back.items(), foreign=not upstream.goes_home(self.provider, self.received))
-        pairs = tuple((name, self._masked(value)) for name, value in pairs)
+        pairs = tuple((name, self.masked(value)) for name, value in pairs)
         if self.translated is not None:
             form = answers.headers_for(self.call.stream, self.received.endpoint.json_array)
             pairs = (*(pair for pair in pairs if pair[0].lower() not in form), *form.items())
@@ -239,7 +246,8 @@ class Plan:
         """What takes them out of the round's answer."""
         return Mask(self.secrets)
 
-    def _masked(self, text: str) -> str:
+    def masked(self, text: str) -> str:
+        """What a provider said beside its answer, as in a header."""
         mask = self.mask()
         return (mask.feed(text.encode("utf-8", "surrogatepass"), 0.0) + mask.end()).decode("utf-8", "replace") if mask else text
 
@@ -340,15 +348,20 @@ class Plan:
         if not self.at_home:
             self.memory.seals.note_items(self.provider.id, items)
 
-    def cost(self, tokens: Tokens | None) -> None:
+    def cost(self, tokens: Tokens | None, *, answered: bool = True) -> None:
         if self.counting:
             return
         dialect = self.spoken
         target, route = self.decision.target, self.decision.route
-        self.costs.append(Cost(target, tokens, self._sent, dialect, self._place, self.clocks.wall(), route))
+        sent = self._sent if answered else b""
+        self.costs.append(Cost(target, tokens, sent, dialect, self._place, self.clocks.wall(), route, answered))
+
+    def paid(self, *, since: int = 0) -> Paid:
+        """What all rounds cost, or those from that one on."""
+        return paid([cost.bill for cost in self.costs[since:]], self.prices, self.asked)
 
     def answered(self, id: str, now: float) -> None:
-        self.settled = True
+        self.settled, self.last = True, None
         if self.counting:
             return
         self.attempts.settled()

@@ -13,7 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..dialects import answers
+from ..dialects.answer.abroad import Translation
 from ..dialects.answer.machine import Answer
+from ..dialects.answer.said import Content
 from ..dialects.finish import CUT_OFF
 from ..dialects.said import Said
 from ..values import Endpoint, Headers, ProviderError, Usage
@@ -55,6 +57,10 @@ class Turn:
     """Reads what the rounds say, and writes it for the client. It is gone when the turn is over."""
     alone: bool = False
     """There is nobody to ask whether another round follows."""
+    translation: Translation | None = None
+    """Hears the running round before this does, in its provider's dialect."""
+    words: tuple[str, str] = ("", "")
+    """Why it ended: its provider's word, and the client's."""
     state: State = State.ASKING
     actions: list[Action] = field(default_factory=list)
     """What to do now; whoever carries the turn takes them all."""
@@ -67,6 +73,8 @@ class Turn:
     """Bytes have come behind the head of the running round; it may be silent for less long from then on."""
     ended: bool = False
     """The answer came to its end, and leaves the client nothing to do but to show it."""
+    failed: str = ""
+    """Why it ended in an error that the client was told behind its beginning, or instead of it."""
     _quiet_since: float = 0.0
     """When the client was last sent something."""
     _head: Head | None = None
@@ -97,6 +105,7 @@ class Turn:
         """Another round is on its way."""
         self._may("begin")
         self._go(State.ASKING)
+        self.words = ("", "")
         self.heard = now
         self._held.clear()
 
@@ -113,7 +122,12 @@ class Turn:
         if good:
             notice = self.planner.notice
             self._tells = bool(notice)
-            self.answer.begin_round(exact=self.planner.exact, secrets=self.planner.secrets, notice=notice)
+            self.answer.begin_round(
+                exact=self.planner.exact,
+                secrets=self.planner.secrets,
+                notice=notice,
+                hides_count=self.planner.hides_count,
+            )
 
     def alive(self, now: float) -> None:
         """The provider has sent something that says nothing in the client's dialect."""
@@ -181,6 +195,7 @@ class Turn:
         self.ended = not self._calls
         self._open()
         end = self.answer.finish()
+        self.words = (self.words[0], self.answer.word)
         self._hear_told()
         self._over(Finish(end))
 
@@ -263,6 +278,11 @@ class Turn:
         """What the answer cost, once it is complete."""
         return self._usage
 
+    @property
+    def _own(self) -> Content:
+        """What the running round's provider has said."""
+        return (self.translation or self.answer).content
+
     # What follows from it
 
     def _hear(self, chunk: bytes, now: float) -> None:
@@ -320,12 +340,15 @@ class Turn:
                 self._fail(Failed(_error_of(said, missing)), now)
                 return
             self._commit(now)
-        self._usage = said.usage if answer.content.tokens is not None else None
+        own = self._own
+        self._usage = said.usage if answer.content.tokens is not None else own.usage if own.tokens is not None else None
+        word = own.ended.word if own.ended is not None else ""
+        self.words = (word, word)
         if not is_whole:
             told = _error_of(said, missing)
             self._end_in_error(told.message, told.status)
             return
-        self.planner.cost(answer.content.tokens)
+        self.planner.cost(own.tokens)
         self.planner.said(said.native, answer.left_out)
         self._calls = len(said.calls) > len(said.own)
         self._go(State.DECIDING)
@@ -351,6 +374,8 @@ class Turn:
 
     def _fail(self, failed: Failed, now: float) -> None:
         self.actions.append(Abandon())
+        if self.state is State.PEEKING and (tokens := self._own.tokens) is not None:
+            self.planner.cost(tokens, answered=False)
         after = self.planner.failed(failed, now)
         if after is not None:
             self._go(State.WAITING)
@@ -407,7 +432,7 @@ class Turn:
         self.actions.append(Forward(self.answer.keep_alive() if self.stream else b"\n"))
 
     def _end_in_error(self, message: str, status: int = 502, code: str = "UPSTREAM_ERROR") -> None:
-        endpoint = self.endpoint
+        endpoint, self.failed = self.endpoint, message
         if not self.stream:
             if self.opened:
                 self._over(Abort())
@@ -422,8 +447,8 @@ class Turn:
 
     def _over(self, last: Action) -> None:
         if self.state is State.FLOWING:
-            tokens = self.answer.content.tokens
-            self._usage = self.answer.usage if tokens is not None else self._usage
+            tokens = self._own.tokens
+            self._usage = self._own.usage if tokens is not None else self._usage
             self.planner.cost(tokens)
         self.actions.append(last)
         self._go(State.OVER)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -93,7 +95,10 @@ def test_a_collector_that_hangs_holds_nobody_up_and_what_waits_is_bounded(monkey
         return httpx.Response(200)
 
     one = Telemetry(
-        TelemetrySettings(prometheus=True, otlp=COLLECTOR), "here", every_s=0.01, transport=httpx.MockTransport(hang)  # type: ignore[arg-type]
+        TelemetrySettings(prometheus=True, otlp=COLLECTOR),
+        "here",
+        every_s=0.01,
+        transport=httpx.MockTransport(hang),  # type: ignore[arg-type]
     )
     one._new = type(one._new)(maxlen=8)
     one._unsent = type(one._unsent)(maxlen=8)
@@ -110,9 +115,6 @@ def test_a_collector_that_hangs_holds_nobody_up_and_what_waits_is_bounded(monkey
 
 
 def test_nothing_of_it_is_loaded_where_nobody_wants_it() -> None:
-    import subprocess
-    import sys
-
-    code = "import sys; sys.path.insert(0, 'tests'); import routecodex.addons.settings; print([n for n in sys.modules if 'telemetry' in n])"
-    said = subprocess.run([sys.executable, "-c", "import tests.conftest;" + code], capture_output=True, text=True, timeout=120, check=False)
+    code = "import sys, tests.conftest, routecodex.addons.settings; print([name for name in sys.modules if 'telemetry' in name])"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert said.stdout.strip() == "[]", said.stderr

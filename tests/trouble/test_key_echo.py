@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import pytest
+from mitmproxy.http import HTTPFlow
+from mitmproxy.io import FlowReader
 
+from routecodex.addons.flows import Marker
 from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.canaries import plant
@@ -118,11 +121,28 @@ def house() -> Iterator[tuple[FakeProvider, Mitmdump]]:
         everything = b"".join(file.read_bytes() for file in proxy.folder.iterdir() if file.name in ("flows", "proxy.log"))
         assert RAW[8:] not in everything
         assert SECOND[8:].encode() not in everything
+        with (proxy.folder / "flows").open("rb") as saved:
+            kept = [flow for flow in FlowReader(saved).stream() if isinstance(flow, HTTPFlow) and flow.response is not None]
+        for flow in kept:
+            assert KEY[8:] not in texts_in(flow.response.content or b""), (flow.comment, flow.marked)
+        legs = [flow for flow in kept if flow.marked == Marker.LEG]
+        assert any(b"your key is ***" in flow.response.content for flow in legs), "and what is kept is what was said"
+        assert any(flow.marked == Marker.ROUND and b"***" in flow.response.content for flow in kept)
 
 
-def ask(proxy: Mitmdump, client: Dialect, spoken: Dialect, *, stream: bool) -> Answer:
+def texts_in(body: bytes) -> str:
+    return b"".join(re.findall(rb'"(?:text|content|delta)": ?"((?:[^"\\\\]|\\\\.)*)"', body)).decode()
+
+
+def holds_key(body: bytes | None) -> bool:
+    """Spread over events or not."""
+    text = texts_in(body or b"")
+    return RAW[8:] in (body or b"") or any(KEY[at : at + 8] in text for at in range(len(KEY) - 7))
+
+
+def ask(proxy: Mitmdump, client: Dialect, spoken: Dialect, *, stream: bool, more: str = "") -> Answer:
     planted = plant(client, "echo", stream=stream, only=["api-key"])
-    text = f"<**{NAMES[spoken]}.m**> three"
+    text = f"<**{NAMES[spoken]}.m**> {more}three"
     parts = planted.body.get("messages") or planted.body.get("input") or planted.body["contents"]
     last = parts[-1].get("content") or parts[-1]["parts"]
     if isinstance(last, str):
@@ -163,7 +183,20 @@ def test_a_key_over_several_events(
     provider.forget()
     provider.always(Behaviour(reply=reply, events_per_packet=together))
     answer = ask(proxy, client, spoken, stream=True)
-    deltas = re.findall(rb'"(?:text|content|delta)": ?"((?:[^"\\\\]|\\\\.)*)"', answer.body)
-    text = b"".join(deltas).decode()
-    assert not any(KEY[at : at + 8] in text for at in range(len(KEY) - 7))
-    assert re.search(r"your key is [^*]{0,7}\*\*\*, is it not\?", text)
+    assert not holds_key(answer.body)
+    assert re.search(r"your key is [^*]{0,7}\*\*\*, is it not\?", texts_in(answer.body))
+
+
+@pytest.mark.parametrize("client, spoken", PAIRS)
+def test_a_key_in_the_flow_of_a_later_round(house: tuple[FakeProvider, Mitmdump], client: Dialect, spoken: Dialect) -> None:
+    """Packed, over several events, and in a header: what stays of it for whoever looks is looked at when the fixture ends."""
+    provider, proxy = house
+    pieces = [KEY[at : at + 4] for at in range(0, len(KEY), 4)]
+    headers = (("x-request-id", f"id-{KEY}"),)
+    spread = Behaviour(reply=Reply(text=("your key is ", *pieces, ", is it not?")), encoding="gzip", headers=headers)
+    provider.forget()
+    provider.enqueue(spread, spread)
+    provider.always(Behaviour(reply=Reply(text="done")))
+    answer = ask(proxy, client, spoken, stream=True, more='<**stopMessage:"go on",1**> ')
+    assert not holds_key(answer.body)
+    assert answer.body.count(b"***") >= len(provider.calls) == 2

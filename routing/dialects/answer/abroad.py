@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from ...values import Dialect, ProviderError
 from ..translation.neutral import Asked
 from .machine import Answer, Round
+from .said import Content
 
 
 class Translation:
@@ -17,6 +18,14 @@ class Translation:
         """`compacts`: the answer is a summary, told as a compaction's one item. `secrets`: what nobody may be told."""
         self._answer = Answer(replace(asked, tools={}))
         self._answer.begin_round(Round(spoken, asked.maker, asked.tools, compacts=compacts), secrets=secrets)
+
+    @property
+    def show(self) -> Callable[[bytes], None] | None:
+        return self._answer.show
+
+    @show.setter
+    def show(self, show: Callable[[bytes], None] | None) -> None:
+        self._answer.show = show
 
     def feed(self, chunk: bytes, now: float = 0.0) -> bytes:
         return self._answer.feed(chunk, now)
@@ -34,6 +43,11 @@ class Translation:
         """The provider has no more to say. Where that is no end, its turn says so."""
         said = self._answer.end_round()
         return b"".join(self._answer.finish()) if said.complete or said.error else self._answer.feed(b"")
+
+    @property
+    def content(self) -> Content:
+        """What the provider has said so far."""
+        return self._answer.content
 
     @property
     def error(self) -> ProviderError | None:

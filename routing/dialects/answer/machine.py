@@ -32,7 +32,7 @@ from .chat import history as chat_history
 from .chat import read as chat_read
 from .chat import write as chat_write
 from .echoes import Echoes
-from .events import Block, Chunk, Event, Failed, Opened, Piece
+from .events import Block, Chunk, Counted, Event, Failed, Opened, Piece
 from .gemini import abroad as gemini_abroad
 from .gemini import history as gemini_history
 from .gemini import read as gemini_read
@@ -50,7 +50,7 @@ from .responses.compaction import NOTHING, Summary
 from .responses.made import Names
 from .said import Content, Said
 from .serial import Serial
-from .stream import Reader, Source
+from .stream import Reader, Source, without_empty_count
 
 _CUT_OFF = ProviderError(502, CUT_OFF, "UPSTREAM_ERROR")
 
@@ -191,6 +191,8 @@ class Answer:
         self._over = self._failed = False
         self._opened = ""
         """Who we said it is, where we began it."""
+        self.show: Callable[[bytes], None] | None = None
+        """Hears what a round's provider says, in its own dialect, as a person may look at it: no credential stands in it."""
 
     @property
     def opens(self) -> bool:
@@ -210,11 +212,18 @@ class Answer:
     # --- rounds ---------------------------------------------------------------------------------------------------------
 
     def begin_round(
-        self, round_: Round | None = None, *, exact: bool = False, secrets: Collection[str] = (), notice: str = ""
+        self,
+        round_: Round | None = None,
+        *,
+        exact: bool = False,
+        secrets: Collection[str] = (),
+        notice: str = "",
+        hides_count: bool = False,
     ) -> None:
         """Another round begins; without a word about it, in the client's own dialect. `exact`: the provider is where the
         client was going anyway, and its reason counts even where it is wrong. `secrets`: what the provider was sent, and nobody
-        may be told. `notice`: what we tell the person before the first text of all."""
+        may be told. `notice`: what we tell the person before the first text of all. `hides_count`: its stream counts since we
+        asked for that; the client did not."""
         round_ = round_ or Round(self._client)
         self._foreign = round_.spoken is not self._client or round_.compacts
         self._grows = None
@@ -225,6 +234,7 @@ class Answer:
         source = Source(reader, quiet=read if passes else None, bounded=not streams, anew=anew)
         self._source = source
         source.echoes = self._echoes = Echoes(secrets) if secrets else None
+        source.hides_count = hides_count and not self._foreign
         self._writer.begin_round(round_.tools)
         calls = source.since_calls if passes else None
         self._pending += self._written(self._join.begin(foreign=self._foreign, exact=exact, notice=notice, calls=calls))
@@ -240,8 +250,13 @@ class Answer:
         `feed(b"")` between two rounds: another round follows, so what the one before held back may leave.
         """
         source = self._source
-        if source.calm and source.passes(data):
-            return data
+        if source.calm:
+            if source.hides_count:
+                data = without_empty_count(data)
+            if source.passes(data):
+                if self.show is not None:
+                    self.show(data)
+                return data
         join = self._join
         out, self._pending = self._pending, []
         if not data:
@@ -402,6 +417,12 @@ class Answer:
         return self._join.told
 
     @property
+    def word(self) -> str:
+        """The client's word for why the answer ended."""
+        ended = self._join.content.ended
+        return self._join.word or (ended.word if ended is not None else "")
+
+    @property
     def error(self) -> ProviderError | None:
         """What the provider said instead of an answer, or of the rest of it."""
         return self._join.content.error
@@ -434,8 +455,8 @@ class Answer:
     def _hear(self, chunks: Iterable[Chunk], out: list[bytes], echoes: Echoes | None = None, now: float = 0.0) -> None:
         """`echoes`: takes out of them what nobody may be told."""
         join, source = self._join, self._source
-        writer, serial, foreign = self._writer, self._serial, self._foreign
-        source.left = out
+        writer, serial, foreign, show = self._writer, self._serial, self._foreign, self.show
+        source.left, source.show = out, show
         for chunk in chunks:
             events = chunk.events
             if echoes is not None:
@@ -444,6 +465,8 @@ class Answer:
                 else:
                     self._hear(echoes.look(chunk, now), out)
                     continue
+            if show is not None:
+                show(b"".join((chunk.raw, *chunk.rest)) if chunk.rest else chunk.raw)
             if foreign:
                 grows = self._grows
                 if grows is not None and len(events) == 1 and type(event := events[0]) is Piece and event.block is grows:
@@ -454,6 +477,8 @@ class Answer:
                     continue
                 self._name_calls(events)
             for shown in join.hear(chunk):
+                if source.hides_count and _only_counts(shown):
+                    continue
                 writer.altered = join.altered
                 if serial is not None and not self._is_own(shown):
                     out += map(writer.made, serial.order(shown.events))
@@ -518,6 +543,12 @@ class Answer:
         out = self._pending
         self._pending = []
         return out
+
+
+def _only_counts(chunk: Chunk) -> bool:
+    """A unit of Chat's of its own, behind the end."""
+    native = chunk.native
+    return native is not None and not native.get("choices") and all(type(event) is Counted for event in chunk.events)
 
 
 def answer_for(

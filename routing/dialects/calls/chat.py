@@ -6,6 +6,7 @@ A message's tool calls stand behind its content as the slots -2, -3, …; thinki
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 
 from ...values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
 from ..signed import without_foreign
@@ -24,6 +25,7 @@ from .editing import (
     object_in,
     objects_in,
     read_body,
+    renamed,
     result_text,
     sent,
     text_in,
@@ -75,8 +77,18 @@ def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection
     return drop_from_history(call, call.body, "messages", asked, answered, typed_slots, _SHAPE, _view)
 
 
-def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = (), left: LeftOut | None = None) -> bytes:
-    return sent(call, model, _scrubbed(call.body, own, left or LeftOut()) if foreign else None)
+def bare(call: Call, model: str, own: Collection[str], left: LeftOut) -> JsonObject:
+    return renamed(_scrubbed(call.body, own, left), model)
+
+
+def at_home(call: Call, model: str) -> bytes:
+    return sent(call, model)
+
+
+def asking_usage(call: Call) -> Call:
+    """The same; what its stream cost is told at its end."""
+    options = {**object_in(call.body, "stream_options"), "include_usage": True}
+    return replace(call, body={**call.body, "stream_options": options}, changed=True)
 
 
 def _view(index: int, item: JsonObject) -> Message:

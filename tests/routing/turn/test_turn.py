@@ -92,6 +92,8 @@ class Script:
 
     exact: bool = False
     secrets: tuple[str, ...] = ()
+    hides_count: bool = False
+    costs: list[tuple[Tokens | None, bool]] = field(default_factory=list)
 
     notice: str = ""
 
@@ -115,8 +117,8 @@ class Script:
         body = answers.write_error(self.dialect, 529, "the first provider's words", "C")
         return Refusal(Head(529, (("content-type", "application/json"),)), body)
 
-    def cost(self, tokens: Tokens | None) -> None:
-        pass
+    def cost(self, tokens: Tokens | None, *, answered: bool = True) -> None:
+        self.costs.append((tokens, answered))
 
     def said(self, items: Sequence[JsonObject], left_out: str) -> None:
         pass

@@ -68,6 +68,7 @@ class Script:
 
     exact: bool = False
     secrets: tuple[str, ...] = ()
+    hides_count: bool = False
 
     notice: str = ""
 
@@ -89,7 +90,7 @@ class Script:
     def refusal(self) -> Refusal:
         return Refusal(Head(529, ()), answers.write_error(self.dialect, 529, "the first provider's words", "C"))
 
-    def cost(self, tokens: Tokens | None) -> None:
+    def cost(self, tokens: Tokens | None, *, answered: bool = True) -> None:
         pass
 
     def said(self, items: Sequence[JsonObject], left_out: str) -> None:

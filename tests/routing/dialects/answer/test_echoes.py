@@ -106,8 +106,14 @@ def test_nobody_is_told_a_key_that_is_spread_over_events(client: Way, spoken: Di
     written = events(spoken, ["Dein", " Schlüssel ist", " ", *cut(size), ", der ist", " ask", "ant."])
     for together in (1, 4):
         reads = [b"".join(written[at : at + together]) for at in range(0, len(written), together)]
-        out = told(begun(client, spoken, quiet=quiet), reads)
+        shown: list[bytes] = []
+        answer = begun(client, spoken, quiet=quiet)
+        answer.show = shown.append
+        out = told(answer, reads)
         assert not any(KEY[at : at + SURE].encode() in out for at in range(len(KEY) - SURE))
+        kept = b"".join(shown)
+        assert not any(KEY[at : at + SURE].encode() in kept for at in range(len(KEY) - SURE)), "nor who looks at it later"
+        assert spoken is RESPONSES or f"{MASK}, der ist askant." in read(Way(spoken), kept).text
         if client.dialect is spoken is RESPONSES and client.stream:
             continue  # what its end tells again was masked as a whole, these few characters with it
         before, _, behind = read(client, out).text.partition(MASK)
@@ -120,7 +126,14 @@ def test_what_only_begins_like_a_key_is_told_as_it_came(spoken: Dialect) -> None
     written = events(spoken, ["sk-", "ant-", "api", "0", "4 is", " no key. s", "k"])
     client = Way(spoken)
     for quiet in (False, True):
-        assert told(begun(client, spoken, quiet=quiet), written) == b"".join(written)
+        shown: list[bytes] = []
+        answer = begun(client, spoken, quiet=quiet)
+        answer.show = shown.append
+        assert told(answer, written) == b"".join(written) == b"".join(shown)
+        answer = begun(Way(CHAT if spoken is not CHAT else MESSAGES), spoken)
+        answer.show = (foreign := []).append
+        told(answer, written)
+        assert b"".join(foreign) == b"".join(written)
 
 
 def test_a_text_waits_for_its_next_piece_and_no_longer() -> None:
