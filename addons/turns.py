@@ -94,6 +94,11 @@ class CarriedTurn:
             plan = self.plan
             seen.begins(name, plan.target, plan.place_asked, plan.spoken, time.monotonic())
 
+    def _see_content(self) -> None:
+        """The first of it goes to the client."""
+        if (seen := self.line.seen) is not None and not seen.first:
+            seen.first = time.monotonic()
+
     def _see_failure(self) -> None:
         if (seen := self.line.seen) is not None and self.plan.last is not None:
             seen.failed(self.plan.last, time.monotonic())
@@ -254,8 +259,7 @@ class CarriedTurn:
                     self.answer.head_now = True
                     self._arm()  # silence inside an answer may be allowed for less long than the wait for it
                 case turns.Began():
-                    if self.line.seen is not None and not self.line.seen.first:
-                        self.line.seen.first = time.monotonic()
+                    self._see_content()
                     if self.company is not None:
                         self.company.begun()
                 case turns.Abandon():
@@ -280,6 +284,8 @@ class CarriedTurn:
                     self.failed = f"status {refusal.head.status}"
                     self.answer.response = flows.whole_response(refusal)
                 case turns.Finish(end):
+                    if not self.failed:
+                        self._see_content()
                     self.answer.ending = in_bites(end)
                     self.answer.finished = True
                 case turns.Abort():
