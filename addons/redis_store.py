@@ -159,9 +159,13 @@ class RedisStore:
                 address, max_connections=_CONNECTIONS, timeout=patience_s, retry=Retry(NoBackoff(), 0), protocol=2
             )
         )
-        self.gone = ""
+        self._why = ""
         """Why nobody is asked now; empty while all is well."""
         self._trial: asyncio.Task[None] | None = None
+
+    @property
+    def gone(self) -> str:
+        return self._told if self._why else ""
 
     async def read(self, wanted: Sequence[tuple[Key, Version]]) -> list[Found]:
         keys, given = list[bytes](), list[_Word]()
@@ -237,7 +241,7 @@ class RedisStore:
         return await self._asked("EVALSHA", _SHA[script], len(keys), *keys, *given, again=again, script=script)
 
     async def _asked(self, *words: _Word, again: bool = False, script: str = "") -> Any:
-        if self.gone:
+        if self._why:
             raise Lost(self._told)
         return await self._ask(words, again=again, script=script)
 
@@ -262,10 +266,10 @@ class RedisStore:
 
     @property
     def _told(self) -> str:
-        return f"The sessions' store {self.place} cannot be reached ({self.gone})"
+        return f"The sessions' store {self.place} cannot be reached ({self._why})"
 
     def _lose(self, why: str) -> None:
-        was, self.gone = self.gone, why
+        was, self._why = self._why, why
         if not was:
             self._heard(self._told)
         if self._trial is None or self._trial.done():
@@ -282,7 +286,7 @@ class RedisStore:
                 await self._ask(("EVAL", _CLAIM, 1, *names, name, 1), again=True, script=_CLAIM)
             except Lost:
                 continue
-            self.gone = ""
+            self._why = ""
             self._heard(f"The sessions' store {self.place} is there again")
             return
 

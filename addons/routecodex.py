@@ -111,6 +111,7 @@ class RouteCodex(quick_hooks.Own):
     def load(self, loader: Loader) -> None:
         loader.add_option("routecodex_config", str, "", "RouteCodex: the configuration file (default: mitm-config.yaml).")
         loader.add_option("routecodex_server", str, "", "RouteCodex: whose sessions these are (default: address and port).")
+        loader.add_option("routecodex_shared", bool, False, "RouteCodex: other processes serve the same sessions.")
         loader.add_option("routecodex_http2", bool, False, "RouteCodex: offer HTTP/2 to clients.")
         loader.add_option(
             "routecodex_web_flows", int, 1000, "RouteCodex: so many flows stay in mitmweb (0: all, as in mitmproxy)."
@@ -263,7 +264,7 @@ class RouteCodex(quick_hooks.Own):
         line = CallLine(began=time.monotonic())
         try:
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
-            reading = desk.read(received)
+            reading = desk.read(await self.settings.meet(received))
             line.session, line.client, line.asked = reading.key.id, reading.caller.client, reading.call.model
             line.call, line.flow = received.id, flow.id
             line.title, line.typed = reading.title, desk.hide.text(reading.words[:1000])
@@ -294,6 +295,8 @@ class RouteCodex(quick_hooks.Own):
             await asyncio.sleep(reply.delay_s)
         if reply.before is not None:
             await if_possible(reply.before, self.journal.note)
+        if (unsaid := self.settings.unsaid()) is not None:
+            await unsaid
         flows.write_reply(flow, reply)
         flows.add_to_record(flow, record.of_reply(reply.comment, line.about, endpoint.dialect))
         self.journal.answered(line, reply.comment, str(reply.status), time.monotonic())
@@ -305,7 +308,8 @@ class RouteCodex(quick_hooks.Own):
         if flow.server_conn.via is not None and intercept.is_this_machine(flow.request.host):
             flow.server_conn = connection.Server(address=(flow.request.host, flow.request.port))
         flows.mark(flow, plan.told, Marker.CALL, record.of_round(plan, "first"))
-        CarriedTurn(self.relay, flow, departure.turn, plan, sealed, self.journal, line, departure.company).start()
+        unsaid = self.settings.unsaid
+        CarriedTurn(self.relay, flow, departure.turn, plan, sealed, self.journal, line, departure.company, unsaid).start()
         self.journal.detail(f"{plan.received.host} -> {plan.comment}")
 
     # An answer comes back

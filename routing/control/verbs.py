@@ -73,7 +73,7 @@ def _status(served: Served, given: Given) -> JsonObject:
         "sessions": str(served.folder),
         "routing": _told(served.desk.overlay.state),
         "keys": [line for provider in _own(served) for line in _unwell(served, provider)],
-        "warnings": list(served.desk.config.warnings),
+        "warnings": [*served.desk.config.warnings, *filter(None, [served.desk.ill()])],
     }
 
 

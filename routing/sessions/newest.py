@@ -6,10 +6,13 @@ message. They were obeyed, or refused, when they came; only what is new gives or
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..clients.typed import Typed
+
+_SAMPLE = 4 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +21,16 @@ class Seen:
 
     ordinal: int
     words: tuple[int, ...]
-    """A hash of each of its typed texts: thousands of sessions are remembered, and a text may be long."""
+    """A digest of each of its typed texts: a text may be long, and other processes must understand it."""
     old: int = 0
     """How many of these were there before."""
+
+
+def _digest(words: str) -> int:
+    """Of long words the beginning and the end."""
+    if len(words) > 2 * _SAMPLE:
+        words = f"{words[:_SAMPLE]}{len(words)}{words[-_SAMPLE:]}"
+    return int.from_bytes(hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=6).digest())
 
 
 def newest_of(typed: Sequence[Typed], seen: Seen | None) -> tuple[Typed | None, Seen | None]:
@@ -28,7 +38,7 @@ def newest_of(typed: Sequence[Typed], seen: Seen | None) -> tuple[Typed | None, 
     if not typed:
         return None, seen
     newest = typed[-1]
-    now = Seen(newest.ordinal, tuple(hash(text.words) for text in newest.texts))
+    now = Seen(newest.ordinal, tuple(_digest(text.words) for text in newest.texts))
     if seen is not None and seen.ordinal == now.ordinal and now.words[: len(seen.words)] == seen.words:
         has_grown = len(now.words) > len(seen.words)
         now = replace(now, old=len(seen.words) if has_grown else seen.old)

@@ -110,6 +110,10 @@ and what the last try said counts."""
 class Store(Protocol):
     """Every operation raises `Lost` where nobody answers in time, within a quarter of a second."""
 
+    @property
+    def gone(self) -> str:
+        """Why nobody is asked now, for people; empty while all is well."""
+
     async def read(self, wanted: Sequence[tuple[Key, Version]]) -> list[Found]:
         """What is newer than that version, of each: one round trip."""
 
