@@ -16,6 +16,7 @@ from ..routing.clock.store import ClockStore
 from ..routing.clock.watch import Watch
 from ..routing.config import Config
 from ..routing.config.values import Clock
+from . import worker
 from .disk_threads import PATIENT
 from .sntp import Sntp
 
@@ -27,10 +28,15 @@ class Clockwork:
         """`store`, `claims`: where several machines share them; else they lie in the folder."""
         self.store = store or ClockStore(folder)
         moments = Moments(time.time, steady_seconds)
+<<<<<<< HEAD
         self._sntp = Sntp(moments)
         self._watch = Watch(
             self.store, moments, Reservations(claims or FileClaims(folder)), lambda: str(uuid.uuid4()), self._sntp.ntp
         )
+=======
+        self._sntp = Sntp(moments, asks=worker.leads())
+        self._watch = Watch(self.store, moments, Reservations(FileClaims(folder)), lambda: str(uuid.uuid4()), self._sntp.ntp)
+>>>>>>> main
         self._swept: float | None = None
 
     def plugin(self, config: Config, note: Note, log: Callable[[str], None]) -> ClockPlugin | ClockSwitchedOff:
@@ -47,7 +53,7 @@ class Clockwork:
 
     async def sweep(self, settings: Clock | None) -> None:
         """What has expired goes: once at the start, then as often as the settings say."""
-        if settings is None:
+        if settings is None or not worker.leads():
             return
         now = time.monotonic()
         if self._swept is not None and (not settings.tick_ms or now - self._swept < settings.tick_ms / 1000):

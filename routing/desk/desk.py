@@ -42,7 +42,7 @@ from ..sessions.store import SessionKey, States
 from ..storage.contract import InThread
 from ..tags.cleaning import clean
 from ..tags.grammar import Usage
-from ..tags.notice import Cause, may_hold_notice, take_out
+from ..tags.notice import Cause, take_out
 from ..tags.obey import Orders, may_obey
 from ..tags.scan import strip
 from ..tags.told import Went, spent_lines
@@ -82,6 +82,8 @@ REST_WAITED_S = 15.0
 REST_TOLD_S = 60.0
 """A client that comes again by itself is told to, for a rest of this length at most."""
 _REST_LOOK_S = 0.1
+_LOOKED_AT = 40_000
+"""So many characters of what a person typed decide the route: no tag reaches from there into those that are classified."""
 _COUNTING_HOSTS = frozenset({"api.anthropic.com", "generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com"})
 
 
@@ -302,8 +304,7 @@ class Desk:
         """The call as the model is to see it: without tags, with what stayed hidden from the client. Or our own answer."""
         call = reading.call
         clean(call, reading.typed, reading.client)
-        if may_hold_notice(reading.received.body):
-            take_out(call)
+        take_out(call)
         if reading.alone:
             return self._local_answer(reading, orders, spent or [])
         entries = self.hidden.load(reading.key) if self.hidden is not None else ()
@@ -400,7 +401,7 @@ class Desk:
 
     def _wish(self, reading: Reading, orders: Orders, estimate: int, hints: Hints, model: str) -> Wish:
         call, received, registry = reading.call, reading.received, self.config.registry
-        typed_text = strip(reading.newest.words) if reading.newest else None
+        typed_text = strip(reading.newest.words[:_LOOKED_AT]) if reading.newest else None
         plan = "plan" in registry.routes and is_planning(call, reading.client)
         features = read_features(call, reading.caller, estimate, typed_text, model=model, plan=plan)
         hint = hints.route or received.headers.get(ROUTE_HINT) or None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from ..clients.typed import Typed
 
-_SAMPLE = 4 << 10
+_SAMPLE = 8 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +21,9 @@ class Seen:
 
     ordinal: int
     words: tuple[int, ...]
-    """A digest of each of its typed texts: a text may be long, and other processes must understand it."""
+    """A fingerprint of each of its typed texts: thousands of sessions are remembered, and a text may be long."""
     old: int = 0
     """How many of these were there before."""
-
-
-def _digest(words: str) -> int:
-    """Of long words the beginning and the end."""
-    if len(words) > 2 * _SAMPLE:
-        words = f"{words[:_SAMPLE]}{len(words)}{words[-_SAMPLE:]}"
-    return int.from_bytes(hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=6).digest())
 
 
 def newest_of(typed: Sequence[Typed], seen: Seen | None) -> tuple[Typed | None, Seen | None]:
@@ -38,8 +31,15 @@ def newest_of(typed: Sequence[Typed], seen: Seen | None) -> tuple[Typed | None, 
     if not typed:
         return None, seen
     newest = typed[-1]
-    now = Seen(newest.ordinal, tuple(_digest(text.words) for text in newest.texts))
+    now = Seen(newest.ordinal, tuple(_fingerprint(text.words) for text in newest.texts))
     if seen is not None and seen.ordinal == now.ordinal and now.words[: len(seen.words)] == seen.words:
         has_grown = len(now.words) > len(seen.words)
         now = replace(now, old=len(seen.words) if has_grown else seen.old)
     return (replace(newest, texts=newest.texts[now.old :]) if now.old else newest), now
+
+
+def _fingerprint(words: str) -> int:
+    """The same in every process. Of long words the beginning and the end."""
+    if len(words) > 2 * _SAMPLE:
+        words = f"{words[:_SAMPLE]}{len(words)}{words[-_SAMPLE:]}"
+    return int.from_bytes(hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=6).digest())

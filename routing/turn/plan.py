@@ -140,7 +140,8 @@ class Plan:
 
     @property
     def comment(self) -> str:
-        name = str(self.target) if self.target.model else f"{self.target.provider} {self.call.model}".strip()
+        keyless = replace(self.target, key="") if self.provider.auth == "client" else self.target
+        name = str(keyless) if keyless.model else f"{keyless.provider} {self.call.model}".strip()
         again = f" · after {', '.join(self.tried)}" if self.tried else ""
         return f"{name} · {self.decision.route}: {self.decision.reason}{again}{self._spoken}{self.aside}"
 
@@ -152,8 +153,7 @@ class Plan:
         place = f"{target.provider}.{target.key}" if target.key else target.provider
         again = f" · after {', '.join(self.tried)}" if self.tried else ""
         unheard = f" · tags that give no orders: {listed(self.unheard)}" if self.unheard else ""
-        reason = decision.reason.removesuffix(f": {decision.route}")
-        head = f"{target.model or self.call.model} · {decision.route} · {place} · {reason}"
+        head = f"{target.model or self.call.model} · {decision.route} · {place} · {decision.reason}"
         return f"{head}{again}{self._spoken}{self.aside}{unheard}"
 
     @property

@@ -131,8 +131,7 @@ def write(
 ) -> Request:
     """The request for this target; RouteCodexError where it cannot be asked at all. `own`: ids that this target has made.
     `session`: names the conversation; a provider's cache is told a digest of it. `maker_of`: who made a seal."""
-    if compaction.IN_BYTES in received.body:
-        call = compaction.opened(call)
+    call = compaction.opened(call)
     if (reader := who_can_read(received, call, provider, own, maker_of)) is not None:
         raise _sealed(reader, received)
     session = ids.digest(f"{provider.id} {session}", 24) if session else ""
@@ -177,7 +176,7 @@ def who_can_read(
     """Another provider than this one, which alone can read what a compaction left of the conversation; None: this one can.
     Who made what at home is nobody's business: it counts as `origin`."""
     home = goes_home(provider, received)
-    for seal in compaction.sealed(call) if b"compaction" in received.body else ():
+    for seal in compaction.sealed(call):
         maker = maker_of(seal)
         if (maker not in ("", provider.id)) if home else (seal not in own):
             return maker or ORIGIN

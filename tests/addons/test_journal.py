@@ -10,6 +10,8 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from mitmproxy.addons import clientplayback
+from mitmproxy.proxy import server
 
 from routecodex.addons import journal
 
@@ -52,10 +54,12 @@ def test_the_line_of_a_call() -> None:
     assert journal.CallLine().say("refused: no", "400", 0.0) == "- - → refused: no · 400 · 0.0 s"
 
 
-def test_connections_are_told_to_those_who_ask() -> None:
-    record = logging.LogRecord("mitmproxy.proxy.server", logging.INFO, "", 0, "client connect", (), None)
-    warning = logging.LogRecord("mitmproxy.proxy.server", logging.WARNING, "", 0, "TLS handshake failed", (), None)
-    mitmproxys = logging.getLogger("mitmproxy.proxy.server")
+@pytest.mark.parametrize("name", [server.logger.name, clientplayback.logger.name])
+def test_connections_are_told_to_those_who_ask(name: str) -> None:
+    """Those of clients, and those of later rounds."""
+    record = logging.LogRecord(name, logging.INFO, "", 0, "client connect", (), None)
+    warning = logging.LogRecord(name, logging.WARNING, "", 0, "TLS handshake failed", (), None)
+    mitmproxys = logging.getLogger(name)
     try:
         journal.tell_connections(False)
         journal.tell_connections(False)

@@ -156,7 +156,7 @@ def _scrubbed(source: JsonObject, own: Collection[str], left: LeftOut) -> JsonOb
 
 
 def _foreign_message(old: JsonObject, own: Collection[str], left: LeftOut) -> JsonObject:
-    item = left_behind(old, _CACHE, left)
+    item = dict(left_behind(old, _CACHE, left))
     content = item.get("content")
     if isinstance(content, list):
         item["content"] = [

@@ -283,7 +283,9 @@ def without(source: JsonObject, keys: Collection[str]) -> JsonObject:
 
 
 def left_behind(source: JsonObject, fields: Mapping[str, Feature], left: LeftOut) -> JsonObject:
-    """The object without the fields that stay at the host the client called, each of them named."""
+    """The object without the fields that stay at the host the client called, each of them named; itself where it has none."""
+    if fields.keys().isdisjoint(source):
+        return source
     for name in fields.keys() & source.keys():
         if source[name] not in (None, "", {}, []):
             left.add(fields[name], name)

@@ -30,6 +30,7 @@ from .editing import (
 
 _SHAPE = Shape("content", {"type": "text"})
 _BILLING = "x-anthropic-billing-header"
+_CACHE = "cache_control"
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
 
 _FOREIGN_FIELDS = {
@@ -169,12 +170,17 @@ def _foreign_message(item: JsonObject, own: Collection[str], left: LeftOut) -> J
     """None for an answer that was nothing but sealed thinking."""
     content = item.get("content")
     item = left_behind(item, _FOREIGN_MESSAGE_FIELDS, left)
-    if not isinstance(content, list):
+    if not isinstance(content, list) or all(map(_may_pass, content)):
         return item
     parts = [_foreign_part(part, left) for part in content if not _is_sealed_thinking(part, own)]
     if len(parts) < len(content):
         left.add(Feature.THOUGHTS)
     return {**item, "content": parts} if parts or not content else None
+
+
+def _may_pass(part: object) -> bool:
+    """At a glance: nearly all of a long history."""
+    return isinstance(part, dict) and part.get("type") in _PLAIN_PARTS and "citations" not in part and _CACHE not in part
 
 
 def _is_sealed_thinking(part: object, own: Collection[str]) -> bool:
@@ -204,8 +210,8 @@ def _foreign_part(part: object, left: LeftOut) -> object:
 
 def _everywhere_cached(part: object, left: LeftOut) -> object:
     """A cache mark without its `scope`, which is a beta of Anthropic's."""
-    mark = part.get("cache_control") if isinstance(part, dict) else None
+    mark = part.get(_CACHE) if isinstance(part, dict) else None
     if not isinstance(part, dict) or not isinstance(mark, dict) or "scope" not in mark:
         return part
     left.add(Feature.CACHE_MARKS, "scope")
-    return {**part, "cache_control": without(mark, ("scope",))}
+    return {**part, _CACHE: without(mark, ("scope",))}

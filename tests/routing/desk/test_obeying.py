@@ -279,8 +279,8 @@ def test_echo_and_origin_hold_for_one_message(house: House, dialect: Dialect, wo
 def test_alone_they_change_nothing_and_say_how_to_use_them(house: House, dialect: Dialect, word: str) -> None:
     tool = Tool(house, dialect)
     lines = told(tool, f"<**{word}**>")
-    assert lines[0].startswith(f"<**{word}**> holds for the message that it stands in, so nothing was sent")
-    assert f"<**!{word}**> keeps the whole conversation there" in lines[0]
+    assert lines[0].startswith(f"`<**{word}**>` holds for the message that it stands in, so nothing was sent")
+    assert f"`<**!{word}**>` keeps the whole conversation there" in lines[0]
     assert house.desk.store.load(ONE).idle
     tool.hear()
     tool.talk(f"<**!{word}**>")
@@ -422,9 +422,10 @@ def test_models_are_tags_to_copy_with_how_they_are(tmp_path: Path) -> None:
     house = House(tmp_path, config_text(providers=provider_text("openai", "primary backup third", "gpt-4 gpt-5.2") + OFF))
     down(house, 401, "primary")
     lines = told(Tool(house), "<**models**>")
-    assert lines[0] == lines[-1] == "```"
+    assert lines[0] != "```", "behind our mark on its line it would be no block"
+    assert lines[1] == lines[-1] == "```"
     assert "<**!openai.gpt-4**>    ready (2 of 3 keys)" in lines
-    assert "<**!off.m**>  off: OFF_KEY is not set" in "\n".join(lines)
+    assert "<**!off.m**>           off: OFF_KEY is not set" in "\n".join(lines)
     assert any(line.startswith("<**echo**>") for line in lines)
     house.learned.health.failed(
         Target("openai", "backup", "gpt-4"), ProviderError(429, retry_after_s=240), house.clock.now, wall=0.0
