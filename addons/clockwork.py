@@ -28,15 +28,9 @@ class Clockwork:
         """`store`, `claims`: where several machines share them; else they lie in the folder."""
         self.store = store or ClockStore(folder)
         moments = Moments(time.time, steady_seconds)
-<<<<<<< HEAD
-        self._sntp = Sntp(moments)
-        self._watch = Watch(
-            self.store, moments, Reservations(claims or FileClaims(folder)), lambda: str(uuid.uuid4()), self._sntp.ntp
-        )
-=======
         self._sntp = Sntp(moments, asks=worker.leads())
-        self._watch = Watch(self.store, moments, Reservations(FileClaims(folder)), lambda: str(uuid.uuid4()), self._sntp.ntp)
->>>>>>> main
+        reservations = Reservations(claims or FileClaims(folder))
+        self._watch = Watch(self.store, moments, reservations, lambda: str(uuid.uuid4()), self._sntp.ntp)
         self._swept: float | None = None
 
     def plugin(self, config: Config, note: Note, log: Callable[[str], None]) -> ClockPlugin | ClockSwitchedOff:

@@ -112,7 +112,6 @@ class RouteCodex(quick_hooks.Own):
     def load(self, loader: Loader) -> None:
         loader.add_option("routecodex_config", str, "", "RouteCodex: the configuration file (default: mitm-config.yaml).")
         loader.add_option("routecodex_server", str, "", "RouteCodex: whose sessions these are (default: address and port).")
-        loader.add_option("routecodex_shared", bool, False, "RouteCodex: other processes serve the same sessions.")
         loader.add_option("routecodex_http2", bool, False, "RouteCodex: offer HTTP/2 to clients.")
         loader.add_option(
             "routecodex_web_flows", int, 1000, "RouteCodex: so many flows stay in mitmweb (0: all, as in mitmproxy)."

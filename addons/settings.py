@@ -108,8 +108,7 @@ class Settings:
         """Made at the first call: only then is it known where the proxy listens, and so which folder is its own."""
         if self._desk is None:
             folder = session_folder()
-<<<<<<< HEAD
-            self._overlay = Overlay(folder, server_id())
+            self._overlay = Overlay(folder, server_id(), worker.here.shared.orders if worker.here is not None else None)
             self._opened_store = self.config.store
             self._shared = shared = self._new_shared(folder)
             if shared is None:
@@ -118,17 +117,12 @@ class Settings:
             else:
                 self._clockwork = clockwork.shared(folder, shared.tasks, shared.claims)
                 self._desk = self._new_desk(shared.states, shared.hidden)
-=======
-            self._overlay = Overlay(folder, server_id(), worker.here.shared.orders if worker.here is not None else None)
-            self._clockwork = clockwork.shared(folder)
-            self._desk = self._new_desk(FileStore(folder), HiddenStore(folder))
->>>>>>> main
         return self._desk
 
     def _new_shared(self, folder: Path) -> Shared | None:
         """What is shared with other processes; None where there are none."""
         in_files = self.config.store == "files"
-        if in_files and not ctx.options.routecodex_shared:
+        if in_files and worker.here is None:
             return None
         from . import shared, stores  # for whoever is not alone
 
