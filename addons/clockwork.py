@@ -47,6 +47,8 @@ class Clockwork:
 
     async def sweep(self, settings: Clock | None) -> None:
         """What has expired goes: once at the start, then as often as the settings say."""
+        if self._watch.unwritten:
+            await asyncio.get_running_loop().run_in_executor(PATIENT, self._watch.write_unwritten)
         if settings is None or not worker.leads():
             return
         now = time.monotonic()

@@ -232,6 +232,8 @@ class ClockPlugin(Plugin):
             if isinstance(done, StoreError):
                 self._note(turn, f"clock: delivered, which could not be written ({done.message})")
             else:
+                if others := len(lot.reservation.tasks) - len(done):
+                    self._note(turn, f"clock: {counted(others)} of these came from another process, too, or were cleared")
                 counts = ", ".join(f"{task.task_id} (delivery {task.delivery_count})" for task in done)
                 self._note(turn, f"clock: request {turn.id}: {counted(len(done))} delivered{counts and f', {counts}'}")
 
