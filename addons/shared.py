@@ -53,7 +53,8 @@ class Shared:
         self.refuses = refuses
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
-        self._saying: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._turn = asyncio.Lock()
         self._renewed = time.monotonic()
         self._looked = time.monotonic()
         self.name = uuid.uuid4().hex
@@ -90,15 +91,8 @@ class Shared:
 
     def unsaid(self) -> Awaitable[None] | None:
         """What an answer's end waits for; None: nothing."""
-        if self.sharing.silent and self._saying is None:
-            return None
-        return self._said()
-
-    async def _said(self) -> None:
-        if self._saying is not None:
-            await asyncio.wait([self._saying])
-        if not self.sharing.silent:
-            await self._say()
+        quiet = self.sharing.silent and not self._turn.locked()
+        return None if quiet or self.store.gone else self._say()
 
     def _soon(self) -> None:
         if self._timer is None:
@@ -106,32 +100,27 @@ class Shared:
 
     def _begin(self) -> None:
         self._timer = None
-        if self._saying is None and not self.sharing.silent:
-            self._saying = self._loop.create_task(self._say())
-            self._saying.add_done_callback(self._over)
-
-    def _over(self, task: asyncio.Task[None]) -> None:
-        self._saying = None
-        if not self.sharing.silent and not task.cancelled():
-            self._soon()
+        if self.store.gone:
+            return  # it is said once that is well again
+        task = self._loop.create_task(self._say())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _say(self) -> None:
-        """What nobody heard is said again, with the next."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if puts := self.sharing.taken():
-            try:
-                await self.store.put(puts)
-            except StoreError:
-                self.sharing.again(puts)
+        """All that is known now. What nobody heard is said again, with the next."""
+        async with self._turn:
+            if puts := self.sharing.taken():
+                try:
+                    await self.store.put(puts)
+                except StoreError:
+                    self.sharing.again(puts)
 
     async def tick(self) -> None:
         """Each second, whether calls come or not."""
         now = time.monotonic()
         self.sharing.tick()
         try:
-            if not self.sharing.silent:
+            if not (self.sharing.silent or self.store.gone):
                 await self._say()
             if now - self._looked >= 1.0:
                 await self._ask(self.sharing.of_all())

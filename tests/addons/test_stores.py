@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from routecodex.routing.storage.contract import BOUNDS, NEVER, Bounds, Key, Kind, Put, Store, Version
 from routecodex.routing.storage.shared_file import SharedFile
 from tests.conftest import LONG
-from tests.rig.redis import IS_THERE, RedisServer, redis_server
+from tests.rig.redis_server import IS_THERE, RedisServer, redis_server
 
 T = TypeVar("T")
 
