@@ -25,11 +25,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 from .. import worker as worker_side
 from ..worker import CLOSED, GIVEN, TAKEN, Lines, Shared, Worker
-from .places import SHIPPED
+from .places import ROOT
 from .supervisor import LEASH
 
 Said: TypeAlias = dict[str, Any]
@@ -289,6 +290,7 @@ class Parent:
     def _fork(self, number: int, now: float) -> None:
         line, its_line = socket.socketpair()
         door, its_door = socket.socketpair()
+        _read_config(self.arguments)
         sys.stdout.flush()
         pid = os.fork()
         if not pid:
@@ -480,8 +482,6 @@ def _import_everything() -> None:
     import mitmproxy.tools.dump
     import mitmproxy.tools.main
 
-    from ...routing import config
-
     house = __name__.partition(".")[0]
     for room in ("routing", "addons"):
         package = importlib.import_module(f"{house}.{room}")
@@ -490,7 +490,17 @@ def _import_everything() -> None:
                 with contextlib.suppress(ImportError):  # an extra that is not there
                     importlib.import_module(found.name)
     mitmproxy.options.Options()
-    config.load(SHIPPED, {})
+
+
+def _read_config(arguments: Sequence[str]) -> None:
+    """The configuration is read here, once for all workers: they find it as it was. What is wrong with it they say themselves."""
+    from ...routing import config
+    from ...routing.errors import ConfigError
+
+    given = "routecodex_config="
+    chosen = next((value.removeprefix(given) for value in arguments if value.startswith(given)), "")
+    with contextlib.suppress(ConfigError, OSError, RuntimeError):
+        config.load(config.find(chosen, os.environ, Path.home(), ROOT), os.environ)
 
 
 def main(words: Sequence[str]) -> int:
