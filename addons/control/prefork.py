@@ -141,7 +141,8 @@ class Parent:
         self._accepts = False
         self._ending: float | None = None
         self._code = 0
-        self._turn = 0
+        self._last = -1
+        """Who was given a connection last."""
         self._selector = selectors.DefaultSelector()
         self._woken, self._wakes = socket.socketpair()
 
@@ -255,8 +256,7 @@ class Parent:
         able = [child for child in self.children.values() if child.takes]
         if not able:
             return None
-        self._turn += 1
-        return min(able, key=lambda child: (*child.load(now), (child.number - self._turn) % self.count))
+        return min(able, key=lambda child: (*child.load(now), (child.number - self._last - 1) % self.count))
 
     def _give(self, child: Child, port: int, link: socket.socket) -> None:
         try:
@@ -267,6 +267,7 @@ class Parent:
             return
         child.given.append((port, link))
         child.open += 1
+        self._last = child.number
 
     def _hear_door(self, child: Child) -> bool:
         """False where there is nothing more to hear."""
