@@ -37,7 +37,7 @@ from ..routing.usage.prices import Prices
 from ..routing.usage.spending import FILE_NAME, Spent
 from . import clockwork, garbage, intercept, stand_in, worker
 from .clockwork import Clockwork
-from .disk_threads import in_thread
+from .disk_threads import breathe, in_thread
 from .journal import DebugFile, Journal
 from .work_state import WorkStateProbe
 
@@ -187,7 +187,7 @@ class Settings:
     def _sweep(self, desk: Desk) -> None:
         for store in (desk.store, desk.hidden):
             if store is not None:
-                store.sweep(time.time(), self.config.retention_days)
+                store.sweep(time.time(), self.config.retention_days, breathe)
 
     async def _reload(self) -> None:
         """Reading a large file takes longer than calls should wait. A thread that computes lets them have their turns, but for
