@@ -20,6 +20,7 @@ from mitmproxy import ctx, http, version
 from ..routing import config as configuration
 from ..routing.clock.plugin import ClockPlugin
 from ..routing.config import Config
+from ..routing.control.elsewhere import Elsewhere
 from ..routing.control.overlay import Overlay
 from ..routing.control.verbs import Served
 from ..routing.desk.desk import Desk
@@ -182,7 +183,13 @@ class Settings:
     def served(self) -> Served:
         """This server, for its verbs."""
         listening = tuple((str(address[0]), int(address[1])) for address in ctx.master.addons.get("proxyserver").listen_addrs())
-        return Served(server_id(), worker.server_pid(), listening, str(self.path), session_folder(), self.desk, os.environ)
+        elsewhere = self._elsewhere()
+        pid, folder = worker.server_pid(), session_folder()
+        return Served(server_id(), pid, listening, str(self.path), folder, self.desk, os.environ, elsewhere)
+
+    def _elsewhere(self) -> Elsewhere | None:
+        shared = self._shared
+        return Elsewhere(shared.store, shared.bridge) if shared is not None and shared.everything else None
 
     def watch(self) -> None:
         if self._task is None:

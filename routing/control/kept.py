@@ -5,7 +5,7 @@ A session's files bear its name: its state, its hidden rounds (`history/`), its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,7 +37,7 @@ class Kept:
     id: str
     state: SessionState
     changed: float
-    """Epoch seconds."""
+    """Epoch seconds; 0 where nobody knows."""
 
     @property
     def told(self) -> JsonObject:
@@ -63,11 +63,12 @@ def in_force(state: SessionState) -> list[str]:
 
 def sessions(folder: Path) -> list[Kept]:
     """Those with something in force, the newest first."""
-    found = [kept for kept in _all(folder) if not kept.state.idle]
+    found = [kept for kept in all_of(folder) if not kept.state.idle]
     return sorted(found, key=lambda kept: -kept.changed)
 
 
-def _all(folder: Path) -> Iterator[Kept]:
+def all_of(folder: Path) -> Iterator[Kept]:
+    """Every session that has a state."""
     files = Folder(folder)
     for name in files.names():
         kind = name.partition("-")[0]
@@ -85,7 +86,7 @@ def _all(folder: Path) -> Iterator[Kept]:
 
 def session(folder: Path, id: str) -> JsonObject:
     """Everything that is stored of one session; the beginning of its id is enough."""
-    kept = _the_one(folder, id)
+    kept = the_one(all_of(folder), id)
     key = (kept.kind, kept.id)
     tasks = _document(folder / clock_store.FOLDER, file_name("", kept.id))
     rounds = _document(folder / hidden_store.FOLDER, file_name(*key))
@@ -95,8 +96,9 @@ def session(folder: Path, id: str) -> JsonObject:
     return {**kept.told, "reminders": len(reminders), "hiddenRounds": len(hidden), "files": files}
 
 
-def _the_one(folder: Path, id: str) -> Kept:
-    found = list(_all(folder))
+def the_one(sessions: Iterable[Kept], id: str) -> Kept:
+    """The one whose id that is, or begins so."""
+    found = list(sessions)
     exact = [kept for kept in found if kept.id == id]
     near = exact or [kept for kept in found if id and kept.id.startswith(id)]
     if not near:
@@ -109,7 +111,7 @@ def _the_one(folder: Path, id: str) -> Kept:
 def clear(folder: Path, id: str) -> list[str]:
     """Erases all that is stored of one session; which files. Of a session without a state, its reminders and rounds."""
     try:
-        id = _the_one(folder, id).id
+        id = the_one(all_of(folder), id).id
     except NoSession:
         if not any(path.is_file() for path in _files(folder, id)):
             raise

@@ -21,6 +21,7 @@ from ..sessions.store import SessionKey
 from ..usage.spending import FILE_NAME
 from ..values import JsonObject, Target
 from . import kept
+from .elsewhere import InFiles, KeptSessions
 from .overlay import BadOrder, Order, described, ordered
 
 if TYPE_CHECKING:  # only to say types: the desk knows the overlay
@@ -38,6 +39,12 @@ class Served:
     folder: Path
     desk: Desk
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    elsewhere: KeptSessions | None = None
+    """Who keeps the sessions, where they are in no files."""
+
+    @property
+    def kept(self) -> KeptSessions:
+        return self.elsewhere or InFiles(self.folder)
 
 
 Given: TypeAlias = Mapping[str, object]
@@ -186,20 +193,20 @@ def _unwell(served: Served, provider: Provider) -> list[str]:
 
 
 def _sessions(served: Served, given: Given) -> JsonObject:
-    return {"server": served.server, "sessions": [one.told for one in kept.sessions(served.folder)]}
+    return {"server": served.server, "sessions": [one.told for one in served.kept.sessions()]}
 
 
 def _session(served: Served, given: Given) -> JsonObject:
-    return {"server": served.server, **kept.session(served.folder, text_of(given.get("id")))}
+    return {"server": served.server, **served.kept.session(text_of(given.get("id")))}
 
 
 def _clear_session(served: Served, given: Given) -> JsonObject:
-    erased = kept.clear(served.folder, text_of(given.get("id")))
+    erased = served.kept.clear(text_of(given.get("id")))
     return {"server": served.server, "erased": list(erased)}
 
 
 def _clear_sessions(served: Served, given: Given) -> JsonObject:
-    return {"server": served.server, "erased": list(kept.clear_all(served.folder))}
+    return {"server": served.server, "erased": list(served.kept.clear_all())}
 
 
 def _usage(served: Served, given: Given) -> JsonObject:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -11,9 +14,12 @@ from typing import Any, TypeVar
 import pytest
 
 from routecodex.addons.redis_store import PATIENCE_S, RedisStore
+from routecodex.routing.sessions.state import Sticky
+from routecodex.routing.sessions.store import FileStore, SessionKey
 from routecodex.routing.storage.contract import NEVER, Key, Kind, Lost, Put
 from tests.conftest import LONG
 from tests.rig.certificates import provider_authority
+from tests.rig.proxy import MAIN
 from tests.rig.redis_server import RedisServer, redis_server
 
 T = TypeVar("T")
@@ -237,3 +243,26 @@ def test_over_tls(tmp_path: Path) -> None:
     files = ("--tls-cert-file", str(own), "--tls-key-file", str(own), "--tls-ca-cert-file", str(authority.path))
     with redis_server(tmp_path / "data", *files, "--tls-auth-clients", "no", tls=True) as server:
         run(lambda: main(server))
+
+
+def test_conversations_move_from_files_to_redis_and_back(tmp_path: Path) -> None:
+    key = SessionKey("session", "abc-1")
+    FileStore(tmp_path / "sessions").update(key, lambda state: state.with_(sticky=Sticky("glm", model="m")))
+    (tmp_path / "other").mkdir()
+
+    def routecodex(sessions: str, *words: str) -> None:
+        environment = {**os.environ, "ROUTECODEX_SESSION_DIR": str(tmp_path / sessions), "ROUTECODEX_USER_DIR": str(tmp_path)}
+        command = [sys.executable, str(MAIN), "sessions", *words]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "1 entry" in done.stderr
+
+    for folder in ("sessions", "other"):
+        (tmp_path / folder / "routing-one.json").write_text("{}")
+    with redis_server(tmp_path / "redis") as server:
+        routecodex("sessions", "export", str(tmp_path / "out"))
+        assert (tmp_path / "out").stat().st_mode & 0o077 == 0
+        routecodex("sessions", "import", str(tmp_path / "out"), "--store", server.url)
+        routecodex("sessions", "export", str(tmp_path / "back"), "--store", server.url)
+        routecodex("other", "import", str(tmp_path / "back"))
+    assert FileStore(tmp_path / "other").load(key) == FileStore(tmp_path / "sessions").load(key)
