@@ -11,7 +11,7 @@ import copy
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -384,7 +384,8 @@ class Desk:
     def _route(
         self, reading: Reading, orders: Orders, hints: Hints | None, sent: Call, waits_since: float | None
     ) -> Reply | Plan | Rest:
-        estimate = estimate_tokens(reading.call) if self._size_matters(reading) else len(reading.received.body) // 4
+        count = cache(partial(estimate_tokens, reading.call))
+        estimate = count() if self._size_matters(reading) else len(reading.received.body) // 4
         wish = self._wish(reading, orders, estimate, hints or Hints(), sent.model)
         if reading.received.endpoint.action == "count":
             return self._count(reading, wish, estimate)
@@ -398,7 +399,7 @@ class Desk:
             if self._has_secrets(decision.target):
                 raise KeysWithheld(self.withheld, details={"provider": decision.target.provider})
             decision = replace(decision, clear_sticky=False)
-        return self._plan(reading, wish, decision, sent)
+        return self._plan(reading, wish, decision, sent, count if sent is reading.call else cache(partial(estimate_tokens, sent)))
 
     def _rest(self, resting: Resting, since: float | None) -> Rest:
         """A short rest is waited out, and the client notices nothing. Of a longer one it is told; and asked to come again, where
@@ -463,7 +464,16 @@ class Desk:
                 return first
         return decision
 
-    def _plan(self, reading: Reading, wish: Wish, decision: Decision, call: Call, *, counting: bool = False) -> Plan:
+    def _plan(
+        self,
+        reading: Reading,
+        wish: Wish,
+        decision: Decision,
+        call: Call,
+        count: Callable[[], int],
+        *,
+        counting: bool = False,
+    ) -> Plan:
         return Plan(
             received=reading.received,
             call=call,
@@ -473,7 +483,7 @@ class Desk:
             memory=self.learned,
             clocks=self.clocks,
             attempts=self._attempts(),
-            estimate=lambda: estimate_tokens(call),
+            estimate=count,
             chained=self._chained(reading.call),
             session=reading.key.id if reading.key.prefix != "chain" else "",
             hide=self.hide,
@@ -617,7 +627,7 @@ class Desk:
         provider = self.config.registry.providers[decision.target.provider]
         asks_it = _counts(provider, reading.received) and not (self.withheld and self._has_secrets(decision.target))
         if decision.target.provider == ORIGIN or asks_it:
-            return self._plan(reading, wish, decision, reading.call, counting=True)
+            return self._plan(reading, wish, decision, reading.call, lambda: estimate, counting=True)
         target = replace(decision.target, model=decision.target.model or reading.call.model)
         tokens = self.learned.calibration.apply(target, estimate)
         body = count_answer(reading.received.endpoint.dialect, tokens)

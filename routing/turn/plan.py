@@ -73,7 +73,7 @@ class Plan:
     clocks: Clocks
     attempts: Attempts
     estimate: Callable[[], int]
-    """Our own count of the call's tokens, made only when it is needed."""
+    """Our own count of the call's tokens, made once, and only when it is needed."""
     hide: Redactor
     on_answer: Callable[[Target, str | None, str | None], None] = lambda target, id, begun: None
     """Hears which target answers, the answer's id where it tells one, and the id that the client was told before it."""
