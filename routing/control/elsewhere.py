@@ -11,6 +11,7 @@ from ..clock.record import read_record
 from ..errors import StoreError
 from ..sessions.shared import key_of
 from ..sessions.store import StateForm
+from ..sessions.whose import is_of
 from ..storage.contract import NEVER, Key, Kind, Store
 from ..values import JsonObject
 from . import kept
@@ -22,13 +23,13 @@ _AT_ONCE = 100
 
 
 class KeptSessions(Protocol):
-    """Wherever they are kept. All of it waits."""
+    """Wherever they are kept. All of it waits. `person`: of them alone."""
 
-    def sessions(self) -> list[kept.Kept]:
+    def sessions(self, person: str | None = None) -> list[kept.Kept]:
         """Those with something in force, the newest first."""
 
-    def session(self, id: str) -> JsonObject: ...
-    def clear(self, id: str) -> list[str]: ...
+    def session(self, id: str, person: str | None = None) -> JsonObject: ...
+    def clear(self, id: str, person: str | None = None) -> list[str]: ...
     def clear_all(self) -> list[str]: ...
 
 
@@ -36,14 +37,14 @@ class KeptSessions(Protocol):
 class InFiles:
     folder: Path
 
-    def sessions(self) -> list[kept.Kept]:
-        return kept.sessions(self.folder)
+    def sessions(self, person: str | None = None) -> list[kept.Kept]:
+        return kept.sessions(self.folder, person)
 
-    def session(self, id: str) -> JsonObject:
-        return kept.session(self.folder, id)
+    def session(self, id: str, person: str | None = None) -> JsonObject:
+        return kept.session(self.folder, id, person)
 
-    def clear(self, id: str) -> list[str]:
-        return kept.clear(self.folder, id)
+    def clear(self, id: str, person: str | None = None) -> list[str]:
+        return kept.clear(self.folder, id, person)
 
     def clear_all(self) -> list[str]:
         return kept.clear_all(self.folder)
@@ -59,18 +60,18 @@ class Elsewhere:
     store: Store
     wait: Wait
 
-    def sessions(self) -> list[kept.Kept]:
-        return sorted((one for one in self._in_loop(self._all) if not one.state.idle), key=lambda one: one.id)
+    def sessions(self, person: str | None = None) -> list[kept.Kept]:
+        return sorted((one for one in self._of(person) if not one.state.idle), key=lambda one: one.id)
 
-    def session(self, id: str) -> JsonObject:
-        one = kept.the_one(self._in_loop(self._all), id)
+    def session(self, id: str, person: str | None = None) -> JsonObject:
+        one = kept.the_one(self._of(person), id)
         asked = [(key, NEVER) for key in (Key(Kind.TASKS, one.id), Key(Kind.HIDDEN, f"{one.kind}:{one.id}"))]
         tasks, hidden = ([raw for _, raw in found.entries if raw] for found in self._in_loop(lambda: self.store.read(asked)))
         reminders = len(read_record(tasks[0], one.id).tasks) if tasks else 0
         return {**one.told, "reminders": reminders, "hiddenRounds": len(hidden), "files": []}
 
-    def clear(self, id: str) -> list[str]:
-        one = kept.the_one(self._in_loop(self._all), id)
+    def clear(self, id: str, person: str | None = None) -> list[str]:
+        one = kept.the_one(self._of(person), id)
         keys = [Key(Kind.TASKS, one.id), *(Key(kind, f"{one.kind}:{one.id}") for kind in _OF_SESSION)]
         return self._in_loop(lambda: self._erased(keys))
 
@@ -93,6 +94,9 @@ class Elsewhere:
                 key = key_of(shelf.id)
                 found += [kept.Kept(key.prefix, key.id, StateForm().read(key.id, raw).value, 0.0) for _, raw in one.entries]
         return found
+
+    def _of(self, person: str | None) -> list[kept.Kept]:
+        return [one for one in self._in_loop(self._all) if person is None or is_of(person, one.id)]
 
     def _in_loop(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         done = self.wait(work)
