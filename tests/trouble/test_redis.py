@@ -32,7 +32,7 @@ from tests.system.talk import Heard, Talk, configured
 T = TypeVar("T")
 
 KEY = Key(Kind.STATE, "session:a")
-SHORT_S = PATIENCE_S if LONG else 1.5
+SHORT_S = PATIENCE_S if LONG else 3.0
 """What is waited for on purpose; a busy machine needs more to answer at all."""
 
 
