@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from functools import partial
 from typing import Any
 
@@ -50,13 +50,16 @@ class CarriedTurn:
         journal: Journal,
         line: CallLine,
         company: Company | None = None,
+        unsaid: Callable[[], Awaitable[None] | None] = lambda: None,
     ) -> None:
+        """`unsaid`: what the answer's end waits for, so that other processes know of it."""
         self.relay = relay
         self.flow = flow
         self.turn = turn
         self.plan = plan
         self.sealed = sealed
         self.journal, self.line = journal, line
+        self._unsaid = unsaid
         self.company = company
         """Those who may want another round; None where nobody does."""
         self.round_name = "retry"
@@ -249,6 +252,7 @@ class CarriedTurn:
         if not actions:
             return
         work: Coroutine[Any, Any, None] | None = None
+        end: Iterable[bytes] | None = None
         for action in actions:
             match action:
                 case turns.Forward(data):
@@ -283,18 +287,35 @@ class CarriedTurn:
                     self._show_failure(last=True)
                     self.failed = f"status {refusal.head.status}"
                     self.answer.response = flows.whole_response(refusal)
-                case turns.Finish(end):
+                case turns.Finish(said_last):
                     if not self.failed:
                         self._see_content()
-                    self.answer.ending = in_bites(end)
-                    self.answer.finished = True
+                    end = said_last
                 case turns.Abort():
                     self.answer.aborted = True
         actions.clear()
         if work is not None:
             self._do(work)
-        if self.turn.state is State.OVER:
-            self._close()
+        try:
+            if self.turn.state is State.OVER:
+                self._close()
+        finally:
+            if end is not None:
+                self._finish(end)
+
+    def _finish(self, end: Iterable[bytes]) -> None:
+        """Not before other processes know what the client's next call needs."""
+        if (unsaid := self._unsaid()) is None:
+            self.answer.ending = in_bites(end)
+            self.answer.finished = True
+        else:
+            self._later(self._finish_behind(unsaid, end))
+
+    async def _finish_behind(self, unsaid: Awaitable[None], end: Iterable[bytes]) -> None:
+        await unsaid
+        self.answer.ending = in_bites(end)
+        self.answer.finished = True
+        await self.relay.poke(self.flow)
 
     def _open(self, head: turns.Head) -> http.Response:
         shown = self.current.shown
