@@ -196,8 +196,15 @@ class Settings:
             "certificate": certificate.read_text() if certificate.is_file() else "",
             "hosts": self.config.intercept_hosts if self.loaded else (),
             "config": str(self.path),
+            "serves": self.serves,
         }
         return http.Response.make(200, orjson.dumps(said), {"content-type": "application/json"})
+
+    @property
+    def serves(self) -> bool:
+        """Whether a call that comes now would not be refused for want of the store: what a load balancer looks at."""
+        lost = self._store is not None and bool(self._store.gone)
+        return self.loaded and not (lost and self.config.on_store_lost == "refuse")
 
     def served(self) -> Served:
         """This server, for its verbs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -92,8 +93,13 @@ def test_conversations_go_on(tmp_path: Path, trouble: Trouble, time: int) -> Non
         f"reminders lost {len(lost)}, doubled {len(doubled)}; counts exceeded {len(_all(verdicts, 'exceeded'))}",
         holds=holds,
     )
-    assert not bad
-    assert failed <= allowed
+    for word in _all(verdicts, "exceeded"):
+        print(word, [(told.ok, told.why) for client in clients for told in client.told if told.word in word])
+    for word in _all(verdicts, "lost"):
+        print("lost", word, [(told.word, told.ok, told.why) for client in clients for told in client.told if any(one.word == word for one in client.told)], [one for one in requests if word in one.reminded or one.typed == word])
+    why = Counter(told.why for client in clients for told in client.told if not told.ok)
+    assert not bad, why
+    assert failed <= allowed, why
 
 
 def _all(verdicts: list[Verdict], name: str) -> list[str]:
@@ -104,7 +110,7 @@ async def _run(folder: Path, provider: FakeProvider, redis: int, trouble: Troubl
     cable = Cable(redis)
     await cable.lay()
     with ExitStack() as stack:
-        urls = [f"redis://127.0.0.1:{port}/0" for port in (redis, redis, cable.port)]
+        urls = [f"redis://127.0.0.1:{port}/0?wait=10" for port in (redis, redis, cable.port)]
         proxies = [stage.proxy(number, folder, provider, url) for number, url in enumerate(urls)]
         for one in proxies:
             stack.callback(one.stop)
