@@ -485,9 +485,7 @@ class Desk:
         named = resolve(name, self.config.registry)
         provider = self.config.registry.providers[named.provider]
         if provider.id in (ORIGIN, ECHO) or provider.auth == "client":
-            raise NoTarget(
-                f"{named} is asked with the tool's own credential, which nobody keeps: name a provider with a key here."
-            )
+            raise NoTarget(f"{named} is asked with the tool's own credential, and nobody keeps that: name a provider with a key.")
         if self.withheld:
             raise KeysWithheld(self.withheld, details={"provider": provider.id})
         return named

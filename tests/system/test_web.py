@@ -205,7 +205,6 @@ def test_a_call_is_sent_again_to_another_target(desk: Desk, target: str, host: s
     assert received.host == host
     assert "sk-client-secret" not in str(received.headers)
     said = desk.web.get(f"/flows/{flow['id']}/response/content.data")
-    assert b"was asked: hello" in said.replace(b'"}}]}', b"") or b"chat.completion" in said
     assert b"chat.completion" in said
     assert flow["comment"].split(" · ")[1] == "again"
     assert "error" in command(desk, "routecodex.again", f"@{flow['id']}", "origin"), "no key is kept for that"

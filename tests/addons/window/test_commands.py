@@ -76,7 +76,7 @@ def test_again_is_for_targets_with_a_key_here(context: taddons.context, served: 
 def test_again_needs_a_call(served: Served) -> None:
     begin = ByHand(relay.Relay(1)).begin
     for flow in (tflow.tflow(), _asking(b""), _asking(b"{}", cut=True)):
-        with pytest.raises(exceptions.CommandError, match="no call to a model|not kept whole"):
+        with pytest.raises(exceptions.CommandError, match=r"no call to a model|not kept whole"):
             Commands(lambda: served, begin).again([flow], "glm.glm-4.7")
     assert Commands(lambda: served, begin).again([], "glm.glm-4.7") == ["Which flow? Name it as @ID."]
 
