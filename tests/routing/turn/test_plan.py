@@ -143,12 +143,12 @@ def test_a_target_of_another_dialect_is_the_next_as_well(house: Build) -> None:
     found = house(f"default: [{CLAUDE_FIRST}, {PLAIN_SECOND}, {{targets: [glm.glm-4.7]}}]", CONFIG_A + PLAIN)
     plan = Tool(found).say("hello").plan
     plan.request()
-    assert plan.translation() is None
+    assert plan.round is None
     assert not plan.exact
     assert fail(plan, found, 500) == 0.0
     assert plan.target.provider == "plain"
     assert plan.request().path.endswith("/chat/completions")
-    assert plan.translation() is not None
+    assert plan.round is not None
     chat = Tool(found, Dialect.CHAT, session="two").say("hello").plan
     assert chat.target.provider == "plain", "anthropic rests"
 
