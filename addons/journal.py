@@ -11,6 +11,7 @@ import os
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -59,7 +60,9 @@ class CallLine:
 
 
 class Journal:
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[str], None] | None = None) -> None:
+        """`tell`: takes each line at once, where several processes write to one log."""
+        self._tell = tell
         self._lines: list[str] = []
         self.verbose = False
         self.calls: deque[JsonObject] = deque(maxlen=REMEMBERED)
@@ -76,7 +79,11 @@ class Journal:
 
     def note(self, line: str) -> None:
         """Many lines may leave as one record: each says when it was."""
-        self._add(f"{time.strftime('%H:%M:%S')} {line}")
+        line = f"{time.strftime('%H:%M:%S')} {line}"
+        if self._tell is not None:
+            self._tell(line)
+        else:
+            self._add(line)
 
     def detail(self, line: str) -> None:
         if self.verbose:

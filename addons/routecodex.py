@@ -43,6 +43,7 @@ from routecodex.addons import (
     settings,
     stand_in,
     window,
+    worker,
 )
 from routecodex.addons.control import leash, panel
 from routecodex.addons.disk_threads import in_thread, in_thread_if_possible
@@ -95,7 +96,7 @@ class RouteCodex(quick_hooks.Own):
 
     def __init__(self) -> None:
         self.relay = relay.shared(flows.REQUEST_BYTES)
-        self.journal = Journal()
+        self.journal = Journal(worker.here.tell if worker.here is not None else None)
         self.settings = settings.Settings(ROOT, self.journal)
         self.leash: leash.Leash | None = None
         self.untrusted = Untrusted()
@@ -161,7 +162,8 @@ class RouteCodex(quick_hooks.Own):
         allocator.settle()
         garbage.settle()
         self.leash = leash.hold(self.settings) or self.leash
-        self.panel.open()
+        if worker.leads():
+            self.panel.open()
         window.open_(self.panel.answer, lambda: list(reversed(self.journal.calls)))
 
     def done(self) -> None:

@@ -34,7 +34,7 @@ from ..routing.turn.plugins import Plugin, TurnInfo
 from ..routing.usage.flight import Loss
 from ..routing.usage.prices import Prices
 from ..routing.usage.spending import FILE_NAME, Spent
-from . import clockwork, garbage, intercept, stand_in
+from . import clockwork, garbage, intercept, stand_in, worker
 from .clockwork import Clockwork
 from .disk_threads import in_thread
 from .journal import DebugFile, Journal
@@ -99,7 +99,7 @@ class Settings:
         """Made at the first call: only then is it known where the proxy listens, and so which folder is its own."""
         if self._desk is None:
             folder = session_folder()
-            self._overlay = Overlay(folder, server_id())
+            self._overlay = Overlay(folder, server_id(), worker.here.shared.orders if worker.here is not None else None)
             self._clockwork = clockwork.shared(folder)
             self._desk = self._new_desk(FileStore(folder), HiddenStore(folder))
         return self._desk
@@ -128,7 +128,7 @@ class Settings:
         said = {
             "name": "RouteCodex",
             "server": server_id(),
-            "pid": os.getpid(),
+            "pid": worker.server_pid(),
             "certificate": certificate.read_text() if certificate.is_file() else "",
             "hosts": self.config.intercept_hosts if self.loaded else (),
             "config": str(self.path),
@@ -138,7 +138,7 @@ class Settings:
     def served(self) -> Served:
         """This server, for its verbs."""
         listening = tuple((str(address[0]), int(address[1])) for address in ctx.master.addons.get("proxyserver").listen_addrs())
-        return Served(server_id(), os.getpid(), listening, str(self.path), session_folder(), self.desk, os.environ)
+        return Served(server_id(), worker.server_pid(), listening, str(self.path), session_folder(), self.desk, os.environ)
 
     def watch(self) -> None:
         if self._task is None:
@@ -166,7 +166,7 @@ class Settings:
             await asyncio.sleep(_POLL_S)
             if self._appeared() or any(_stamp(path) not in (None, stamp) for path, stamp in self._stamps.items()):
                 await self._reload()
-            if self.loaded and time.monotonic() - swept >= _SWEEP_S:
+            if self.loaded and worker.leads() and time.monotonic() - swept >= _SWEEP_S:
                 swept = time.monotonic()
                 await in_thread(self._sweep, self.desk)
             if self._clockwork is not None:

@@ -115,7 +115,7 @@ def not_found(name: str, *, known: tuple[str, ...] = ()) -> NoTarget:
     hint = f" (nearest known: {', '.join(known)})" if known else ""
     provider = name.partition(".")[0]
     if provider in EXAMPLES and not any(one.partition(".")[0] == provider for one in known):
-        hint += f"; it stands in the shipped configuration as an example: `routecodex provider add {provider}`"
+        hint = f"; it stands in the shipped configuration as an example: `routecodex provider add {provider}`"
     return NoTarget(f"Requested provider {name} not found in provider registry{hint}", details={"provider": name})
 
 

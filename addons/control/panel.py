@@ -133,10 +133,19 @@ class Panel:
             async with self._in_turn:
                 said = await in_thread(verb.run, served, question)
             if verb.changes and not question.get("try"):
-                self.settings.journal.note(f"{question['verb']}, by hand: {dumps(said).decode()[:500]}")
+                self.settings.journal.note(f"by hand: {_done(said)}"[:500])
             return said
         except RouteCodexError as error:
             return {"error": self.settings.desk.hide.text(error.message), "code": error.code}
         except Exception:
             logger.exception("A question at the control socket failed")
             return {"error": "the server could not answer: its log says why"}
+
+
+def _done(said: JsonObject) -> str:
+    match said:
+        case {"changed": [*lines]}:
+            return " ".join(map(str, lines))
+        case {"erased": [*names]}:
+            return f"erased {', '.join(map(str, names)) or 'nothing'}"
+    return dumps(said).decode()

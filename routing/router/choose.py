@@ -226,9 +226,9 @@ class _Choice:
         """One of the tier's candidates in turn; `rivals` are the tiers that could step in for it."""
         turns = f"{tier.route} {tier.name}"
         target = balance(candidates, self.rotation, turns, mode=tier.mode, weights=tier.weights, pinned=self.wish.pinned)
-        where = f"{tier.route} route, pool {tier.name}, {tier.mode}" if tier.route in self.registry.routes else tier.route
+        where = f": {tier.route} route, pool {tier.name}, {tier.mode}" if tier.route in self.registry.routes else ""
         sole = all(other == target for rival in rivals for other in self._usable(rival))
-        return Decision(target, tier.route, f"{reason}: {where}", sole=sole)
+        return Decision(target, tier.route, f"{reason}{where}", sole=sole)
 
     def _refusal(self, tiers: Sequence[Tier]) -> NoTarget:
         """Why nothing is left, told of the first target that would have served."""

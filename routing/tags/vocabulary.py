@@ -47,7 +47,8 @@ class Vocabulary:
         if provider and _letters(name) != _letters(provider):
             of_it = list(self.registry.providers[provider].names)
             return nearest(name, of_it) or (provider,)
-        return nearest(name, [*self.registry.providers, *WORDS, STOP_MESSAGE])
+        words = () if "." in name or "[" in name else (*WORDS, STOP_MESSAGE)
+        return nearest(name, [*self.registry.providers, *words])
 
     @functools.cached_property
     def _providers(self) -> dict[str, str]:

@@ -146,8 +146,7 @@ class Plan:
         place = f"{target.provider}.{target.key}" if target.key else target.provider
         again = f" · after {', '.join(self.tried)}" if self.tried else ""
         unheard = f" · tags that give no orders: {listed(self.unheard)}" if self.unheard else ""
-        reason = decision.reason.removesuffix(f": {decision.route}")
-        head = f"{target.model or self.call.model} · {decision.route} · {place} · {reason}"
+        head = f"{target.model or self.call.model} · {decision.route} · {place} · {decision.reason}"
         return f"{head}{again}{self._spoken}{self.aside}{unheard}"
 
     @property

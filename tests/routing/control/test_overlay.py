@@ -146,5 +146,5 @@ def test_enabling_what_nobody_disabled_leaves_nothing_to_store() -> None:
 )
 def test_d04_no_call_costs_anybody_what_another_set(overlay: SessionState, session: SessionState, spared: bool) -> None:
     holds = Overlay()
-    holds.state = overlay
+    holds._state = overlay
     assert holds.spares(session) is spared
