@@ -554,8 +554,8 @@ def test_a_key_that_is_a_word_is_no_secret_in_a_text(house: Build) -> None:
 def test_what_an_answer_could_not_be_told_stands_in_the_comment(house: Build) -> None:
     plan = Tool(house()).say("hello").plan
     plan.request()
-    plan.said((), "")
+    plan.unsay("")
     assert "left out of the answer" not in plan.comment + plan.told
-    plan.said((), "citations")
+    plan.unsay("citations")
     assert "left out of the answer: citations" in plan.comment
     assert "left out of the answer: citations" in plan.told
