@@ -342,7 +342,10 @@ class Answer:
             return self._writer.finish()
         waited = self._take()
         self._unsent = waited, list(chunks)
-        return chain(waited, (piece for piece in self._end(chunks) if piece))
+        if not isinstance(self._writer, Repeating):
+            return [*waited, *self._written(chunks)]
+        at = next((place for place, chunk in enumerate(chunks) if chunk.rests), len(chunks))
+        return chain(waited, self._written(chunks[:at]), (piece for piece in self._end(self._writer, chunks[at:]) if piece))
 
     def _broken_off(self) -> Iterable[bytes]:
         told = self._join.broken() if self._asked.stream else None
@@ -510,13 +513,9 @@ class Answer:
                 self._due = b"\n\n" if chunk.form == "ragged" and data is chunk.raw else b""
         return out
 
-    def _end(self, chunks: list[Chunk]) -> Iterable[bytes]:
+    def _end(self, writer: Repeating, chunks: list[Chunk]) -> Iterable[bytes]:
         """What the end of the answer tells again is written as it is taken."""
-        writer, serial = self._writer, self._serial
-        writer.altered = self._join.altered
-        if not isinstance(writer, Repeating):
-            yield from self._written(chunks)
-            return
+        serial, writer.altered = self._serial, self._join.altered
         for chunk in chunks:
             if serial is not None and not self._is_own(chunk):
                 chunk = chunk.changed(serial.order(chunk.events))
