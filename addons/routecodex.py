@@ -46,6 +46,7 @@ from routecodex.addons import (
     window,
     worker,
 )
+from routecodex.addons.by_hand import ByHand
 from routecodex.addons.control import leash, panel
 from routecodex.addons.disk_threads import if_possible, in_thread
 from routecodex.addons.fail_closed import guarded
@@ -106,7 +107,8 @@ class RouteCodex(quick_hooks.Own):
         self.untrusted = Untrusted()
         self.shown = ShownFlows()
         self.panel = panel.Panel(self.settings)
-        self.addons = [Commands(self.settings.served)]
+        self.by_hand = ByHand(self.relay)
+        self.addons = [Commands(self.settings.served, self.by_hand.begin)]
         """mitmproxy finds their commands."""
         self.sealed = self.relay.sealed
         """The credentials taken off our flows; no flow that is shown or saved holds any."""
@@ -230,6 +232,10 @@ class RouteCodex(quick_hooks.Own):
             return
         if intercept.is_reverse(flow.client_conn) and (behind := intercept.proxy_behind(ctx.options.mode)) is not None:
             flow.server_conn = connection.Server(address=flow.server_conn.address, via=(behind.scheme, behind.address))
+        if self.by_hand.target(flow) is not None:
+            self.seal(flow)
+            self.relay.read_whole(flow)
+            return
         match intercept.what_comes(flow, self.relay, self.settings.hosts):
             case Later(later):
                 self.relay.set_wire(flow, later.wire)
@@ -276,6 +282,9 @@ class RouteCodex(quick_hooks.Own):
         endpoint = endpoint_of(flow.request.method, flow.request.path)
         if endpoint is None:
             return
+        if (target := self.by_hand.target(flow)) is not None:
+            await self.once_more(flow, target, endpoint, sealed)
+            return
         desk = self.settings.desk
         reading: Reading | None = None
         line = CallLine(began=time.monotonic())
@@ -304,6 +313,19 @@ class RouteCodex(quick_hooks.Own):
         except Exception as error:
             await outcome.call_off(error)
             raise
+
+    async def once_more(self, flow: http.HTTPFlow, target: str, endpoint: Endpoint, sealed: Sealed) -> None:
+        """A person sends what a flow shows to a target of theirs."""
+        desk, line = self.settings.desk, CallLine(began=time.monotonic(), client="by hand")
+        try:
+            received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
+            departure = desk.once_more(received, target)
+        except RouteCodexError as error:
+            await self.reply(flow, desk.refuse(endpoint, error), endpoint, line)
+            return
+        line.call, line.flow, line.asked = received.id, flow.id, departure.plan.asked
+        self.send(flow, departure, sealed, line)
+        flow.marked = Marker.AGAIN
 
     def answer_upgrade(self, flow: http.HTTPFlow, sealed: Sealed) -> None:
         """A WebSocket that is served asks in flows of its own."""

@@ -27,7 +27,8 @@ from ..dialects.calls.following import followed, own_id, pass_over_ours
 from ..dialects.echo import EchoFailure, delay_of, echo_answer
 from ..dialects.estimate import count_answer, estimate_tokens
 from ..dialects.finish import Endings
-from ..errors import KeysWithheld, NoSuchAnswer, Resting, RouteCodexError
+from ..dialects.translation import going_up
+from ..errors import KeysWithheld, NoSuchAnswer, NoTarget, Resting, RouteCodexError, not_found
 from ..redact import Redactor
 from ..router.attempts import Attempts
 from ..router.balance import Rotation
@@ -37,21 +38,22 @@ from ..router.features import read_features
 from ..router.registry import ECHO, ORIGIN, Provider, Registry
 from ..sessions.derive import derive_session
 from ..sessions.newest import newest_of
-from ..sessions.state import SessionState, Sticky
+from ..sessions.state import EMPTY, SessionState, Sticky
 from ..sessions.store import SessionKey, States
 from ..sessions.whose import is_of, owned
 from ..storage.contract import InThread
 from ..tags.cleaning import clean
-from ..tags.grammar import Usage
+from ..tags.grammar import Usage, parse_name
 from ..tags.notice import Cause, take_out
 from ..tags.obey import Orders, may_obey
+from ..tags.resolve import resolve
 from ..tags.scan import strip
 from ..tags.told import Went, spent_lines
 from ..tags.unheard import unheard_tags
 from ..tags.vocabulary import Vocabulary
 from ..turn import upstream
 from ..turn.actions import Limits
-from ..turn.company import Company, answer_to
+from ..turn.company import Company
 from ..turn.echoing import converse
 from ..turn.hidden import HiddenRounds, put_back
 from ..turn.lifecycle import Lifecycle
@@ -66,7 +68,7 @@ from ..usage.flight import Loss
 from ..usage.prices import Prices
 from ..usage.spending import FILE_NAME, Asker, spent
 from ..usage.spending import Spent as SpentRound
-from ..values import Answer, Call, Caller, Dialect, Endpoint, Target
+from ..values import Answer, Call, Caller, Dialect, Endpoint, Named, Target
 from .learned import Learned, Recent
 from .meeting import Met
 from .notices import Notices, cleared, elsewhere, in_wrappers
@@ -513,6 +515,32 @@ class Desk:
             on_seals=lambda maker, digests: self.on_seals(reading.key, maker, digests),
         )
 
+    # By hand
+
+    def named_by_hand(self, target: str) -> Named:
+        """What a person names; raises where no key of ours would be used."""
+        name = parse_name(target.strip().removeprefix("<**").removesuffix("**>"))
+        if name is None:
+            raise not_found(target, known=())
+        named = resolve(name, self.config.registry)
+        provider = self.config.registry.providers[named.provider]
+        if provider.id in (ORIGIN, ECHO) or provider.auth == "client":
+            raise NoTarget(f"{named} is asked with the tool's own credential, and nobody keeps that: name a provider with a key.")
+        if self.withheld:
+            raise KeysWithheld(self.withheld, details={"provider": provider.id})
+        return named
+
+    def once_more(self, received: Received, target: str) -> Departure:
+        """A call that a person sends again: no tag is obeyed, nobody takes part, and no conversation goes on with it."""
+        named, read = self.named_by_hand(target), self.read(received)
+        reading = replace(read, key=SessionKey("chain", received.id), obeys=False, tags=(), place=None, newest=None)
+        estimate = estimate_tokens(reading.call)
+        wish = self._wish(reading, Orders(EMPTY, force=named), estimate, Hints(), reading.call.model)
+        decision = replace(self._choose(reading, wish), route="again", reason="by hand")
+        plan = self._plan(reading, wish, decision, reading.call, lambda: estimate)
+        plan.on_answer, plan.on_over = _unremembered, lambda plan, to_the_end: self._write_down(reading, plan)
+        return self._depart(plan, None)
+
     def _notices(self, reading: Reading, plan: Plan) -> tuple[Cause, ...]:
         """In the main conversation alone, and where it is known which one that is."""
         if not (self.config.notices and reading.obeys) or plan.counting or reading.key.prefix == "chain":
@@ -543,6 +571,9 @@ class Desk:
         outcome = "answered" if to_the_end else "answered, not to its end" if plan.settled else "without an answer"
         bills = tuple(cost.bill for cost in plan.costs)
         self._went(reading, Went(self.clocks.wall(), plan.comment, tuple(plan.faults), outcome, failed, bills, plan.asked))
+        self._write_down(reading, plan)
+
+    def _write_down(self, reading: Reading, plan: Plan) -> None:
         if self.spend is not None and plan.costs:
             lost = partial(self._lost, reading.key, plan.on_lost)
             for one in spent(plan.costs, _asker(reading), failed=bool(plan.tried), lost=lost):
@@ -574,12 +605,15 @@ class Desk:
         return Departure(request, plan, turn, company)
 
     def _answer_to(self, plan: Plan, company: Company | None) -> machine.Answer:
-        plan.endings = self.endings.named(plan.received.id[:8])
-        if company is not None:
-            plan.call = company.offer(plan.call, able=plan.provider.server_tools)
-            company.life.turn.target = plan.target
-            return company.answer(plan.call, self.endings)
-        return answer_to(plan.call, plan.endings, quiet=not plan.endings.matter)
+        id, alone = plan.received.id, company is None
+        endings, created = self.endings.named(id[:8]), int(self.clocks.wall())
+        quiet = alone and not endings.matter
+        asked = going_up.asked(plan.call, id, created=created, estimate=plan.estimate, endings=endings, passes_usage=quiet)
+        if company is None:
+            return machine.Answer(asked, quiet=quiet)
+        plan.call = company.offer(plan.call, able=plan.provider.server_tools)
+        company.life.turn.target = plan.target
+        return company.answer(asked)
 
     def limits(self, plan: Plan, *, alone: bool = True) -> Limits:
         """What goes home, with nobody else taking part, keeps the client's own patience."""
@@ -607,6 +641,7 @@ class Desk:
             self.registry(reading.caller.user),
             self.prices,
             self.learned,
+            self.prices,
             self.clocks,
             reading,
             clock,
@@ -697,6 +732,10 @@ def _opens(call: Call, typed: tuple[Typed, ...]) -> bool:
 
 
 __all__ = ["Desk", "Learned", "Plan", "Reading", "Recent", "Reply"]
+
+
+def _unremembered(target: Target, id: str | None, begun: str | None) -> None:
+    pass
 
 
 def _asker(reading: Reading) -> Asker:

@@ -29,6 +29,7 @@ class Standing:
     """As far as it is for the person who asks."""
     prices: Prices
     learned: Learned
+    prices: Prices
     clocks: Clocks
     reading: Reading
     clock: str

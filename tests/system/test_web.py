@@ -184,6 +184,32 @@ def test_an_answer_of_our_own_is_shown(desk: Desk) -> None:
     assert flow["comment"].startswith("echo")
 
 
+# ---- commands ----
+
+
+def command(desk: Desk, name: str, *words: str) -> Any:
+    """As mitmweb's command bar sends it."""
+    return json.loads(desk.web.post(f"/commands/{name}", data=json.dumps({"arguments": words}).encode()))
+
+
+@pytest.mark.parametrize("target, host", [("six.m", "six.example"), ("claude.claude-sonnet-4-5", "api.anthropic.com")])
+def test_a_call_is_sent_again_to_another_target(desk: Desk, target: str, host: str) -> None:
+    """With the key of that target; its own flow shows the answer, in the dialect that the call was in."""
+    Tool(desk.provider, desk.tool.proxy, Dialect.CHAT).ask("hello", stream=True)
+    desk.provider.forget()
+    told = command(desk, "routecodex.again", f"@{desk.web.flows[0]['id']}", target)
+    assert "goes to" in told["value"][0], told
+    desk.provider.wait_for(1)
+    flow = desk.web.until(lambda flow: flow["marked"] == "🔄" and (flow.get("response") or {}).get("timestamp_end"), 1)
+    (received,) = desk.provider.calls
+    assert received.host == host
+    assert "sk-client-secret" not in str(received.headers)
+    said = desk.web.get(f"/flows/{flow['id']}/response/content.data")
+    assert b"chat.completion" in said
+    assert flow["comment"].split(" · ")[1] == "again"
+    assert "error" in command(desk, "routecodex.again", f"@{flow['id']}", "origin"), "no key is kept for that"
+
+
 # ---- replay ----
 
 
