@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import sys
 import threading
 import time
 from collections import deque
@@ -18,6 +19,11 @@ from pathlib import Path
 
 from ..routing.values import JsonObject
 from .disk_threads import PATIENT
+
+if sys.platform == "win32":
+    fcntl = None
+else:
+    import fcntl
 
 logger = logging.getLogger("routecodex")
 
@@ -132,13 +138,27 @@ class DebugFile(Journal):
                 self.path.parent.mkdir(0o700, parents=True, exist_ok=True)
                 with os.fdopen(os.open(self.path, _APPEND, 0o600), "ab") as file:
                     file.write("".join(lines).encode("utf-8", "backslashreplace"))
-                    full = file.tell() >= LARGEST
-                if full:
-                    self.path.replace(self.path.with_name(f"{self.path.name}.1"))
+                    full = file.tell() >= LARGEST and self._is_still(file.fileno())
+                    if full and fcntl is not None:
+                        self._make_way()  # as long as the lock is held
+                if full and fcntl is None:
+                    self._make_way()  # what is open cannot be moved
         except OSError as error:
             if not self._failed:
                 self._failed = True
                 logger.warning("%s cannot be written: %s", self.path.name, error.strerror)
+
+    def _is_still(self, file: int) -> bool:
+        """Another process may have moved the full one meanwhile: what has the name now is a new one."""
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            return os.path.samestat(os.fstat(file), self.path.stat())
+        except FileNotFoundError:
+            return False
+
+    def _make_way(self) -> None:
+        self.path.replace(self.path.with_name(f"{self.path.name}.1"))
 
 
 class Connections(logging.Filter):

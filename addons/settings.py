@@ -40,7 +40,7 @@ from ..routing.usage.prices import Prices
 from ..routing.usage.spending import FILE_NAME, Spent
 from . import clockwork, garbage, intercept, stand_in, worker
 from .clockwork import Clockwork
-from .disk_threads import in_thread
+from .disk_threads import breathe, in_thread
 from .journal import DebugFile, Journal
 from .work_state import WorkStateProbe
 
@@ -235,7 +235,7 @@ class Settings:
     def _sweep(self, desk: Desk) -> None:
         for store in (desk.store, desk.hidden):
             if store is not None:
-                store.sweep(time.time(), self.config.retention_days)
+                store.sweep(time.time(), self.config.retention_days, breathe)
 
     async def _reload(self) -> None:
         """Reading a large file takes longer than calls should wait. A thread that computes lets them have their turns, but for
@@ -251,9 +251,11 @@ class Settings:
                 return
             self._use(config, plugins)
         except (ConfigError, OSError) as error:
-            logger.warning("The changed configuration is not used, the old one stays in force: %s", error)
+            if worker.leads():
+                logger.warning("The changed configuration is not used, the old one stays in force: %s", error)
         else:
-            logger.info("Configuration reloaded: %s", path.name)
+            if worker.leads():
+                logger.info("Configuration reloaded: %s", path.name)
         finally:
             sys.setswitchinterval(interval)
 
@@ -280,7 +282,7 @@ class Settings:
                 logger.warning("sessions.store has changed: until the proxy is started anew, the old one is used")
             self._desk = self._new_desk(self._desk.store, self._desk.hidden)
         stand_in.lift()
-        for warning in config.warnings:
+        for warning in config.warnings if worker.leads() else ():
             logger.warning("%s", warning)
 
     def _new_desk(self, store: States, hidden: HiddenRounds | None) -> Desk:

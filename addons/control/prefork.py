@@ -29,6 +29,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from .. import worker as worker_side
 from ..worker import CLOSED, GIVEN, TAKEN, Lines, Shared, Worker
+from .places import SHIPPED
 from .supervisor import LEASH
 
 Said: TypeAlias = dict[str, Any]
@@ -474,16 +475,22 @@ def _listens(arguments: Sequence[str]) -> list[tuple[str, int]]:
 
 
 def _import_everything() -> None:
-    """But for commands, and what starts something when it is imported."""
+    """But for commands, and what starts something when it is imported. What is made at the first use is used once."""
+    import mitmproxy.options
     import mitmproxy.tools.dump
-    import mitmproxy.tools.main  # noqa: F401
+    import mitmproxy.tools.main
+
+    from ...routing import config
 
     house = __name__.partition(".")[0]
     for room in ("routing", "addons"):
         package = importlib.import_module(f"{house}.{room}")
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if ".commands." not in found.name and not found.name.endswith((".__main__", "addons.routecodex")):
-                importlib.import_module(found.name)
+                with contextlib.suppress(ImportError):  # an extra that is not there
+                    importlib.import_module(found.name)
+    mitmproxy.options.Options()
+    config.load(SHIPPED, {})
 
 
 def main(words: Sequence[str]) -> int:
@@ -509,12 +516,15 @@ def main(words: Sequence[str]) -> int:
 def _become(worker: Worker, line: socket.socket, arguments: Sequence[str]) -> NoReturn:
     import asyncio
 
+    import mitmproxy_rs.udp
     from mitmproxy.tools.main import mitmdump
 
     worker_side.here = worker
+    worker.at_beat = worker_side.flush_saved
     os.environ[LEASH] = str(line.detach())
     sys.stdout = sys.stderr = Lines(1)
     asyncio.start_server = worker.start_server  # type: ignore[assignment]
+    mitmproxy_rs.udp.start_udp_server = worker.start_udp_server  # type: ignore[assignment]
     sys.argv = ["mitmdump", *arguments]
     mitmdump()
     sys.exit(0)
