@@ -38,7 +38,7 @@ _READ = """
 local out = {}
 for i = 1, #KEYS / 2 do
     local shelf, order = KEYS[2 * i - 1], KEYS[2 * i]
-    local born, since, ttl = ARGV[3 * i - 2], ARGV[3 * i - 1], tonumber(ARGV[3 * i])
+    local born, since, ttl, several = ARGV[4 * i - 3], ARGV[4 * i - 2], tonumber(ARGV[4 * i - 1]), ARGV[4 * i] ~= '1'
     local head = redis.call('HMGET', shelf, 'b', 's')
     if not head[1] then
         out[i] = {'', '0'}
@@ -46,7 +46,7 @@ for i = 1, #KEYS / 2 do
         local one = {head[1], head[2]}
         if head[1] ~= born then since = '0' end
         if head[2] ~= since then
-            if order == '' then
+            if not several then
                 one[3], one[4] = '', redis.call('HGET', shelf, 'p')
             else
                 local places = redis.call('ZRANGEBYSCORE', order, '(' .. since, '+inf')
@@ -58,7 +58,7 @@ for i = 1, #KEYS / 2 do
         end
         if ttl > 0 and redis.call('PTTL', shelf) < ttl * 0.9 then
             redis.call('PEXPIRE', shelf, ttl)
-            if order ~= '' then redis.call('PEXPIRE', order, ttl) end
+            if several then redis.call('PEXPIRE', order, ttl) end
         end
         out[i] = one
     end
@@ -76,24 +76,24 @@ for i = 1, #KEYS / 2 do
         local place, entry = ARGV[at], ARGV[at + 1]
         at = at + 2
         local number = redis.call('HINCRBY', shelf, 's', 1)
-        if order ~= '' then
+        if most > 1 then
             redis.call('HINCRBY', shelf, 'z', #entry - redis.call('HSTRLEN', shelf, 'p' .. place))
             redis.call('ZADD', order, number, place)
         end
         redis.call('HSET', shelf, 'p' .. place, entry)
     end
-    if order ~= '' then
+    if most > 1 then
         local held, size = redis.call('ZCARD', order), tonumber(redis.call('HGET', shelf, 'z'))
         while held > most or (size > bytes and held > 1) do
             local oldest = redis.call('ZPOPMIN', order)[1]
-            size = redis.call('HINCRBY', shelf, 'z', -redis.call('HSTRLEN', shelf, 'p' .. oldest))
+            size = redis.call('HINCRBY', shelf, 'z', 0 - redis.call('HSTRLEN', shelf, 'p' .. oldest))
             redis.call('HDEL', shelf, 'p' .. oldest)
             held = held - 1
         end
     end
     if ttl > 0 then
         redis.call('PEXPIRE', shelf, ttl)
-        if order ~= '' then redis.call('PEXPIRE', order, ttl) end
+        if most > 1 then redis.call('PEXPIRE', order, ttl) end
     end
 end
 return 1
@@ -171,7 +171,7 @@ class RedisStore:
         keys, given = list[bytes](), list[_Word]()
         for key, (born, number) in wanted:
             keys += self._names(key)
-            given += [born, number, self._ttl_ms(key.kind)]
+            given += [born, number, self._ttl_ms(key.kind), BOUNDS[key.kind].entries]
         found = await self._run(_READ, keys, given, again=True)
         return [_found(one, known) for one, (_, known) in zip(found, wanted, strict=True)]
 
@@ -219,8 +219,7 @@ class RedisStore:
         """A key at a time: the order of its entries goes with it."""
         count = 0
         for key in keys:
-            names = [name for name in self._names(key) if name]
-            count += bool(await self._asked("DEL", *names, again=True))
+            count += bool(await self._asked("DEL", *self._names(key), again=True))
         return count
 
     async def expire(self) -> None:
@@ -293,10 +292,8 @@ class RedisStore:
     # Names
 
     def _names(self, key: Key) -> tuple[bytes, bytes]:
-        """Of the shelf, and of its order where it has one."""
-        several = BOUNDS[key.kind].entries > 1
-        order = f"{self._prefix}:{key.kind}-order:{key.id}" if several else ""
-        return _bytes(f"{self._prefix}:{key.kind}:{key.id}"), _bytes(order)
+        """Of the shelf, and of its order where it has several places."""
+        return _bytes(f"{self._prefix}:{key.kind}:{key.id}"), _bytes(f"{self._prefix}:{key.kind}-order:{key.id}")
 
     def _claimed(self, name: str) -> bytes:
         return _bytes(f"{self._prefix}:claim:{name}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib.util
+import importlib
 import logging
 import os
 import re
@@ -208,6 +208,8 @@ class Settings:
         swept = time.monotonic() - _SWEEP_S
         while True:
             await asyncio.sleep(_POLL_S)
+            if self.loaded and self._desk is None and self.config.store != "files":
+                assert self.desk is not None  # the first call finds a connection
             if self._appeared() or any(_stamp(path) not in (None, stamp) for path, stamp in self._stamps.items()):
                 await self._reload()
             if self.loaded and worker.leads() and time.monotonic() - swept >= _SWEEP_S:
@@ -264,8 +266,12 @@ class Settings:
         self._stamps = seen = self._stamps_of([path, *self._stamps])
         config = configuration.load(path, os.environ)
         self._stamps = self._stamps_of(map(Path, (*config.plugins, *config.secret_files))) | {path: seen[path]}
-        if config.store != "files" and importlib.util.find_spec("redis") is None:
-            raise ConfigError("sessions.store: redis needs the extra `redis` (pip install 'routecodex[redis]')")
+        if config.store != "files":
+            try:
+                importlib.import_module(f"{__package__}.redis_store")
+            except ImportError as error:
+                needs = "redis needs its client for Python: pip install 'routecodex[redis]'"
+                raise ConfigError(f"sessions.store: {needs} ({error})") from None
         return config, load_plugins(config.plugins, built_in=_BUILT_IN)
 
     def _stamps_of(self, paths: Iterable[Path]) -> dict[Path, _Stamp | None]:

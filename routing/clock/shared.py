@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from ..errors import StoreError
+from ..storage.cached import Rest, no_rest
 from ..storage.contract import Key, Kind, Store
 from ..storage.known import Known
 from .record import named_session, read_record, write_record
@@ -77,7 +78,7 @@ class SharedTasks(ClockStore):
         self.known.put(session_id, done[0], (done[1], new, undelivered(new)))
         return new
 
-    def sweep(self, now_ms: int | None, retention_ms: int) -> int:
+    def sweep(self, now_ms: int | None, retention_ms: int, rest: Rest = no_rest) -> int:
         """The store does that by itself."""
         return 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..storage.cached import Warnings
+from ..storage.cached import Rest, Warnings, no_rest
 from ..storage.contract import InThread, Key, Kind, Store
 from ..storage.known import Known
 from .state import EMPTY, SessionState
@@ -46,7 +46,7 @@ class SharedStates:
         self.known.put(name, new, (raw, now))
         return now
 
-    def sweep(self, now: float, retention_days: float) -> int:
+    def sweep(self, now: float, retention_days: float, rest: Rest = no_rest) -> int:
         """The store does that by itself."""
         return 0
 

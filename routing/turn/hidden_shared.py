@@ -9,7 +9,7 @@ from ..dialects.fields import read_object
 from ..errors import StoreError
 from ..sessions.shared import name_of
 from ..sessions.store import SessionKey
-from ..storage.cached import Warnings
+from ..storage.cached import Rest, Warnings, no_rest
 from ..storage.contract import BOUNDS, InThread, Key, Kind, Put, Store
 from ..storage.known import Known
 from .hidden import Hidden
@@ -40,7 +40,7 @@ class SharedHidden:
             raise StoreError("The hidden rounds of this answer are too long to be kept")
         await self._store.put([Put(Key(Kind.HIDDEN, name_of(key)), *made)])
 
-    def sweep(self, now: float, retention_days: float) -> int:
+    def sweep(self, now: float, retention_days: float, rest: Rest = no_rest) -> int:
         """The store does that by itself."""
         return 0
 
