@@ -142,13 +142,12 @@ class RedisStore:
         *,
         retention_s: float = 0,
         heard: Callable[[str], None] = lambda line: None,
-        patience_s: float = PATIENCE_S,
         wait: Callable[[float], Any] = asyncio.sleep,
     ) -> None:
-        """`url`: as redis-py reads it; `?prefix=…` tells installations apart that share a server. `heard`: what a person should
-        know, once a change."""
+        """`url`: as redis-py reads it; `?prefix=…` tells installations apart that share a server, `?wait=…` says how many seconds
+        an operation may take. `heard`: what a person should know, once a change."""
         self.retention_s = retention_s
-        self.place, address, prefix = _read(url)
+        self.place, address, prefix, patience_s = _read(url)
         """Where it is, without a password."""
         self._prefix = prefix
         self._heard = heard
@@ -327,13 +326,25 @@ def _said(error: Exception) -> str:
     return (str(error) or type(error).__name__).splitlines()[0][:200]
 
 
-def _read(url: str) -> tuple[str, str, str]:
-    """The address for people, the one for redis-py, and the prefix of all names."""
+def _read(url: str) -> tuple[str, str, str, float]:
+    """The address for people, the one for redis-py, the prefix of all names, and how many seconds an operation may take."""
     parts = urlsplit(url)
     asked = parse_qs(parts.query, keep_blank_values=True)
-    (prefix,) = asked.pop("prefix", [_PREFIX])[-1:]
+    prefix, wait = asked.pop("prefix", [_PREFIX])[-1], asked.pop("wait", [""])[-1]
     host = f"{parts.hostname}:{parts.port or 6379}{parts.path.rstrip('/')}"
-    return f"{parts.scheme}://{host}", urlunsplit(parts._replace(query=urlencode(asked, doseq=True))), prefix
+    return (
+        f"{parts.scheme}://{host}",
+        urlunsplit(parts._replace(query=urlencode(asked, doseq=True))),
+        prefix,
+        _seconds(wait),
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text) if text else PATIENCE_S
+    except ValueError:
+        return PATIENCE_S
 
 
 def _plain(text: str) -> str:

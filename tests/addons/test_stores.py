@@ -57,7 +57,7 @@ def opener(engine: str, server: RedisServer | None, folder: Path) -> Callable[[]
         from routecodex.addons.redis_store import RedisStore
 
         assert server is not None
-        return RedisStore(f"{server.url}?prefix=test{number}", retention_s=60, patience_s=60)
+        return RedisStore(f"{server.url}?prefix=test{number}&wait=60", retention_s=60)
 
     return open_one
 

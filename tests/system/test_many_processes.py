@@ -71,7 +71,7 @@ def many(way: str, provider: FakeProvider, folder: Path, config: str = CONFIG) -
             yield Many(provider, [proxy])
         else:
             server = enter(redis_server(folder / "redis"))
-            config = f'sessions: {{store: "{server.url}"}}\n{config}'
+            config = f'sessions: {{store: "{server.url}?wait=60"}}\n{config}'
             proxies = [
                 enter(Mitmdump(script=SCRIPT, config=config, upstream=provider, folder=folder / name))
                 for name in ("one", "other")
