@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orjson
-from mitmproxy import ctx, http, version
+from mitmproxy import ctx, exceptions, http, version
 
 from ..routing import config as configuration
 from ..routing.clock.plugin import ClockPlugin
 from ..routing.config import Config
+from ..routing.control.elsewhere import Elsewhere
 from ..routing.control.overlay import Overlay
 from ..routing.control.verbs import Served
 from ..routing.desk.desk import Desk
@@ -38,7 +39,7 @@ from ..routing.turn.upstream import Received
 from ..routing.usage.flight import Loss
 from ..routing.usage.prices import Prices
 from ..routing.usage.spending import FILE_NAME, Spent
-from . import clockwork, garbage, intercept, stand_in, worker
+from . import clockwork, garbage, intercept, people, stand_in, worker
 from .clockwork import Clockwork
 from .disk_threads import breathe, in_thread
 from .journal import DebugFile, Journal
@@ -153,6 +154,15 @@ class Settings:
         self.path = self._found()
         self._use(*self._read(self.path))
 
+    def check_people(self) -> None:
+        """Whom mitmproxy asks who they are is about to change."""
+        if self._config is None:
+            return
+        try:
+            people.check(allow_remote_clients=self._config.allow_remote_clients)
+        except ConfigError as error:
+            raise exceptions.OptionsError(f"RouteCodex: {error.message}") from None
+
     def _found(self) -> Path:
         return configuration.find(self._option, os.environ, Path.home(), self.root)
 
@@ -182,7 +192,13 @@ class Settings:
     def served(self) -> Served:
         """This server, for its verbs."""
         listening = tuple((str(address[0]), int(address[1])) for address in ctx.master.addons.get("proxyserver").listen_addrs())
-        return Served(server_id(), worker.server_pid(), listening, str(self.path), session_folder(), self.desk, os.environ)
+        elsewhere = self._elsewhere()
+        pid, folder = worker.server_pid(), session_folder()
+        return Served(server_id(), pid, listening, str(self.path), folder, self.desk, os.environ, elsewhere=elsewhere)
+
+    def _elsewhere(self) -> Elsewhere | None:
+        shared = self._shared
+        return Elsewhere(shared.store, shared.bridge) if shared is not None and shared.everything else None
 
     def watch(self) -> None:
         if self._task is None:
@@ -266,6 +282,7 @@ class Settings:
         self._stamps = seen = self._stamps_of([path, *self._stamps])
         config = configuration.load(path, os.environ)
         self._stamps = self._stamps_of(map(Path, (*config.plugins, *config.secret_files))) | {path: seen[path]}
+        people.check(allow_remote_clients=config.allow_remote_clients)
         if config.store != "files":
             try:
                 importlib.import_module(f"{__package__}.redis_store")

@@ -50,6 +50,7 @@ class Shared:
         """`everything`: conversations lie there, too; else in the files of `folder`, which all processes see. `refuses`: no call
         of a session goes on without the store."""
         self.store = store
+        self.everything = everything
         self.refuses = refuses
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None

@@ -19,7 +19,7 @@ from ..errors import BadCall
 from ..jsonbytes import dumps, loads
 from ..router.health import Scope
 from ..sessions.newest import Seen
-from ..sessions.shared import SharedStates, name_of
+from ..sessions.shared import SharedStates, key_of, name_of
 from ..sessions.state import Sticky
 from ..sessions.store import SessionKey
 from ..storage.contract import NEVER, Found, Key, Kind, Put, Version
@@ -130,7 +130,7 @@ class Sharing:
                 continue
 
     def _learn_memo(self, name: str, place: str, value: object) -> None:
-        key, learned = _key_of(name), self.learned
+        key, learned = key_of(name), self.learned
         what, _, which = place.partition(":")
         match what, value:
             case "seen", [int(ordinal), list(words), int(old)]:
@@ -154,7 +154,7 @@ class Sharing:
     def _learn_answer(self, id: str, place: str, value: object) -> None:
         match place, value:
             case "chain", [str(name), target]:
-                self.learned.chains.learn(id, (_key_of(name), _target(target) if isinstance(target, list) else None))
+                self.learned.chains.learn(id, (key_of(name), _target(target) if isinstance(target, list) else None))
             case "begun", str(known):
                 self.learned.begun.learn(id, known)
                 if (chain := self.learned.chains.get(id)) is not None:
@@ -269,10 +269,3 @@ def _target(value: object) -> Target:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
-
-
-def _key_of(name: str) -> SessionKey:
-    prefix, _, id = name.partition(":")
-    if prefix not in ("session", "conversation", "chain"):
-        raise ValueError(prefix)
-    return SessionKey(prefix, id)  # type: ignore[arg-type]

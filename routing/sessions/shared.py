@@ -18,6 +18,15 @@ def name_of(key: SessionKey) -> str:
     return f"{key.prefix}:{key.id}"
 
 
+def key_of(name: str) -> SessionKey:
+    """ValueError where it is none."""
+    prefix, _, id = name.partition(":")
+    match prefix:
+        case "session" | "conversation" | "chain":
+            return SessionKey(prefix, id)
+    raise ValueError(prefix)
+
+
 class SharedStates:
     def __init__(self, store: Store) -> None:
         self.warnings = Warnings()

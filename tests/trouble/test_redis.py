@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
+from routecodex.addons.control.servers import Server
 from routecodex.addons.redis_store import PATIENCE_S, RedisStore
+from routecodex.routing.sessions.state import Sticky
+from routecodex.routing.sessions.store import FileStore, SessionKey
 from routecodex.routing.storage.contract import NEVER, Key, Kind, Lost, Put
 from tests.conftest import LONG
+from tests.rig.behaviour import Behaviour
 from tests.rig.certificates import provider_authority
+from tests.rig.door import until
+from tests.rig.provider import FakeProvider
+from tests.rig.proxy import MAIN, SCRIPT, Mitmdump
 from tests.rig.redis_server import RedisServer, redis_server
+from tests.rig.reply import Reply
+from tests.system.talk import Heard, Talk, configured
 
 T = TypeVar("T")
 
 KEY = Key(Kind.STATE, "session:a")
-SHORT_S = PATIENCE_S if LONG else 1.5
+SHORT_S = PATIENCE_S if LONG else 3.0
 """What is waited for on purpose; a busy machine needs more to answer at all."""
 
 
@@ -237,3 +250,74 @@ def test_over_tls(tmp_path: Path) -> None:
     files = ("--tls-cert-file", str(own), "--tls-key-file", str(own), "--tls-ca-cert-file", str(authority.path))
     with redis_server(tmp_path / "data", *files, "--tls-auth-clients", "no", tls=True) as server:
         run(lambda: main(server))
+
+
+def test_conversations_move_from_files_to_redis_and_back(tmp_path: Path) -> None:
+    key = SessionKey("session", "abc-1")
+    FileStore(tmp_path / "sessions").update(key, lambda state: state.with_(sticky=Sticky("glm", model="m")))
+    (tmp_path / "other").mkdir()
+
+    def routecodex(sessions: str, *words: str) -> None:
+        environment = {**os.environ, "ROUTECODEX_SESSION_DIR": str(tmp_path / sessions), "ROUTECODEX_USER_DIR": str(tmp_path)}
+        command = [sys.executable, str(MAIN), "sessions", *words]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "1 entry" in done.stderr
+
+    for folder in ("sessions", "other"):
+        (tmp_path / folder / "routing-one.json").write_text("{}")
+    with redis_server(tmp_path / "redis") as server:
+        routecodex("sessions", "export", str(tmp_path / "out"))
+        assert (tmp_path / "out").stat().st_mode & 0o077 == 0
+        routecodex("sessions", "import", str(tmp_path / "out"), "--store", server.url)
+        routecodex("sessions", "export", str(tmp_path / "back"), "--store", server.url)
+        routecodex("other", "import", str(tmp_path / "back"))
+    assert FileStore(tmp_path / "other").load(key) == FileStore(tmp_path / "sessions").load(key)
+
+
+CONFIG = configured({"p": (1, "m")}, "    default: [p.m]\n", '  clock: {"enabled": true, "ntp": {"enabled": false}}\n')
+
+
+@pytest.mark.system
+def test_calls_while_the_store_is_gone(tmp_path: Path) -> None:
+    """One proxy refuses what needs a session, one goes on with what it knows; both say so, and neither does anything twice."""
+    with ExitStack() as stack:
+        provider = stack.enter_context(FakeProvider())
+        server = stack.enter_context(redis_server(tmp_path / "redis"))
+        refusing, going_on = (
+            stack.enter_context(
+                Mitmdump(
+                    script=SCRIPT,
+                    config=f'sessions: {{store: "{server.url}?wait={SHORT_S}", onStoreLost: {way}, derive: "off"}}\n{CONFIG}',
+                    upstream=provider,
+                    folder=tmp_path / way,
+                )
+            )
+            for way in ("refuse", "local")
+        )
+        provider.script(lambda received: Behaviour(reply=Reply("done")))
+        talk = Talk(provider, going_on)
+
+        def say(text: str, proxy: Mitmdump, session: str | None = talk.session) -> Heard:
+            talk.proxy, talk.session = proxy, session
+            talk.typed = [("user", text)]
+            return talk._exchange(())
+
+        session = talk.session
+        assert "stopMessage is set" in say('<**stopMessage:"go on",2**>', going_on).text
+        server.freeze()
+        until(lambda: say("hi", going_on).answer.status == 200 and "cannot be reached" in going_on.log, "it notices nothing")
+        until(lambda: say("hi", refusing).answer.status == 503, "it does not refuse")
+        heard = say("start", going_on)
+        assert (heard.answer.status, len(heard.received)) == (200, 1), "it goes on, and no stopMessage does"
+        assert say("hi", refusing).error["code"] == "STORE_LOST"
+        assert len(say("hi", refusing, None).received) == 1, "what has no session needs no store"
+        assert "cannot be reached" in say("<**!p.m**>", going_on, session).text, "nothing changes"
+        assert "cannot be reached" in say("<**status**>", going_on).text
+        asked = Server(f"127.0.0.1_{going_on.port}", going_on.sessions).ask("status")
+        assert any("cannot be reached" in line for line in asked["warnings"])
+        assert going_on.log.count("cannot be reached") < 8, "said when it changes, not at every call"
+        server.thaw()
+        until(lambda: "is there again" in going_on.log and "is there again" in refusing.log, "it stays gone")
+        assert len(say("start", refusing).received) == 3, "nothing of it was used up or forgotten"
+        assert len(say("start", going_on).received) == 1
