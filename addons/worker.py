@@ -66,12 +66,9 @@ class _Address:
 class Handed:
     """Stands where mitmproxy keeps an `asyncio.Server`."""
 
-    def __init__(self, worker: Worker, host: str, port: int) -> None:
-        self._worker, self._port = worker, port
-        self.sockets = (_Address(host, port),)
-
-    def close(self) -> None:
-        self._worker.handlers.pop(self._port, None)
+    def __init__(self, *addresses: _Address, close: Callable[[], object] = lambda: None) -> None:
+        self.sockets = addresses
+        self.close = close
 
     async def wait_closed(self) -> None:
         pass
@@ -84,6 +81,7 @@ class Worker:
         self.parent = parent
         self.handlers: dict[int, tuple[Handler, int]] = {}
         """Who is called for a connection to a port."""
+        self.at_beat: Callable[[], object] = lambda: None
         self._door = door
         self._unsaid = bytearray()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -104,7 +102,11 @@ class Worker:
         early, self._early = self._early, []
         for came_to, link in early:
             self._take(came_to, link)
-        return Handed(self, host or "0.0.0.0", port)
+        return Handed(_Address(host or "0.0.0.0", port), close=lambda: self.handlers.pop(port, None))
+
+    async def start_udp_server(self, host: str, port: int, handler: object) -> Handed:
+        """In the place of `mitmproxy_rs.udp.start_udp_server`: HTTP/3 to a base address is not offered."""
+        return Handed()
 
     def _listen(self) -> None:
         if self._loop is None:
@@ -126,6 +128,8 @@ class Worker:
                 self._loop.remove_reader(self._door)  # the parent is gone: the leash ends us
                 return
             self.say(TAKEN)  # before anything of it is read: until then it can still be another's
+            if not files:
+                self.say(CLOSED)  # this process has no room for another one
             for file in files:
                 (port,) = GIVEN.unpack(said)
                 self._take(port, socket.socket(fileno=file))
@@ -170,8 +174,7 @@ class Worker:
     def _beat(self) -> None:
         assert self._loop is not None
         self.say(BEAT)
-        if (saved := getattr(ctx.master.addons.get("save"), "stream", None)) is not None:
-            saved.fo.flush()  # each flow is one write, and so whole in the file that all workers append to
+        self.at_beat()
         self._loop.call_later(BEAT_S, self._beat)
 
     # The log
@@ -208,6 +211,12 @@ class Lines(io.TextIOBase):
 
     def isatty(self) -> bool:
         return False
+
+
+def flush_saved() -> None:
+    """mitmproxy saves a flow in one write, so that it is whole in the file that all append to; now and then it is to be there."""
+    if (saved := getattr(ctx.master.addons.get("save"), "stream", None)) is not None:
+        saved.fo.flush()
 
 
 here: Worker | None = None

@@ -10,13 +10,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from enum import StrEnum
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from ..errors import StoreError
 
+T = TypeVar("T")
+
 DAY_S = 86_400.0
+
+
+class InThread(Protocol):
+    def __call__(self, work: Callable[[], T], /) -> Awaitable[T]:
+        """Runs what waits for a disk."""
 
 
 class Lost(StoreError):

@@ -7,25 +7,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from ..clients.identify import client_of
-from ..dialects.answer.machine import Answer, answer_for
+from ..dialects.answer.machine import Answer
 from ..dialects.calls import growing
 from ..dialects.calls.without_tools import without_tools
-from ..dialects.finish import AS_USUAL, Endings
 from ..dialects.said import Said
+from ..dialects.translation.neutral import Asked
 from ..errors import RouteCodexError, StoreError
 from ..sessions.store import SessionKey
+from ..storage.contract import InThread
 from ..values import Call, JsonObject
-from .hidden import Store, hidden_in, remember
+from .hidden import Hidden, HiddenRounds, hidden_in
 from .lifecycle import Lifecycle
 from .record import Record, hides
-
-InThread = Callable[[Callable[[], None]], Awaitable[None]]
-"""Runs what waits for a disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +36,12 @@ class NextCall:
     plugin: str
 
 
-def answer_to(call: Call, endings: Endings, own_tools: frozenset[str] = frozenset(), *, quiet: bool = False) -> Answer:
-    """The answer to this call. `quiet`: nobody takes part in it."""
-    options = call.body.get("stream_options")
-    counts = isinstance(options, dict) and options.get("include_usage") is True
-    return answer_for(call.endpoint, stream=call.stream, include_usage=counts, own_tools=own_tools, endings=endings, quiet=quiet)
-
-
 class Company:
     def __init__(
         self,
         life: Lifecycle,
         call: Call,
-        store: Store,
+        store: HiddenRounds,
         key: SessionKey,
         in_thread: InThread,
         note: Callable[[str], None] = lambda line: None,
@@ -82,8 +74,12 @@ class Company:
             self.life.turn.notes.append(f"tools of ours are left out: {offered.left_out}")
         return offered.call
 
-    def answer(self, call: Call, endings: Endings = AS_USUAL) -> Answer:
-        return answer_to(call, endings.named(self.life.turn.id[:8]), self._own)
+    def answer(self, asked: Asked) -> Answer:
+        return Answer(asked, own=self._own)
+
+    def listen(self, answer: Answer) -> None:
+        """A round's head has come: from here on `stream_data` tells what is said."""
+        self.life.listen(answer.alone())
 
     def begun(self) -> None:
         """The first content of the round that is heard goes to the client."""
@@ -105,7 +101,7 @@ class Company:
         if hides(self.life.turn):
             record = self.life.record()
             try:
-                await self._in_thread(lambda: self._remember(id, record))
+                await self._store.keep(self._key, partial(self._hidden, id, record), self._in_thread)
             except StoreError as error:
                 if record.results:  # without them the client's next call makes no sense
                     raise
@@ -113,11 +109,11 @@ class Company:
         self.life.begun(self.life.turn.rounds)  # where the client has waited for the whole of it
         await self.life.end()
 
-    def _remember(self, id: str, record: Record) -> None:
+    def _hidden(self, id: str, record: Record) -> Hidden | None:
         begun = () if id in self._ids else (id,)  # the client's own, where the answer began before any provider's
         ids = (*begun, *self._ids)
         stays, client = self.life.turn.stays, client_of(self.life.turn.caller)
-        entry = hidden_in(
+        return hidden_in(
             self._client_call,
             self._shown,
             record.items,
@@ -127,8 +123,6 @@ class Company:
             behind=record.behind,
             client=client,
         )
-        if entry is not None:
-            remember(self._store, self._key, entry)
 
     async def leave(self, *, aborted: bool, error: str = "") -> None:
         """The turn is over, however it ended. What a plugin fails at now is logged, and changes nothing any more."""

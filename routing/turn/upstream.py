@@ -12,7 +12,6 @@ from ..dialects.calls import compaction
 from ..dialects.calls.editing import inner_body
 from ..dialects.calls.limiting import limited
 from ..dialects.endpoints import upstream_path
-from ..dialects.fields import object_of
 from ..dialects.translation import going_up, ids, wrapped
 from ..dialects.translation.neutral import Feature, LeftOut, ToolName
 from ..errors import ConfigError, RouteCodexError
@@ -55,6 +54,8 @@ class Received:
     """Decoded."""
     wire_body: bytes
     """As it came, content-encoding and all."""
+    user: str = ""
+    """Whom the proxy let in; empty where it asks nobody who they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +224,7 @@ def _write_translated(
         raise _not_with_clients_credential(provider, url, received)
     model = target.model or call.model
     # as it would go to a stranger of the client's own dialect: without who is asking, and without what others have sealed
-    bare = replace(call, body=object_of(jsonbytes.loads(calls.for_target(call, model, foreign=True, own=own, left=left))))
+    bare = replace(call, body=calls.bare(call, model, own, left))
     if call.endpoint.envelope:  # which stays behind
         bare = replace(bare, endpoint=replace(call.endpoint, envelope=False))
     written = going_up.translate(

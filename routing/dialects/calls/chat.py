@@ -24,6 +24,7 @@ from .editing import (
     object_in,
     objects_in,
     read_body,
+    renamed,
     result_text,
     sent,
     text_in,
@@ -75,8 +76,12 @@ def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection
     return drop_from_history(call, call.body, "messages", asked, answered, typed_slots, _SHAPE, _view)
 
 
-def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = (), left: LeftOut | None = None) -> bytes:
-    return sent(call, model, _scrubbed(call.body, own, left or LeftOut()) if foreign else None)
+def bare(call: Call, model: str, own: Collection[str], left: LeftOut) -> JsonObject:
+    return renamed(_scrubbed(call.body, own, left), model)
+
+
+def at_home(call: Call, model: str) -> bytes:
+    return sent(call, model)
 
 
 def _view(index: int, item: JsonObject) -> Message:

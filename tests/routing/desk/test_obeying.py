@@ -16,7 +16,7 @@ from routecodex.routing.sessions.state import Sticky, StopMessage
 from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.tags.words import RESERVED
 from routecodex.routing.values import Dialect, ProviderError, Target
-from tests.routing.house import House, Tool, config_text, provider_text, texts_of
+from tests.routing.house import House, Tool, config_text, done, inline, provider_text, texts_of
 from tests.system.tool import text_of
 
 DIALECTS = pytest.mark.parametrize("dialect", list(Dialect))
@@ -88,7 +88,7 @@ def test_q15_sent_once_more_after_a_rewind_it_acts_again(house: House, dialect: 
         assert used(house) == 0
         handled.answered()
         if handled.plan.keep_end is not None:
-            handled.plan.keep_end()
+            done(handled.plan.keep_end(inline))
         house.store_used(ONE, 2)
         if restarts:
             house.restart()
@@ -236,7 +236,7 @@ def test_what_acts_again_and_changes_nothing_writes_nothing(house: House) -> Non
     first = tool.say("<**!glm**> go")
     first.answered()
     assert first.plan.keep_end is not None
-    first.plan.keep_end()
+    done(first.plan.keep_end(inline))
     file = house.folder / "sessions" / "session-one.json"
     before = file.stat()
     for _ in range(3):

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from routecodex.routing.dialects.calls import for_target
+from routecodex.routing.dialects.translation import going_up
 from routecodex.routing.errors import StoreError
 from routecodex.routing.sessions.store import SessionKey
+from routecodex.routing.storage.contract import InThread
 from routecodex.routing.turn.company import Company
 from routecodex.routing.turn.hidden import Hidden
 from routecodex.routing.turn.lifecycle import Lifecycle
@@ -27,10 +29,12 @@ class Memory:
     entries: list[tuple[SessionKey, Hidden]] = field(default_factory=list)
     fails: StoreError | None = None
 
-    def add(self, key: SessionKey, entry: Hidden) -> None:
+    async def keep(self, key: SessionKey, hidden: Callable[[], Hidden | None], in_thread: InThread) -> None:
+        entry = hidden()
         if self.fails is not None:
             raise self.fails
-        self.entries.append((key, entry))
+        if entry is not None:
+            self.entries.append((key, entry))
 
 
 async def at_once(work: Callable[[], None]) -> None:
@@ -209,7 +213,7 @@ def test_l03_a_plugin_that_fails_at_the_start_fails_the_turn() -> None:
 def test_the_answer_is_of_the_calls_dialect_and_form(dialect: Dialect, stream: bool) -> None:
     together = company(Actor("A"))
     together.life.turn.call = tcall(dialect, stream=stream)
-    answer = together.answer(together.life.turn.call)
+    answer = together.answer(going_up.asked(together.life.turn.call, "0123"))
     answer.begin_round()
     failed = answer.fail(500, "no", "C")
     assert (failed.startswith((b"event:", b"data:"))) is stream
