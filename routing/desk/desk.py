@@ -639,7 +639,6 @@ class Desk:
         clock = self.reminders.status(reading.caller) if self.reminders is not None else ""
         standing = Standing(
             self.registry(reading.caller.user),
-            self.prices,
             self.learned,
             self.prices,
             self.clocks,

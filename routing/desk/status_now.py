@@ -27,7 +27,6 @@ class Standing:
 
     registry: Registry
     """As far as it is for the person who asks."""
-    prices: Prices
     learned: Learned
     prices: Prices
     clocks: Clocks

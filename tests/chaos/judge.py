@@ -36,19 +36,22 @@ class Got:
     went_on: str = ""
     """The word that it was told to go on with."""
     reminded: tuple[str, ...] = ()
-    answered: bool = True
+    opens: bool = True
+    """It begins the answer to what was typed: the last message holds that."""
 
 
 @dataclass(slots=True)
 class Verdict:
     lost: list[str] = field(default_factory=list)
-    """Reminders that no answered call brought."""
+    """Reminders that no call brought at all."""
+    gone: list[str] = field(default_factory=list)
+    """… that a call had brought whose answer never came, and no other brought again."""
     doubled: list[str] = field(default_factory=list)
     """Reminders that two answered calls brought."""
     exceeded: list[str] = field(default_factory=list)
     """Who was told to go on more often than asked for."""
     short: list[str] = field(default_factory=list)
-    """… whose call was answered although it was told less often."""
+    """… whose call was answered at once although it was told less often."""
     strange: list[str] = field(default_factory=list)
     """Answers that are none to what was asked, or another's."""
 
@@ -63,26 +66,30 @@ def judge(history: Sequence[Told], got: Iterable[Got]) -> Verdict:
     mine = {told.word for told in history}
     requests = [one for one in got if one.typed in mine or one.went_on in mine or mine & set(one.reminded)]
     answered = {told.word: told for told in history if told.ok}
+    repeated = {told.word for told in history if not told.ok}
     went_on = Counter(one.went_on for one in requests if one.went_on)
     for word, count in went_on.items():
         if count > ROUNDS:
             verdict.exceeded.append(f"{word}: {count}")
+    last = {one.typed: one for one in requests if one.opens and not one.went_on}
+    """Of a call that was repeated, the one that was answered in the end."""
     carried: dict[str, set[str]] = {}
-    for one in requests:
+    for typed, one in last.items():
         for word in one.reminded:
-            carried.setdefault(word, set()).add(one.typed)
+            carried.setdefault(word, set()).add(typed)
     for place, told in enumerate(history):
         if not told.ok:
             continue
         if told.word not in told.answer:
             verdict.strange.append(f"{told.word}: {told.answer[:80]}")
-        if told.kind == "go on" and went_on[told.word] < ROUNDS:
+        if told.kind == "go on" and went_on[told.word] < ROUNDS and told.word not in repeated:
             verdict.short.append(f"{told.word}: {went_on[told.word]}")
         if told.kind == "remind":
             later = {one.word for one in history[place + 1 :] if one.ok and one.word != told.word}
             brought = carried.get(told.word, set()) & later
             if later and not brought:
-                verdict.lost.append(told.word)
+                began = any(told.word in one.reminded for one in requests)
+                (verdict.gone if began else verdict.lost).append(told.word)
             if len(brought) > 1:
                 verdict.doubled.append(f"{told.word}: {sorted(brought)}")
     for one in requests:

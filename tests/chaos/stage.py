@@ -79,7 +79,9 @@ def got(provider: FakeProvider) -> list[Got]:
         last = _text(messages[-1])
         went_on = _GO_ON.findall(last)
         words = _words(_TYPED, messages)
-        found.append(Got(words[-1] if words else "", went_on[-1] if went_on else "", tuple(_REMINDED.findall(last))))
+        typed = words[-1] if words else ""
+        opens = bool(typed) and typed in last
+        found.append(Got(typed, went_on[-1] if went_on else "", tuple(_REMINDED.findall(last)), opens))
     return found
 
 

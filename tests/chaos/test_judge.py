@@ -25,3 +25,9 @@ def test_what_is_wrong_is_seen() -> None:
     assert judge(GOOD, [one for one in SEEN if not one.went_on]).short == ["g1: 0"]
     assert judge([Told("say", "s1", True, "ok s2")], []).strange
     assert judge(GOOD, [*SEEN, Got("x9", reminded=("r1",))]).strange
+
+
+def test_of_a_repeated_call_the_last_try_counts() -> None:
+    first = Got("g1", reminded=("r1",))
+    assert judge(GOOD, [first, *(one for one in SEEN if not one.reminded), Got("g1")]).gone == ["r1"]
+    assert judge(GOOD, [first, *SEEN]).holds
