@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from ..errors import RouteCodexError
-from ..jsonbytes import loads
+from ..jsonbytes import load_object, loads
 from ..values import JsonObject
 
 _WINDOW = 16 * 1024
@@ -29,12 +29,7 @@ def read_json(raw: bytes) -> object:
         return None
 
 
-def read_object(raw: bytes) -> JsonObject | None:
-    try:
-        value = loads(raw)
-    except RouteCodexError:
-        return None
-    return value if isinstance(value, dict) else None
+read_object = load_object
 
 
 def object_of(value: object) -> JsonObject:

@@ -63,6 +63,8 @@ from .read import ADDED, ITEM_DONE, KEYS, PART_ADDED, PART_DONE, Part
 _FIRST = ("id", "created_at", "model", "previous_response_id")
 """What the whole answer has from the first round; the rest is the last one's."""
 _TEXT_DELTA = "response.output_text.delta"
+_DELTA_FIELDS = 7
+"""So many of one has OpenAI itself: a vendor's own are kept."""
 _OURS = ("id", "created_at")
 """What an answer that we began keeps to its end; the model that answered is the provider's to tell."""
 _NUMBER = b'"sequence_number":'
@@ -716,10 +718,10 @@ class Writer(_Writer):
         if document is None or (not chunk.events and "sequence_number" not in document):
             return chunk.raw  # none of the interface's own
         if (more := self._more(chunk.events, document)) is not None:
-            return write_event(dumps(more), chunk.name)
+            return more if type(more) is bytes else write_event(dumps(more), chunk.name)
         return b"".join([self._written(one, chunk) for one in self._in_frame(chunk, document)])
 
-    def _more(self, events: Sequence[Event], document: JsonObject) -> JsonObject | None:
+    def _more(self, events: Sequence[Event], document: JsonObject) -> JsonObject | bytes | None:
         """Nearly all of a later round: more of the text that is open."""
         shown, number = self._shown, self._number
         if len(events) != 1 or type(event := events[0]) is not Piece or shown is None or number is None:
@@ -728,8 +730,13 @@ class Writer(_Writer):
             return None
         if not shown.sources or shown.sources[-1][0] is not event.native or "sequence_number" not in document or self._unread:
             return None
+        if document.get("logprobs") == [] and len(document) == _DELTA_FIELDS:
+            if self._plain is not shown:
+                self._prepare(event.block)
+            if self._plain is shown:
+                return self._delta(shown, event.text, event.native)
         shown.add(event.text, event.native)
-        self._number, self._plain = number + 1, None
+        self._number = number + 1
         told = self._placed(document, self._items[event.block])
         told["sequence_number"], told["delta"] = number, event.text
         return told
@@ -753,10 +760,7 @@ class Writer(_Writer):
     def made(self, event: Event) -> bytes:
         shown = self._plain
         if type(event) is Piece and shown is not None and shown is self._shown and event.block is shown.block and event.text:
-            shown.add(event.text, None)
-            number = self._number or 0
-            self._number = number + 1
-            return b"".join((self._before, b"%d" % number, self._behind, dumps(event.text), b',"logprobs":[]}\n\n'))
+            return self._delta(shown, event.text, None)
         if type(event) is Failed:
             error, number = event.error, self._next_number() or 0
             return answers.write_error_event(error.status, error.message, error.code, **self._about_answer, sequence=number)
@@ -768,6 +772,12 @@ class Writer(_Writer):
 
     def finish(self) -> Iterable[bytes]:
         return ()
+
+    def _delta(self, shown: _Shown, text: str, part: Part | None) -> bytes:
+        shown.add(text, part)
+        number = self._number or 0
+        self._number = number + 1
+        return b"".join((self._before, b"%d" % number, self._behind, dumps(text), b',"logprobs":[]}\n\n'))
 
     def _prepare(self, block: Block) -> None:
         """Deltas are nearly all of a stream, so they are not built anew each time."""
