@@ -22,9 +22,9 @@ from math import inf
 from typing import ClassVar, Protocol, runtime_checkable
 
 from ...errors import BadAnswer
-from ...values import Dialect, Endpoint, FinishReason, JsonObject, ProviderError, Usage
+from ...values import Dialect, FinishReason, JsonObject, ProviderError, Usage
 from .. import answers
-from ..finish import AS_USUAL, CUT_OFF, Endings
+from ..finish import CUT_OFF
 from ..translation.neutral import Asked, LeftOut, ToolName
 from . import counting
 from .chat import abroad as chat_abroad
@@ -141,7 +141,6 @@ _DIALECTS: Mapping[Dialect, _Modules] = {
         abroad=responses_abroad.Abroad,
     ),
 }
-SPOKEN = frozenset(_DIALECTS)
 
 
 def reader_of(dialect: Dialect, maker: str = "", id: str = "", *, abroad: bool = False) -> Reader:
@@ -525,20 +524,3 @@ class Answer:
         out = self._pending
         self._pending = []
         return out
-
-
-def answer_for(
-    endpoint: Endpoint,
-    *,
-    stream: bool,
-    own_tools: frozenset[str] = frozenset(),
-    include_usage: bool = False,
-    endings: Endings = AS_USUAL,
-    quiet: bool = False,
-) -> Answer:
-    """One whose rounds are all in the client's own dialect. `include_usage`: a Chat client asked for the usage of its stream;
-    `quiet`: nobody takes part, and what a provider counts passes."""
-    asked = Asked(
-        endpoint, stream, id="", model="", created=0, maker="", include_usage=include_usage, passes_usage=quiet, endings=endings
-    )
-    return Answer(asked, own=own_tools, quiet=quiet)
