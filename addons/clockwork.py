@@ -17,7 +17,7 @@ from ..routing.clock.watch import Watch
 from ..routing.config import Config
 from ..routing.config.values import Clock
 from . import worker
-from .disk_threads import PATIENT
+from .disk_threads import PATIENT, breathe
 from .sntp import Sntp
 
 
@@ -52,7 +52,7 @@ class Clockwork:
             return
         self._swept = now
         await asyncio.get_running_loop().run_in_executor(
-            PATIENT, lambda: self.store.sweep(self._watch.moments.trusted_now_ms(), settings.retention_ms)
+            PATIENT, lambda: self.store.sweep(self._watch.moments.trusted_now_ms(), settings.retention_ms, breathe)
         )
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ the loop, and holds no thread meanwhile.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -22,10 +23,16 @@ T = TypeVar("T")
 WAIT_S = 2.0
 _FIRST_PAUSE_S = 0.002
 _LONGEST_PAUSE_S = 0.05
+_BREATH_S = 0.005
 
 QUICK = ThreadPoolExecutor(4, "routecodex-disk", initializer=disk.never_wait)
 PATIENT = ThreadPoolExecutor(2, "routecodex-clock")
 """For work that cannot be tried again as a whole: each lock is waited for, up to the same two seconds."""
+
+
+def breathe() -> None:
+    """In a thread that has much to do and all the time for it: calls do not wait for it."""
+    time.sleep(_BREATH_S)
 
 
 async def in_thread(work: Callable[..., T], *given: object) -> T:

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from ..errors import BadCall
 from ..jsonbytes import dumps, loads
-from ..storage.cached import CachedFolder, Found, Place, Warnings
+from ..storage.cached import CachedFolder, Found, Place, Rest, Warnings, no_rest
 from ..storage.contract import InThread
 from ..storage.disk import Disk, Folder
 from ..storage.names import file_name
@@ -53,7 +53,7 @@ class States(Protocol):
     async def change(self, key: SessionKey, change: Change, in_thread: InThread) -> SessionState:
         """The new one, once it is kept. `change` may be asked again: the last try counts."""
 
-    def sweep(self, now: float, retention_days: float) -> int: ...
+    def sweep(self, now: float, retention_days: float, rest: Rest = ...) -> int: ...
 
 
 class FileStore:
@@ -74,9 +74,9 @@ class FileStore:
     async def change(self, key: SessionKey, change: Change, in_thread: InThread) -> SessionState:
         return await in_thread(partial(self.update, key, change))
 
-    def sweep(self, now: float, retention_days: float) -> int:
+    def sweep(self, now: float, retention_days: float, rest: Rest = no_rest) -> int:
         """Removes what nobody has touched for so long (epoch seconds; no retention: for ever) and what crashes left. How many."""
-        return self._files.sweep(now, retention_days)
+        return self._files.sweep(now, retention_days, rest)
 
 
 class _StateForm:

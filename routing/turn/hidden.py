@@ -26,7 +26,7 @@ from ..dialects.calls.replacing import Swap, raw_items, replace_items, view_of
 from ..dialects.calls.restoring import as_client_sends, join_results
 from ..dialects.calls.same import canonical
 from ..sessions.store import SessionKey
-from ..storage.cached import Warnings
+from ..storage.cached import Rest, Warnings
 from ..storage.contract import InThread
 from ..tags.scan import strip
 from ..tags.typed_tags import is_bare
@@ -73,7 +73,7 @@ class HiddenRounds(Protocol):
     async def keep(self, key: SessionKey, hidden: Callable[[], Hidden | None], in_thread: InThread) -> None:
         """To be done before the end of the answer leaves, since the next call may come at once. `hidden` computes."""
 
-    def sweep(self, now: float, retention_days: float) -> int: ...
+    def sweep(self, now: float, retention_days: float, rest: Rest = ...) -> int: ...
 
 
 def hidden_in(

@@ -18,7 +18,7 @@ from ..dialects.fields import count_of, list_of, object_of, read_object, text_of
 from ..errors import StoreError
 from ..jsonbytes import WRITERS, Writer, dump_pieces, dumps
 from ..sessions.store import SessionKey
-from ..storage.cached import CachedFolder, Found, Warnings
+from ..storage.cached import CachedFolder, Found, Rest, Warnings, no_rest
 from ..storage.contract import InThread
 from ..storage.disk import Disk, Folder
 from ..values import Dialect, JsonObject
@@ -72,9 +72,9 @@ class HiddenStore:
 
         await in_thread(work)
 
-    def sweep(self, now: float, retention_days: float) -> int:
+    def sweep(self, now: float, retention_days: float, rest: Rest = no_rest) -> int:
         """Removes what nobody has touched for so long (epoch seconds; no retention: for ever) and what crashes left. How many."""
-        return self._files.sweep(now, retention_days)
+        return self._files.sweep(now, retention_days, rest)
 
 
 class _KeptForm:
