@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from ..dialects import answers
-from ..dialects.answer.events import is_content
-from ..dialects.answer.machine import reader_of
-from ..dialects.fields import read_object
 from ..dialects.sse import ArrayItems, Events
 from ..errors import RouteCodexError
 from ..values import Endpoint
@@ -50,6 +47,4 @@ class Pulse:
             events = self._reader.feed(chunk)
         except RouteCodexError:  # who reads all of it hears of it, too
             return True
-        reader = reader_of(self.speaks.dialect)
-        found = (document for event in events if (document := read_object(event.data)) is not None)
-        return any(is_content(said) for document in found for said in reader.read(document))
+        return any(event.data and answers.is_content(self.speaks.dialect, event.data) for event in events)

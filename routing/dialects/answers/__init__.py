@@ -53,6 +53,8 @@ class _Module(Protocol):
 
     def error_of(self, document: JsonObject) -> ProviderError | None: ...
 
+    def is_content(self, data: bytes) -> bool: ...
+
 
 _MODULES: Mapping[Dialect, _Module] = {
     Dialect.MESSAGES: messages,
@@ -145,6 +147,11 @@ def error_of(dialect: Dialect, document: JsonObject) -> ProviderError | None:
     return _MODULES[dialect].error_of(document)
 
 
+def is_content(dialect: Dialect, data: bytes) -> bool:
+    """Whether this event's data carries or starts the answer: from here on nothing can be taken back."""
+    return _MODULES[dialect].is_content(data)
+
+
 def headers_for(stream: bool, json_array: bool = False) -> dict[str, str]:
     """The headers that say what the body is."""
     if stream and not json_array:
@@ -162,6 +169,7 @@ __all__ = [
     "error_of",
     "events_for",
     "headers_for",
+    "is_content",
     "write_answer",
     "write_error",
     "write_error_event",

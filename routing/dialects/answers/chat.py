@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from ...jsonbytes import dumps
 from ...values import Answer, Dialect, JsonObject, ProviderError, ToolCall, Usage
 from ..failures import failure_inside, has_error
-from ..fields import object_of, pieces_of
+from ..fields import list_of, object_of, pieces_of, read_object
 from ..finish import with_calls, write_finish
 from ..sse import write_event
 
@@ -94,6 +94,21 @@ def error_of(document: JsonObject, name: str = "") -> ProviderError | None:
     if (error := failure_inside(document)) is not None:
         return error
     return ProviderError(502, "The provider's stream ended with an error", "UPSTREAM_ERROR") if name == "error" else None
+
+
+def is_content(data: bytes) -> bool:
+    if data.strip() == _DONE:
+        return True
+    document = read_object(data)
+    choices = list_of(document.get("choices")) if document else []
+    return any(_carries(object_of(choice)) for choice in choices)
+
+
+def _carries(choice: JsonObject) -> bool:
+    if choice.get("finish_reason") or choice.get("message") or choice.get("text"):
+        return True
+    delta = object_of(choice.get("delta"))
+    return any(value for name, value in delta.items() if name != "role")
 
 
 def _tool_call(call: ToolCall, arguments: str | None = None) -> JsonObject:

@@ -11,10 +11,7 @@ from collections.abc import Mapping
 from ...jsonbytes import dumps
 from ...values import Answer, Dialect, JsonObject, ProviderError
 from ..failures import failure_inside, has_error
-from ..fields import (
-    arguments_of,
-    pieces_of,
-)
+from ..fields import arguments_of, list_of, object_of, pieces_of, read_json
 from ..finish import with_calls, write_finish
 from ..sse import write_event
 
@@ -99,6 +96,26 @@ def write_keep_alive(*, id: str, model: str, created: int, sequence: int = 0, js
 def error_of(document: JsonObject) -> ProviderError | None:
     document = _unwrapped(document)
     return None if document.get("candidates") and not has_error(document) else failure_inside(document)
+
+
+def is_content(data: bytes) -> bool:
+    value = read_json(data)
+    documents = [_unwrapped(object_of(item)) for item in (value if isinstance(value, list) else [value])]
+    return any(_carries(document) for document in documents)
+
+
+def _carries(document: JsonObject) -> bool:
+    if object_of(document.get("promptFeedback")).get("blockReason"):
+        return True
+    for candidate in map(object_of, list_of(document.get("candidates"))):
+        parts = list_of(object_of(candidate.get("content")).get("parts"))
+        if candidate.get("finishReason") or any(_says(object_of(part)) for part in parts):
+            return True
+    return False
+
+
+def _says(part: JsonObject) -> bool:
+    return any(value for name, value in part.items() if name != "thought")
 
 
 def _unwrapped(document: JsonObject) -> JsonObject:

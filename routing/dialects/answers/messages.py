@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from ...jsonbytes import dumps
 from ...values import Answer, Dialect, JsonObject, ProviderError, ToolCall
 from ..failures import failure_inside, has_error
-from ..fields import arguments_of, pieces_of
+from ..fields import arguments_of, pieces_of, read_object, text_of
 from ..finish import with_calls, write_finish
 from ..sse import write_event
 
@@ -26,6 +26,7 @@ _TYPES = {
     504: "timeout_error",
     529: "overloaded_error",
 }
+_NOT_YET = frozenset(("message_start", "ping", "error"))
 _INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
@@ -93,6 +94,12 @@ def error_of(document: JsonObject) -> ProviderError | None:
     if document.get("type") in ("message", "message_start") and not has_error(document):
         return None
     return failure_inside(document)
+
+
+def is_content(data: bytes) -> bool:
+    document = read_object(data)
+    kind = text_of(document.get("type")) if document else ""
+    return bool(kind) and kind not in _NOT_YET
 
 
 def _event(name: str, **fields: object) -> bytes:

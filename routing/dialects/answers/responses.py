@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from ...jsonbytes import dumps
 from ...values import Answer, JsonObject, ProviderError, Usage
 from ..failures import failure_inside
-from ..fields import list_of, object_of, pieces_of, text_of
+from ..fields import list_of, object_of, pieces_of, read_object, text_of
 from ..finish import response_status, with_calls
 from ..sse import write_event
 
@@ -20,6 +20,9 @@ KEEP_ALIVE = b": keepalive\n\n"
 """Keeps a connection open before `response.created`; after it use `write_keep_alive`, which also resets Codex's idle timer."""
 
 _TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
+_NOT_YET = frozenset(
+    ("response.created", "response.in_progress", "response.queued", "response.metadata", "response.failed", "response.error")
+)
 _SHOWN_CODES = frozenset(
     ("context_length_exceeded", "insufficient_quota", "usage_not_included", "invalid_prompt", "cyber_policy")
 )
@@ -93,6 +96,16 @@ def error_of(document: JsonObject) -> ProviderError | None:
     if document.get("object") == "response" and document.get("status") in ("completed", "incomplete", "in_progress", "queued"):
         return None
     return failure_inside(document)
+
+
+def is_content(data: bytes) -> bool:
+    document = read_object(data)
+    if document is None:
+        return False
+    if document.get("object") == "response":
+        return True
+    kind = text_of(document.get("type"))
+    return kind.startswith("response.") and kind not in _NOT_YET
 
 
 def _event(number: int, body: JsonObject) -> bytes:

@@ -23,7 +23,7 @@ from ...fields import arguments_of as object_in
 from ...fields import count_of, list_of, object_of, text_of
 from ...finish import Finish, is_cut, is_whole_call, read_finish, read_response_finish
 from ...sse import write_event, write_event_pieces
-from ...translation.neutral import Asked, Feature, LeftOut, Seal, ToolName
+from ...translation.neutral import Asked, Feature, Seal, ToolName
 from ...translation.reading.responses_tools import BUILT_IN
 from ...translation.seals import MARK
 from ..beside import name_media, name_tool
@@ -47,6 +47,7 @@ from ..events import (
 from ..join import BLANK_LINE
 from ..said import GrowingText, arguments_of
 from ..words import free_text, told_media
+from ..written import Written
 from .history import item_of, seal_fields, served
 from .items import TEXT, WRITTEN, continued_item, moved_annotation, text_in
 from .made import (
@@ -159,7 +160,7 @@ class _Call:
         self.live = False
 
 
-class _Writer:
+class _Writer(Written):
     """What a stream's and a document's writer share: the answer as a list of events, each a document."""
 
     dialect: ClassVar[Dialect] = Dialect.RESPONSES
@@ -167,15 +168,11 @@ class _Writer:
     steady: ClassVar[bool] = False
 
     def __init__(self, asked: Asked) -> None:
-        self._asked = asked
-        self.left_out = LeftOut()
+        super().__init__(asked)
         self._names = Names(asked)
         self._own = built_in(asked)
         declared = [tool for tool in map(object_of, list_of(asked.response.get("tools"))) if tool.get("type") == "custom"]
         self._custom = frozenset(text_of(tool.get("name")) for tool in declared)
-        self._tools: Mapping[str, ToolName] = asked.tools
-        self.altered = False
-        """The answer is no longer one round's own: numbers are the whole answer's."""
         self._number: int | None = None
         """The next sequence number; None: the provider gives none."""
         self._begun = self._ours = False
@@ -200,8 +197,8 @@ class _Writer:
         self._counted: Counted | None = None
 
     def begin_round(self, tools: Mapping[str, ToolName]) -> None:
-        """`tools`: those that were sent under another name or as another kind."""
-        self._tools, self._last = tools, {}
+        super().begin_round(tools)
+        self._last = {}
 
     def name(self, block: Block, answer: str = "") -> None:
         """What the client knows a call by, whoever made it."""
@@ -769,9 +766,6 @@ class Writer(_Writer):
         if type(event) is Piece and event.block.kind == "text":
             self._prepare(event.block)
         return out
-
-    def finish(self) -> Iterable[bytes]:
-        return ()
 
     def _delta(self, shown: _Shown, text: str, part: Part | None) -> bytes:
         shown.add(text, part)

@@ -10,8 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from routecodex.routing.dialects import answers
-from routecodex.routing.dialects.answer.events import is_content
-from routecodex.routing.dialects.answer.machine import reader_of
 from routecodex.routing.dialects.failures import failure_of_page
 from routecodex.routing.dialects.fields import read_object
 from routecodex.routing.dialects.sse import ArrayItems, Events
@@ -34,12 +32,6 @@ def error_in(dialect: Dialect, data: bytes) -> ProviderError | None:
     """What the first event's data, or the whole body of a 200, is instead of an answer."""
     document = read_object(data)
     return failure_of_page(data) if document is None else answers.error_of(dialect, document)
-
-
-def is_said(dialect: Dialect, data: bytes) -> bool:
-    """By one event alone, as a stream is looked into."""
-    document = read_object(data)
-    return document is not None and any(map(is_content, reader_of(dialect).read(document)))
 
 
 def _json(raw: bytes) -> Any:
@@ -204,7 +196,7 @@ def test_an_error_is_read_as_what_it_was_written(dialect: Dialect, status: int) 
     inside = error_in(dialect, event.data)
     assert inside is not None
     assert inside.message == "no 不"
-    assert not is_said(dialect, event.data)
+    assert not answers.is_content(dialect, event.data)
 
 
 def test_an_error_event_is_named_as_its_dialect_names_it() -> None:
@@ -270,7 +262,7 @@ def test_nothing_of_a_good_stream_is_an_error(dialect: Dialect) -> None:
 
 @pytest.mark.parametrize("dialect, before", [(MESSAGES, 2), (CHAT, 1), (RESPONSES, 2), (GEMINI, 0)])
 def test_where_the_answer_begins(dialect: Dialect, before: int) -> None:
-    carries = [is_said(dialect, data) for _, data in streams.EVENTS[dialect]]
+    carries = [answers.is_content(dialect, data) for _, data in streams.EVENTS[dialect]]
     assert carries[: before + 1] == [False] * before + [True]
 
 
@@ -279,12 +271,14 @@ def test_where_the_answer_begins(dialect: Dialect, before: int) -> None:
     [
         (MESSAGES, b'{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}', True),
         (MESSAGES, b'{"type":"message_delta","delta":{"stop_reason":"end_turn"}}', True),
+        (MESSAGES, b'{"type":"content_block_delta","index":3,"delta":{"type":"input_json_delta","partial_json":"{"}}', True),
         (MESSAGES, b'{"type":"ping"}', False),
         (CHAT, b'{"choices":[],"prompt_filter_results":[{}]}', False),
         (CHAT, b'{"choices":[{"delta":{"role":"assistant","content":null,"tool_calls":[]}}]}', False),
         (CHAT, b'{"choices":[{"delta":{"reasoning_content":"hm"}}]}', True),
         (CHAT, b'{"choices":[{"delta":{},"finish_reason":"stop"}]}', True),
         (CHAT, b'{"choices":[{"delta":{"tool_calls":[{"index":0}]}}]}', True),
+        (CHAT, b"[DONE]", True),
         (RESPONSES, b'{"type":"response.queued"}', False),
         (RESPONSES, b'{"type":"codex.rate_limits"}', False),
         (RESPONSES, b'{"type":"response.output_item.added","item":{"type":"reasoning"}}', True),
@@ -297,7 +291,7 @@ def test_where_the_answer_begins(dialect: Dialect, before: int) -> None:
     ],
 )
 def test_what_is_content(dialect: Dialect, data: bytes, expected: bool) -> None:
-    assert is_said(dialect, data) is expected
+    assert answers.is_content(dialect, data) is expected
 
 
 @given(st.sampled_from(ALL), st.binary(max_size=200), st.integers(0, 10**6))
@@ -307,7 +301,7 @@ def test_garbage_gives_a_value(dialect: Dialect, raw: bytes, seed: int) -> None:
     place = random.Random(seed).randrange(len(good))
     for data in (raw, good[:place] + raw + good[place:], good[:place]):
         error_in(dialect, data)
-        is_said(dialect, data)
+        answers.is_content(dialect, data)
 
 
 @pytest.mark.parametrize("dialect", ALL)
@@ -324,7 +318,7 @@ def test_garbage_gives_a_value(dialect: Dialect, raw: bytes, seed: int) -> None:
 )
 def test_hostile_json_gives_a_value(dialect: Dialect, raw: bytes) -> None:
     error_in(dialect, raw)
-    assert is_said(dialect, raw) is False
+    assert answers.is_content(dialect, raw) is False
 
 
 # --- keeping a stream open ------------------------------------------------------------------------------------------------
@@ -338,7 +332,7 @@ def test_keep_alives_change_nothing(dialect: Dialect) -> None:
         plain, kept = Events().feed(b"".join(stream)), Events().feed(alive.join(stream))
         answered = [event for event in kept if event.name not in ("ping", "response.in_progress") and event.data]
         assert answered == [event for event in plain if event.name != "response.in_progress"]
-        assert not any(is_said(dialect, event.data) for event in Events().feed(alive))
+        assert not any(answers.is_content(dialect, event.data) for event in Events().feed(alive))
 
 
 def test_keep_alives_are_what_real_clients_bear() -> None:
