@@ -30,7 +30,7 @@ from .journal import CallLine, Journal
 from .open_answer import OpenAnswer, in_bites
 from .relay import Relay
 from .rounds import Round, new_flow
-from .sealing import Sealed
+from .sealing import Sealed, mask_echoes
 from .window import legs
 
 
@@ -88,11 +88,17 @@ class CarriedTurn:
     def hear_head(self, source: Heard, response: http.Response) -> None:
         if source is not self.current:
             return
+        self.mask = self.plan.mask()
+        mask_echoes(response, self.plan.secrets)
         headers = flows.read_headers(response)
         self.decode = flows.stream_decoder(headers.get("content-encoding", ""))
-        self.mask = self.plan.mask()
-        self.translation = self.plan.translation() if 200 <= response.status_code < 300 else None
+        if self.decode is not None:
+            del response.headers["content-encoding"]  # what is kept of it is unpacked
+        good = 200 <= response.status_code < 300
+        self.translation = self.plan.translation() if good else None
         self.turn.head(response.status_code, headers, time.monotonic())
+        if good and self.mask and not self.closed:
+            source.watch(self.turn.answer.echoes, self.translation.echoes if self.translation is not None else None)
         self._carry_out()
         if not self.closed:
             self._arm()
@@ -134,6 +140,7 @@ class CarriedTurn:
 
     def _hear_words(self, source: Heard, chunk: bytes) -> None:
         """What a provider says, in the client's dialect from here on. No bytes: it has no more to say."""
+        source.keep(chunk)
         translation = self.translation
         if translation is not None:
             try:
@@ -345,7 +352,7 @@ class CarriedTurn:
         self.journal.detail(f"{self.round_name} -> {self.plan.comment}")
         self.decode, self.mask = None, Mask(())
         later = LaterRound(self)
-        later.round = Round(flow, wire, later, self.relay, self.plan.hide.known)
+        later.round = Round(flow, wire, later, self.relay)
         self.current.followed()
         self.current = later
         self.relay.rounds[flow.id] = later.round

@@ -135,6 +135,12 @@ class Mask:
         self._open = found
 
 
+def masked(text: str, secrets: Iterable[str]) -> str:
+    """What was said in one piece."""
+    mask = Mask(secrets)
+    return (mask.feed(text.encode("utf-8", "surrogatepass"), 0.0) + mask.end()).decode("utf-8", "replace") if mask else text
+
+
 class _Search:
     """For the next place where a credential begins for sure. Each part of the bytes is looked at once."""
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ...values import Dialect, ProviderError
 from ..translation.neutral import Asked
+from .echoes import Echoes
 from .machine import Answer, Round
 
 
@@ -39,6 +40,10 @@ class Translation:
     def error(self) -> ProviderError | None:
         """What the provider said instead of an answer, or of the rest of it."""
         return self._answer.error
+
+    @property
+    def echoes(self) -> Echoes | None:
+        return self._answer.echoes
 
     @property
     def left_out(self) -> str:

@@ -76,6 +76,8 @@ class Echoes:
         self._waiting: dict[Block, list[_Waiting]] = {}
         self._held: list[Chunk] = []
         """Units that wait, and those behind them."""
+        self.found = False
+        """Something was said otherwise than it came."""
 
     # --- what is read ---------------------------------------------------------------------------------------------------
 
@@ -148,6 +150,7 @@ class Echoes:
         whole = "".join([one.told for one in waiting]) + rest
         if not waiting or whole == "".join([one.piece.text for one in waiting]):
             return
+        self.found = True
         for one in waiting[:-1]:
             one.tell("")
         waiting[-1].tell(whole)
