@@ -48,6 +48,7 @@ from routecodex.addons.control import leash, panel
 from routecodex.addons.disk_threads import in_thread, in_thread_if_possible
 from routecodex.addons.fail_closed import guarded
 from routecodex.addons.flows import Marker
+from routecodex.addons.in_turn import InTurn
 from routecodex.addons.intercept import Comes, Later, TurnedAway
 from routecodex.addons.journal import CallLine, Journal
 from routecodex.addons.layers import lift_connection_limit
@@ -100,6 +101,8 @@ class RouteCodex(quick_hooks.Own):
         self.leash: leash.Leash | None = None
         self.untrusted = Untrusted()
         self.shown = ShownFlows()
+        self.in_turn = InTurn()
+        self.spent = garbage.Spent()
         self.panel = panel.Panel(self.settings)
         self.addons = [Commands(self.settings.served)]
         """mitmproxy finds their commands."""
@@ -168,6 +171,7 @@ class RouteCodex(quick_hooks.Own):
         window.close()
         self.panel.close()
         self.settings.close()
+        self.spent.stop()
         self.take_shortcuts(False)
         self.journal.write()
         journal.forget_connections()
@@ -261,6 +265,7 @@ class RouteCodex(quick_hooks.Own):
         desk, carrier = self.settings.desk, Waiting(self.relay, flow)
         reading: Reading | None = None
         line = CallLine(began=time.monotonic())
+        await self.in_turn.wait(len(flow.request.raw_content or b""))
         try:
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
             reading = desk.read(received)
@@ -333,7 +338,7 @@ class RouteCodex(quick_hooks.Own):
             self.relay.backs.seal(flow, flow.response)
             sealing.seal_stored(flow.request)
             sealing.seal_stored(flow.response)
-        self.shown.add(flow, ctx.options.routecodex_web_flows)
+        self.over(flow)
 
     @guarded
     def error(self, flow: http.HTTPFlow) -> None:
@@ -344,7 +349,11 @@ class RouteCodex(quick_hooks.Own):
             carried.gone()
         if flow in self.sealed:
             self.relay.backs.seal(flow, flow.response)
+        self.over(flow)
+
+    def over(self, flow: http.HTTPFlow) -> None:
         self.shown.add(flow, ctx.options.routecodex_web_flows)
+        self.spent.add(len(flow.request.raw_content or b""))
 
 
 addons: list[Any] = [RouteCodex()]
