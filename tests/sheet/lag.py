@@ -1,6 +1,6 @@
 """R16: how late the proxy's loop is while many streams run, and whether their memory comes back.
 
-Judged by what the proxy itself computes between two looks: how late it is by the clock is told beside it, and is others' doing, too.
+Judged by what the proxy computes between two looks. How late it is by the clock is told beside: others have a part in that.
 """
 
 from __future__ import annotations
