@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mitmproxy import connection, http, tls
-from mitmproxy.proxy.mode_specs import ProxyMode, ReverseMode, UpstreamMode
+from mitmproxy.proxy.mode_specs import LocalMode, ProxyMode, ReverseMode, TransparentMode, UpstreamMode
 
 from ..routing.clients.programs import base_url_line
 from ..routing.dialects.endpoints import endpoint_of
@@ -72,6 +72,13 @@ def is_ours(flow: http.HTTPFlow, hosts: Hosts) -> bool:
     return flow.request.method != "CONNECT" and (
         flow.request.host in hosts or flow.request.pretty_host in hosts or is_reverse(flow.client_conn)
     )
+
+
+def name_host(request: http.Request, hosts: Hosts) -> None:
+    """Where a connection was made to an address, as in `local`, `transparent` and often `socks5`, the host is who the request
+    says it is for: providers serve names."""
+    if request.host not in hosts and request.pretty_host in hosts:
+        request.host = request.pretty_host
 
 
 class Comes(Enum):
@@ -251,8 +258,13 @@ def _is_own(address: str) -> bool:
     return True
 
 
-def is_loopback(client: connection.Client) -> bool:
-    return bool(client.peername) and _is_loopback(str(client.peername[0]))
+def is_from_here(client: connection.Client) -> bool:
+    """Whether a program of this machine has connected. Whose connections mitmproxy itself takes hold of (`local`, `transparent`)
+    come from an address that the machine has besides, or that nobody has."""
+    address = str(client.peername[0]) if client.peername else ""
+    if _is_loopback(address) or isinstance(client.proxy_mode, LocalMode):
+        return True
+    return isinstance(client.proxy_mode, TransparentMode) and _is_own(address)
 
 
 def _is_loopback(text: str) -> bool:

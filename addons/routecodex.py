@@ -181,7 +181,7 @@ class RouteCodex(quick_hooks.Own):
     # A connection comes in
 
     def client_connected(self, client: connection.Client) -> None:
-        if not (intercept.is_loopback(client) or self.settings.allows_remote_clients):
+        if not (intercept.is_from_here(client) or self.settings.allows_remote_clients):
             client.error = "RouteCodex serves only this machine (proxy.allowRemoteClients)"
             self.journal.note(f"refused {client.peername and client.peername[0]}: {client.error}")
         elif ctx.options.http2:
@@ -227,6 +227,7 @@ class RouteCodex(quick_hooks.Own):
             case Comes.AGAIN:
                 self.again(flow)
             case Comes.CALL:
+                intercept.name_host(flow.request, self.settings.hosts)
                 self.seal(flow)
                 self.relay.read_whole(flow)
             case Comes.PASSING:
