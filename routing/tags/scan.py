@@ -142,7 +142,11 @@ def strip(text: str) -> str:
         return text
     begin, end, raw, marks = _region(text)
     left = _without_tags(raw, marks)
-    return text if left is raw else text[:begin] + _decode(left, marks) + text[end:]
+    if left is raw:
+        return text
+    stripped = text[:begin] + _decode(left, marks) + text[end:]
+    # what kept full-width marks from being marks may have gone with a tag
+    return strip(stripped) if marks is _PLAIN and _is_wide(stripped) else stripped
 
 
 def _region(text: str) -> tuple[int, int, bytes, _Marks]:
