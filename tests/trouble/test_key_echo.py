@@ -52,6 +52,12 @@ def escaped(letters: str, form: str) -> bytes:
     return "".join(form.format(ord(letter)) if letter in letters else letter for letter in KEY).encode()
 
 
+def unescaped(said: bytes) -> bytes:
+    """However deep it is JSON within JSON."""
+    plain = re.sub(rb"\\+u00([0-9a-fA-F]{2})", lambda found: bytes((int(found[1], 16),)), said)
+    return re.sub(rb"\\+/", b"/", plain)
+
+
 def written(key: bytes) -> Callable[[list[bytes]], list[bytes]]:
     return lambda items: [item.replace(MARK.encode(), key) for item in items]
 
@@ -88,6 +94,16 @@ SHAPES: dict[str, Shape] = {
     "packed": Shape(Behaviour(reply=QUOTED, edit=written(RAW), encoding="gzip", bytes_per_packet=9)),
     "in thinking": Shape(Behaviour(reply=Reply(text="yes", thinking=f"the key {MARK}"), edit=written(RAW)), shows=False),
     "in a call": Shape(Behaviour(reply=Reply(text="", calls=(ToolUse("f", {"key": MARK}),)), edit=written(RAW)), shows=False),
+    **{
+        f"in a call, escaped in its arguments: {name}": Shape(
+            Behaviour(reply=Reply(text="", calls=(ToolUse("f", {"key": MARK}),)), edit=written(key)), shows=False
+        )
+        for name, key in {
+            "a slash": RAW.replace(b"/", rb"\\/"),
+            "signs": escaped("+=/-", r"\\u{:04x}"),
+            "everything, once more": escaped(KEY, r"\\\\u{:04x}"),
+        }.items()
+    },
     "in a comment": Shape(Behaviour(edit=commented), streams=(True,), shows=False),
     "another secret of it": Shape(
         Behaviour(reply=QUOTED, edit=written(SECOND.encode()), bytes_per_packet=5), secrets=(SECOND,)
@@ -146,7 +162,7 @@ def test_the_key_does_not_come_back(house: tuple[FakeProvider, Mitmdump], name: 
         assert provider.requests, answer.text
         assert all(KEY in str(received.headers) for received in provider.requests)
         told = answer.body + b"".join(f"\n{header}: {value}".encode() for header, value in answer.headers)
-        plain = re.sub(rb"\\+u00([0-9a-fA-F]{2})", lambda found: bytes((int(found[1], 16),)), told).replace(b"\\/", b"/")
+        plain = unescaped(told)
         for secret in shape.secrets:
             assert secret[8:].encode() not in plain, (client, spoken)
         if shape.shows:
@@ -198,7 +214,7 @@ def shown_in(flow: http.HTTPFlow) -> bytes:
         return b""
     fields = [*response.headers.fields, *(response.trailers.fields if response.trailers is not None else ())]
     body = response.get_content(strict=False) or b""
-    plain = re.sub(rb"\\+u00([0-9a-fA-F]{2})", lambda found: bytes((int(found[1], 16),)), body).replace(b"\\/", b"/")
+    plain = unescaped(body)
     deltas = b"".join(re.findall(rb'"(?:text|content|delta)": ?"((?:[^"\\\\]|\\\\.)*)"', plain))
     return b"\n".join([response.data.reason, *(b": ".join(field) for field in fields), body, plain, deltas])
 
