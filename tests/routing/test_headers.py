@@ -213,6 +213,7 @@ def test_whatever_is_written_cannot_break_out(extra: dict[str, str], key: str, d
         ("/p?x=1;key=a", "/p?x=1;key=***"),
         ("/p;key=a?x=1", "/p;key=***"),
         ("/p;key=a", "/p;key=***"),
+        ("/p&key=a;b", "/p&key=***"),
         ("/p?key=", "/p?key=***"),
         ("/p?monkey=a&keys=b", "/p?monkey=a&keys=b"),
         ("/key=a", "/key=a"),
