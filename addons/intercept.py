@@ -201,6 +201,15 @@ def _name_in(url: str) -> str:
         return ""
 
 
+def _place_in(url: str) -> tuple[str, int | None]:
+    """Another port is another site, also on this machine."""
+    try:
+        split = urlsplit(url)
+        return (split.hostname or "").rstrip("."), split.port or {"http": 80, "https": 443}.get(split.scheme)
+    except ValueError:
+        return "", None
+
+
 def is_a_pages(request: http.Request, arrival: Arrival | None) -> bool:
     """Whether a web page asks, and not one of the host itself. A browser says so, and lets no page say otherwise."""
     if request.headers.get("sec-fetch-site", "none").strip().lower() not in ("none", "same-origin"):
@@ -209,7 +218,9 @@ def is_a_pages(request: http.Request, arrival: Arrival | None) -> bool:
     if origin is None:
         return False
     asked = arrival.host if arrival is not None else request.pretty_host
-    return not origin.startswith(("http://", "https://")) or _name_in(origin) != _name_in(f"//{asked}")
+    return not origin.startswith(("http://", "https://")) or _place_in(origin) != _place_in(
+        f"{origin.partition(':')[0]}://{asked}"
+    )
 
 
 def is_read(request: http.Request, arrival: Arrival | None) -> bool:
