@@ -16,7 +16,8 @@ from ..routing.clock.store import ClockStore
 from ..routing.clock.watch import Watch
 from ..routing.config import Config
 from ..routing.config.values import Clock
-from .disk_threads import PATIENT
+from . import worker
+from .disk_threads import PATIENT, breathe
 from .sntp import Sntp
 
 
@@ -26,7 +27,7 @@ class Clockwork:
     def __init__(self, folder: Path) -> None:
         self.store = ClockStore(folder)
         moments = Moments(time.time, steady_seconds)
-        self._sntp = Sntp(moments)
+        self._sntp = Sntp(moments, asks=worker.leads())
         self._watch = Watch(self.store, moments, Reservations(FileClaims(folder)), lambda: str(uuid.uuid4()), self._sntp.ntp)
         self._swept: float | None = None
 
@@ -44,14 +45,14 @@ class Clockwork:
 
     async def sweep(self, settings: Clock | None) -> None:
         """What has expired goes: once at the start, then as often as the settings say."""
-        if settings is None:
+        if settings is None or not worker.leads():
             return
         now = time.monotonic()
         if self._swept is not None and (not settings.tick_ms or now - self._swept < settings.tick_ms / 1000):
             return
         self._swept = now
         await asyncio.get_running_loop().run_in_executor(
-            PATIENT, lambda: self.store.sweep(self._watch.moments.trusted_now_ms(), settings.retention_ms)
+            PATIENT, lambda: self.store.sweep(self._watch.moments.trusted_now_ms(), settings.retention_ms, breathe)
         )
 
     def close(self) -> None:

@@ -8,23 +8,31 @@ the loop, and holds no thread meanwhile.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
 from ..routing.errors import Locked, StoreError
 from ..routing.storage import disk
+from ..routing.storage.contract import InThread
 
 T = TypeVar("T")
 
 WAIT_S = 2.0
 _FIRST_PAUSE_S = 0.002
 _LONGEST_PAUSE_S = 0.05
+_BREATH_S = 0.005
 
 QUICK = ThreadPoolExecutor(4, "routecodex-disk", initializer=disk.never_wait)
 PATIENT = ThreadPoolExecutor(2, "routecodex-clock")
 """For work that cannot be tried again as a whole: each lock is waited for, up to the same two seconds."""
+
+
+def breathe() -> None:
+    """In a thread that has much to do and all the time for it: calls do not wait for it."""
+    time.sleep(_BREATH_S)
 
 
 async def in_thread(work: Callable[..., T], *given: object) -> T:
@@ -41,9 +49,9 @@ async def in_thread(work: Callable[..., T], *given: object) -> T:
         pause = min(2 * pause, _LONGEST_PAUSE_S)
 
 
-async def in_thread_if_possible(work: Callable[[], None], note: Callable[[str], None]) -> None:
+async def if_possible(work: Callable[[InThread], Awaitable[object]], note: Callable[[str], None]) -> None:
     """For what may be lost: nobody's call fails by it."""
     try:
-        await in_thread(work)
+        await work(in_thread)
     except StoreError as error:
         note(error.message)

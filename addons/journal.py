@@ -8,15 +8,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ..routing.sessions.whose import parted
 from ..routing.values import JsonObject
 from .disk_threads import PATIENT
+
+if sys.platform == "win32":
+    fcntl = None
+else:
+    import fcntl
 
 logger = logging.getLogger("routecodex")
 
@@ -44,10 +52,12 @@ class CallLine:
     call: str = ""
     flow: str = ""
     """The ids of the call and of its client's flow."""
+    user: str = ""
+    """Who asks, where the proxy asks people who they are."""
 
     @property
     def about(self) -> dict[str, str]:
-        names = ("call", "session", "client", "asked", "typed")
+        names = ("call", "session", "user", "client", "asked", "typed")
         return {name: getattr(self, name) for name in names}
 
     def say(self, comment: str, status: str, now: float, *, tokens: tuple[int, int] | None = None, rounds: int = 1) -> str:
@@ -55,11 +65,14 @@ class CallLine:
         more = f"{rounds} rounds" if rounds > 1 else ""
         parts = (f"{self.asked} → {comment}".strip(), status, spent, more, f"{now - self.began:.1f} s")
         whole = " · ".join(part for part in parts if part)
-        return f"{self.session.removeprefix('derived-')[:8] or '-'} {self.client or '-'} {whole}"
+        session = parted(self.session)[1].removeprefix("derived-")[:8] or "-"
+        return f"{self.user + ' ' if self.user else ''}{session} {self.client or '-'} {whole}"
 
 
 class Journal:
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[str], None] | None = None) -> None:
+        """`tell`: takes each line at once, where several processes write to one log."""
+        self._tell = tell
         self._lines: list[str] = []
         self.verbose = False
         self.calls: deque[JsonObject] = deque(maxlen=REMEMBERED)
@@ -72,11 +85,15 @@ class Journal:
         self.note(line.say(comment, status, now, tokens=tokens, rounds=rounds))
         call: JsonObject = {"time": time.time(), "comment": comment, "status": status, "seconds": now - line.began}
         call |= {"session": line.session, "client": line.client, "asked": line.asked, "title": line.title, "call": line.call}
-        self.calls.append({**call, "tokens": tokens, "rounds": rounds, "flow": line.flow})
+        self.calls.append({**call, "user": line.user, "tokens": tokens, "rounds": rounds, "flow": line.flow})
 
     def note(self, line: str) -> None:
         """Many lines may leave as one record: each says when it was."""
-        self._add(f"{time.strftime('%H:%M:%S')} {line}")
+        line = f"{time.strftime('%H:%M:%S')} {line}"
+        if self._tell is not None:
+            self._tell(line)
+        else:
+            self._add(line)
 
     def detail(self, line: str) -> None:
         if self.verbose:
@@ -125,13 +142,27 @@ class DebugFile(Journal):
                 self.path.parent.mkdir(0o700, parents=True, exist_ok=True)
                 with os.fdopen(os.open(self.path, _APPEND, 0o600), "ab") as file:
                     file.write("".join(lines).encode("utf-8", "backslashreplace"))
-                    full = file.tell() >= LARGEST
-                if full:
-                    self.path.replace(self.path.with_name(f"{self.path.name}.1"))
+                    full = file.tell() >= LARGEST and self._is_still(file.fileno())
+                    if full and fcntl is not None:
+                        self._make_way()  # as long as the lock is held
+                if full and fcntl is None:
+                    self._make_way()  # what is open cannot be moved
         except OSError as error:
             if not self._failed:
                 self._failed = True
                 logger.warning("%s cannot be written: %s", self.path.name, error.strerror)
+
+    def _is_still(self, file: int) -> bool:
+        """Another process may have moved the full one meanwhile: what has the name now is a new one."""
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            return os.path.samestat(os.fstat(file), self.path.stat())
+        except FileNotFoundError:
+            return False
+
+    def _make_way(self) -> None:
+        self.path.replace(self.path.with_name(f"{self.path.name}.1"))
 
 
 class Connections(logging.Filter):
@@ -144,12 +175,16 @@ class Connections(logging.Filter):
 
 
 _CONNECTIONS = Connections()
+_TELLERS = ("mitmproxy.proxy.server", "mitmproxy.addons.clientplayback")
+"""The second of those of later rounds, which leave as replays do."""
 
 
 def tell_connections(verbose: bool) -> None:
     _CONNECTIONS.verbose = verbose
-    logging.getLogger("mitmproxy.proxy.server").addFilter(_CONNECTIONS)
+    for name in _TELLERS:
+        logging.getLogger(name).addFilter(_CONNECTIONS)
 
 
 def forget_connections() -> None:
-    logging.getLogger("mitmproxy.proxy.server").removeFilter(_CONNECTIONS)
+    for name in _TELLERS:
+        logging.getLogger(name).removeFilter(_CONNECTIONS)

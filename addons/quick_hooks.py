@@ -39,13 +39,8 @@ class _Audience:
 
     hooks: list[tuple[Any, list[Any]]]
     """An addon of the chain → its own hooks and its children's."""
-    parents: list[tuple[Any, list[Any]]]
-    """Who has children, and which: a script that is loaded again has others."""
     known: bool
     """All who listen are ours or mitmproxy's own."""
-
-    def is_as_found(self) -> bool:
-        return not any(map(_differs, self.parents))
 
 
 class QuickHooks:
@@ -55,6 +50,11 @@ class QuickHooks:
         self._manager = manager
         self._audiences: dict[str, _Audience] = {}
         self._chain: list[Any] = []
+        self._families: list[tuple[Any, list[Any]]] = []
+        """An addon of the chain → itself and its children."""
+        self._parents: list[Any] = []
+        self._children: list[Any] = []
+        """The parents' own lists: a script that is loaded again has others."""
         self._until = 0.0
 
     def install(self) -> bool:
@@ -107,41 +107,40 @@ class QuickHooks:
 
     def _audience(self, name: str) -> _Audience:
         now, chain = time.monotonic(), self._manager.chain
-        found = self._audiences.get(name)
-        if now >= self._until or chain != self._chain or (found is not None and not found.is_as_found()):
+        if now >= self._until or chain != self._chain or self._children != list(map(_children, self._parents)):
             self._audiences.clear()
-            self._chain, self._until, found = list(chain), now + FRESH_S, None
+            self._chain, self._until = list(chain), now + FRESH_S
+            self._families = [(addon, list(addonmanager.traverse([addon]))) for addon in chain]  # type: ignore[no-untyped-call,unused-ignore]
+            self._parents = [one for _, family in self._families for one in family if hasattr(one, "addons")]
+            self._children = [list(one.addons) for one in self._parents]
+        found = self._audiences.get(name)
         if found is None:
-            found = self._audiences[name] = _audience_in(chain, name)
+            found = self._audiences[name] = _audience_in(self._families, name)
         return found
 
     def _odd(self, addon: Any, event: hooks.Hook) -> list[Any]:
         return [hook for _, hook in self._manager._iter_hooks(addon, event)]
 
 
-def _differs(pair: tuple[Any, list[Any]]) -> bool:
-    parent, children = pair
-    return bool(getattr(parent, "addons", None) != children)
-
-
-def _audience_in(chain: list[Any], name: str) -> _Audience:
+def _audience_in(families: list[tuple[Any, list[Any]]], name: str) -> _Audience:
     heard: list[tuple[Any, list[Any]]] = []
-    parents: list[tuple[Any, list[Any]]] = []
     known = True
-    for addon in chain:
-        family = list(addonmanager.traverse([addon]))  # type: ignore[no-untyped-call,unused-ignore]
-        listening = {id(one): hook for one in family if (hook := getattr(one, name, None))}
+    for addon, family in families:
+        listening = [(one, hook) for one in family if (hook := getattr(one, name, None))]
         if listening:
-            found = list(listening.values())
+            found = [hook for _, hook in listening]
             # something that is no hook: what to make of it is mitmproxy's to say
             heard.append((addon, found if all(map(callable, found)) else []))
-            parents.extend((one, list(one.addons)) for one in family if hasattr(one, "addons"))
-            known = known and all(_is_known(one) for one in family if id(one) in listening)
-    return _Audience(heard, parents, known)
+            known = known and all(_is_known(one) for one, _ in listening)
+    return _Audience(heard, known)
 
 
 def _is_known(addon: Any) -> bool:
     return isinstance(addon, Own) or type(addon).__module__.partition(".")[0] == "mitmproxy"
+
+
+def _children(parent: Any) -> Any:
+    return getattr(parent, "addons", None)
 
 
 def installed(manager: addonmanager.AddonManager) -> QuickHooks | None:

@@ -35,6 +35,7 @@ from routecodex.addons import (
     intercept,
     internals,
     journal,
+    people,
     quick_checks,
     quick_hooks,
     relay,
@@ -43,9 +44,10 @@ from routecodex.addons import (
     settings,
     stand_in,
     window,
+    worker,
 )
 from routecodex.addons.control import leash, panel
-from routecodex.addons.disk_threads import in_thread, in_thread_if_possible
+from routecodex.addons.disk_threads import if_possible, in_thread
 from routecodex.addons.fail_closed import guarded
 from routecodex.addons.flows import Marker
 from routecodex.addons.in_turn import InTurn
@@ -81,7 +83,7 @@ class Waiting:
     relay: relay.Relay
     flow: http.HTTPFlow
 
-    async def in_thread(self, work: Callable[[], T]) -> T:
+    async def in_thread(self, work: Callable[[], T], /) -> T:
         return await in_thread(work)
 
     async def sleep(self, seconds: float) -> None:
@@ -96,7 +98,7 @@ class RouteCodex(quick_hooks.Own):
 
     def __init__(self) -> None:
         self.relay = relay.shared(flows.REQUEST_BYTES)
-        self.journal = Journal()
+        self.journal = Journal(worker.here.tell if worker.here is not None else None)
         self.settings = settings.Settings(ROOT, self.journal)
         self.leash: leash.Leash | None = None
         self.untrusted = Untrusted()
@@ -132,6 +134,8 @@ class RouteCodex(quick_hooks.Own):
             self.take_shortcuts(ctx.options.routecodex_shortcuts)
         self.journal.verbose = ctx.options.termlog_verbosity == "debug"
         journal.tell_connections(self.journal.verbose)
+        if "proxyauth" in updated and "routecodex_config" not in updated:
+            self.settings.check_people()
         if "routecodex_config" in updated:
             self.read_config(ctx.options.routecodex_config)
         needed = {**NEEDED_OPTIONS, "http2": ctx.options.routecodex_http2}
@@ -164,7 +168,8 @@ class RouteCodex(quick_hooks.Own):
         allocator.settle()
         garbage.settle()
         self.leash = leash.hold(self.settings) or self.leash
-        self.panel.open()
+        if worker.leads():
+            self.panel.open()
         window.open_(self.panel.answer, lambda: list(reversed(self.journal.calls)))
 
     def done(self) -> None:
@@ -181,11 +186,14 @@ class RouteCodex(quick_hooks.Own):
     # A connection comes in
 
     def client_connected(self, client: connection.Client) -> None:
-        if not (intercept.is_from_here(client) or self.settings.allows_remote_clients):
-            client.error = "RouteCodex serves only this machine (proxy.allowRemoteClients)"
+        if not (intercept.is_from_here(client) or (self.settings.allows_remote_clients and people.are_asked())):
+            client.error = "RouteCodex serves only this machine (proxy.allowRemoteClients, docs/team.md)"
             self.journal.note(f"refused {client.peername and client.peername[0]}: {client.error}")
         elif ctx.options.http2:
             lift_connection_limit(client)
+
+    def http_connect(self, flow: http.HTTPFlow) -> None:
+        people.forget_password(flow)
 
     def tls_clienthello(self, data: tls.ClientHelloData) -> None:
         if self.settings.loaded and not intercept.opens(data, self.settings.hosts):
@@ -214,6 +222,10 @@ class RouteCodex(quick_hooks.Own):
     @guarded
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         """Take the credentials off the flow before anything can show or save it; they join again on the wire."""
+        people.forget_password(flow)
+        if flow.response is not None and not self.relay.is_loaded(flow):  # mitmproxy has turned away who did not say who they are
+            sealing.seal(flow.request)
+            return
         if intercept.is_reverse(flow.client_conn) and (behind := intercept.proxy_behind(ctx.options.mode)) is not None:
             flow.server_conn = connection.Server(address=flow.server_conn.address, via=(behind.scheme, behind.address))
         match intercept.what_comes(flow, self.relay, self.settings.hosts):
@@ -270,6 +282,7 @@ class RouteCodex(quick_hooks.Own):
         try:
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
             reading = desk.read(received)
+            line.user = received.user
             line.session, line.client, line.asked = reading.key.id, reading.caller.client, reading.call.model
             line.call, line.flow = received.id, flow.id
             line.title, line.typed = reading.title, desk.hide.text(reading.words[:1000])
@@ -299,7 +312,7 @@ class RouteCodex(quick_hooks.Own):
         if reply.delay_s:
             await asyncio.sleep(reply.delay_s)
         if reply.before is not None:
-            await in_thread_if_possible(reply.before, self.journal.note)
+            await if_possible(reply.before, self.journal.note)
         flows.write_reply(flow, reply)
         flows.add_to_record(flow, record.of_reply(reply.comment, line.about, endpoint.dialect))
         self.journal.answered(line, reply.comment, str(reply.status), time.monotonic())

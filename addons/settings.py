@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orjson
-from mitmproxy import ctx, http, version
+from mitmproxy import ctx, exceptions, http, version
 
 from ..routing import config as configuration
 from ..routing.clock.plugin import ClockPlugin
@@ -24,9 +24,10 @@ from ..routing.control.verbs import Served
 from ..routing.desk.desk import Desk
 from ..routing.desk.learned import Learned
 from ..routing.errors import ConfigError
-from ..routing.sessions.store import FileStore
+from ..routing.sessions.store import FileStore, States
 from ..routing.stop_message.plugin import StopMessagePlugin
 from ..routing.turn.empty_reply import EmptyReply
+from ..routing.turn.hidden import HiddenRounds
 from ..routing.turn.hidden_store import HiddenStore
 from ..routing.turn.loading import load_plugins
 from ..routing.turn.plan import Clocks
@@ -34,9 +35,9 @@ from ..routing.turn.plugins import Plugin, TurnInfo
 from ..routing.usage.flight import Loss
 from ..routing.usage.prices import Prices
 from ..routing.usage.spending import FILE_NAME, Spent
-from . import clockwork, garbage, intercept, stand_in
+from . import clockwork, garbage, intercept, people, stand_in, worker
 from .clockwork import Clockwork
-from .disk_threads import in_thread
+from .disk_threads import breathe, in_thread
 from .journal import DebugFile, Journal
 from .work_state import WorkStateProbe
 
@@ -99,7 +100,7 @@ class Settings:
         """Made at the first call: only then is it known where the proxy listens, and so which folder is its own."""
         if self._desk is None:
             folder = session_folder()
-            self._overlay = Overlay(folder, server_id())
+            self._overlay = Overlay(folder, server_id(), worker.here.shared.orders if worker.here is not None else None)
             self._clockwork = clockwork.shared(folder)
             self._desk = self._new_desk(FileStore(folder), HiddenStore(folder))
         return self._desk
@@ -108,6 +109,15 @@ class Settings:
         self._option = option
         self.path = self._found()
         self._use(*self._read(self.path))
+
+    def check_people(self) -> None:
+        """Whom mitmproxy asks who they are is about to change."""
+        if self._config is None:
+            return
+        try:
+            people.check(allow_remote_clients=self._config.allow_remote_clients)
+        except ConfigError as error:
+            raise exceptions.OptionsError(f"RouteCodex: {error.message}") from None
 
     def _found(self) -> Path:
         return configuration.find(self._option, os.environ, Path.home(), self.root)
@@ -128,7 +138,7 @@ class Settings:
         said = {
             "name": "RouteCodex",
             "server": server_id(),
-            "pid": os.getpid(),
+            "pid": worker.server_pid(),
             "certificate": certificate.read_text() if certificate.is_file() else "",
             "hosts": self.config.intercept_hosts if self.loaded else (),
             "config": str(self.path),
@@ -138,7 +148,7 @@ class Settings:
     def served(self) -> Served:
         """This server, for its verbs."""
         listening = tuple((str(address[0]), int(address[1])) for address in ctx.master.addons.get("proxyserver").listen_addrs())
-        return Served(server_id(), os.getpid(), listening, str(self.path), session_folder(), self.desk, os.environ)
+        return Served(server_id(), worker.server_pid(), listening, str(self.path), session_folder(), self.desk, os.environ)
 
     def watch(self) -> None:
         if self._task is None:
@@ -166,7 +176,7 @@ class Settings:
             await asyncio.sleep(_POLL_S)
             if self._appeared() or any(_stamp(path) not in (None, stamp) for path, stamp in self._stamps.items()):
                 await self._reload()
-            if self.loaded and time.monotonic() - swept >= _SWEEP_S:
+            if self.loaded and worker.leads() and time.monotonic() - swept >= _SWEEP_S:
                 swept = time.monotonic()
                 await in_thread(self._sweep, self.desk)
             if self._clockwork is not None:
@@ -186,7 +196,7 @@ class Settings:
     def _sweep(self, desk: Desk) -> None:
         for store in (desk.store, desk.hidden):
             if store is not None:
-                store.sweep(time.time(), self.config.retention_days)
+                store.sweep(time.time(), self.config.retention_days, breathe)
 
     async def _reload(self) -> None:
         """Reading a large file takes longer than calls should wait. A thread that computes lets them have their turns, but for
@@ -202,9 +212,11 @@ class Settings:
                 return
             self._use(config, plugins)
         except (ConfigError, OSError) as error:
-            logger.warning("The changed configuration is not used, the old one stays in force: %s", error)
+            if worker.leads():
+                logger.warning("The changed configuration is not used, the old one stays in force: %s", error)
         else:
-            logger.info("Configuration reloaded: %s", path.name)
+            if worker.leads():
+                logger.info("Configuration reloaded: %s", path.name)
         finally:
             sys.setswitchinterval(interval)
 
@@ -213,6 +225,7 @@ class Settings:
         self._stamps = seen = self._stamps_of([path, *self._stamps])
         config = configuration.load(path, os.environ)
         self._stamps = self._stamps_of(map(Path, (*config.plugins, *config.secret_files))) | {path: seen[path]}
+        people.check(allow_remote_clients=config.allow_remote_clients)
         if config.store != "files":
             raise ConfigError("sessions.store: only `files` is supported so far")
         return config, load_plugins(config.plugins, built_in=_BUILT_IN)
@@ -229,10 +242,10 @@ class Settings:
         if self._desk is not None:
             self._desk = self._new_desk(self._desk.store, self._desk.hidden)
         stand_in.lift()
-        for warning in config.warnings:
+        for warning in config.warnings if worker.leads() else ():
             logger.warning("%s", warning)
 
-    def _new_desk(self, store: FileStore, hidden: HiddenStore | None) -> Desk:
+    def _new_desk(self, store: States, hidden: HiddenRounds | None) -> Desk:
         note = self.journal.note
 
         def tell(turn: TurnInfo, line: str) -> None:

@@ -20,6 +20,7 @@ from ..routing.clock import offset
 from ..routing.clock.moment import Moments, steady_seconds
 from ..routing.clock.offset import Agreed, NtpState, Refusal, Verdict
 from ..routing.config import Ntp
+from ..routing.dialects.fields import read_object
 from ..routing.errors import StoreError
 from ..routing.values import JsonObject
 from .disk_threads import in_thread
@@ -57,8 +58,11 @@ class Sntp:
         steady: Callable[[], float] = steady_seconds,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
+        asks: bool = True,
     ) -> None:
+        """`asks`: else another process does, and what it wrote down is read."""
         self._moments = moments
+        self._asks = asks
         self._ask_server: Ask = ask or ask_server
         self._wall = wall
         self._steady = steady
@@ -68,6 +72,8 @@ class Sntp:
         self._file: StateFile | None = None
         self._state = NtpState()
         self._saved = b""
+        self._told: JsonObject = {}
+        """By the process that asks, where that is another one."""
         self._logged: dict[str, str] = {}
         self._sent_away: set[str] = set()
         """Servers that do not want to be asked; they are not, until the configuration changes."""
@@ -89,7 +95,8 @@ class Sntp:
             self._correct(self._state.offset_ms)
         self._state = self._state.doubted()
         if settings.enabled:
-            self._task = asyncio.get_running_loop().create_task(self._run(settings, file))
+            work = self._run(settings, file) if self._asks else self._follow(file)
+            self._task = asyncio.get_running_loop().create_task(work)
         else:
             self._correct(0)
 
@@ -105,6 +112,8 @@ class Sntp:
     def ntp(self) -> JsonObject:
         """The state as a model is told."""
         settings = self._settings
+        if self._told and settings.enabled:
+            return {name: value for name, value in self._told.items() if name != "version"} | {"offsetMs": self.offset_ms()}
         status = self._state.status(self._now_ms(), settings.stale_after_ms) if settings.enabled else "disabled"
         return offset.report(self._state, status, self.offset_ms())
 
@@ -138,6 +147,19 @@ class Sntp:
             if left <= 0:
                 return
             await self._sleep(min(left, _LOOK_S))
+
+    async def _follow(self, file: StateFile) -> None:
+        """What the process that asks wrote down; a measure of its is one of ours, as long as the clock has not jumped since."""
+        while True:
+            jumps, raw = self._moments.jumps, await in_thread(file.ntp_state) or b""
+            if raw != self._saved:
+                before, self._state = self._state, offset.from_bytes(raw, self._now_ms())
+                self._saved, self._told = raw, read_object(raw) or {}
+                if self._told.get("status") == "synced" and self._state.updated_at_ms != before.updated_at_ms:
+                    self._moments.correct(self._state.offset_ms, jumps=jumps)
+                else:
+                    self._correct(self._state.offset_ms)
+            await self._sleep(_LOOK_S)
 
     # One round of questions
 

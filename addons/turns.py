@@ -23,7 +23,7 @@ from ..routing.turn.turn import Turn
 from ..routing.window import record
 from . import fail_closed, flows
 from .alarm import Alarm
-from .disk_threads import in_thread_if_possible
+from .disk_threads import if_possible
 from .fail_closed import contained
 from .heard import FirstRound, Heard, LaterRound
 from .journal import CallLine, Journal
@@ -443,7 +443,7 @@ class CarriedTurn:
             flows.add_to_record(self.flow, ended)
             self.plan.over(ended=self.turn.ended)
             if self.turn.ended and self.plan.keep_end is not None:
-                self._later(in_thread_if_possible(self.plan.keep_end, self.plan.note))
+                self._later(if_possible(self.plan.keep_end, self.plan.note))
             if self.company is not None:
                 self._do(self._leave())
             asyncio.get_running_loop().call_soon(self._learn)

@@ -65,6 +65,12 @@ class Resting(NoTarget):
         """Until then."""
 
 
+class NoSuchAnswer(RouteCodexError):
+    """The call goes on from an answer that this person was not given."""
+
+    code = "previous_response_not_found"
+
+
 class KeysWithheld(RouteCodexError):
     """There is a target, but its key is not safe here."""
 
@@ -115,7 +121,7 @@ def not_found(name: str, *, known: tuple[str, ...] = ()) -> NoTarget:
     hint = f" (nearest known: {', '.join(known)})" if known else ""
     provider = name.partition(".")[0]
     if provider in EXAMPLES and not any(one.partition(".")[0] == provider for one in known):
-        hint += f"; it stands in the shipped configuration as an example: `routecodex provider add {provider}`"
+        hint = f"; it stands in the shipped configuration as an example: `routecodex provider add {provider}`"
     return NoTarget(f"Requested provider {name} not found in provider registry{hint}", details={"provider": name})
 
 
@@ -123,6 +129,10 @@ def disabled(name: str, why: str = "") -> NoTarget:
     """`why`: what the configuration says to it."""
     because = f": {why}" if why else ""
     return NoTarget(f"Requested provider {name} is disabled{because}", details={"provider": name, "reason": "disabled"})
+
+
+def not_for_you(name: str, why: str) -> NoTarget:
+    return NoTarget(f"Requested provider {name} cannot be used: {why}", details={"provider": name, "reason": "user"})
 
 
 def unhealthy(name: str) -> NoTarget:

@@ -6,10 +6,10 @@ orjson where it is exact; the standard library for what orjson cannot hold (inte
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, compress
 from math import isfinite
-from typing import NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import orjson
 
@@ -24,6 +24,7 @@ _STRIDE = 9
 _LONG_BODY = 4096
 """From here on it is quicker to look at what was read than at its bytes."""
 _HUGE = 9e18
+_PARENTS = frozenset({dict, list})
 _PIECE = 1 << 16
 
 
@@ -54,22 +55,40 @@ def _may_hold_long_number(raw: bytes) -> bool:
 def _holds_huge_number(value: object, deepest: int) -> bool:
     """Whether a float may have been an integer over 64 bits; BadCall where the value is too deep. All values of one level at a
     time: of most of them nothing but the type is looked at, by the interpreter itself."""
-    level: list[dict[str, object] | list[object]] = [[value]]
+    level: list[Any] = [value]
     huge = False
     for _ in range(deepest + 1):
-        inside = [parent.values() if type(parent) is dict else parent for parent in level]
-        kinds = set(map(type, chain.from_iterable(inside)))
-        if float in kinds and not huge:
-            huge = any(type(child) is float and abs(child) >= _HUGE for child in chain.from_iterable(inside))
-        if dict not in kinds and list not in kinds:
+        kinds = list(map(type, level))
+        known = set(kinds)
+        if float in known and not huge:
+            huge = any(type(child) is float and abs(child) >= _HUGE for child in level)
+        if _PARENTS.isdisjoint(known):
             return huge
-        level = [child for child in chain.from_iterable(inside) if type(child) is dict or type(child) is list]
+        parents = compress(level, map(_PARENTS.__contains__, kinds))
+        level = list(chain.from_iterable([parent.values() if type(parent) is dict else parent for parent in parents]))
     raise BadCall(f"The request body is nested deeper than {deepest} levels")
+
+
+class Joined:
+    """A long text in parts that others hold as well: it is written part by part."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: Sequence[str]) -> None:
+        self.parts = parts
+
+    def __str__(self) -> str:
+        return "".join(self.parts)
+
+
+def joined(parts: Sequence[str]) -> str | Joined:
+    """A short text is a text."""
+    return "".join(parts) if len(parts) < 2 or sum(map(len, parts)) <= _PIECE else Joined(parts)
 
 
 def dumps(value: object) -> bytes:
     try:
-        return orjson.dumps(value)
+        return orjson.dumps(value, default=_joined)
     except (TypeError, orjson.JSONEncodeError):
         return _by_standard(value)
 
@@ -82,10 +101,9 @@ def dump_pieces(value: object, write: Writer) -> Iterator[bytes]:
     if not _is_long(value) or (isinstance(value, dict) and not all(isinstance(name, str) for name in value)):
         yield write(value)
     elif isinstance(value, str):
-        yield b'"'
-        for start in range(0, len(value), _PIECE):
-            yield write(value[start : start + _PIECE])[1:-1]
-        yield b'"'
+        yield from _dump_text((value,), write)
+    elif isinstance(value, Joined):
+        yield from _dump_text(value.parts, write)
     elif isinstance(value, dict):
         for place, (name, child) in enumerate(value.items()):
             yield (b"," if place else b"{") + write(name) + b":"
@@ -98,10 +116,20 @@ def dump_pieces(value: object, write: Writer) -> Iterator[bytes]:
         yield b"]"
 
 
+def _dump_text(parts: Iterable[str], write: Writer) -> Iterator[bytes]:
+    yield b'"'
+    for part in parts:
+        for start in range(0, len(part), _PIECE):
+            yield write(part[start : start + _PIECE])[1:-1]
+    yield b'"'
+
+
 def _is_long(value: object, deepest: int = 32) -> bool:
     """There is a text in it that is worth being cut."""
     if isinstance(value, str):
         return len(value) > _PIECE
+    if isinstance(value, Joined):
+        return True
     if not deepest or not isinstance(value, dict | list | tuple):
         return False
     children = value.values() if isinstance(value, dict) else value
@@ -109,7 +137,13 @@ def _is_long(value: object, deepest: int = 32) -> bool:
 
 
 def _by_standard(value: object) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode()
+    return json.dumps(value, separators=(",", ":"), default=_joined).encode()
+
+
+def _joined(value: object) -> str:
+    if isinstance(value, Joined):
+        return str(value)
+    raise TypeError
 
 
 WRITERS: tuple[Writer, ...] = (orjson.dumps, _by_standard)

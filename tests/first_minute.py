@@ -126,7 +126,9 @@ def _one_python(folder: Path, python: str, wheel: Path, path: str, names: Sequen
     watch = Watch()
     subprocess.run([python, "-m", "venv", str(folder / "venv")], check=True)
     bin = folder / "venv" / "bin"
-    subprocess.run([str(bin / "python"), "-m", "pip", "install", "-q", str(wheel)], check=True)
+    pip = subprocess.run([str(bin / "python"), "-m", "pip", "install", "-q", str(wheel)], stderr=subprocess.PIPE, text=True)
+    if pip.returncode:
+        sys.exit(pip.stderr)
     installed = watch.read()
     ask = [python, "-c", "import platform; print(platform.python_version())"]
     version = subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip()

@@ -16,6 +16,10 @@ if __name__ == "__main__":
         from routecodex.addons.control.supervisor import main as supervise
 
         sys.exit(supervise())
+    if sys.argv[1:2] == ["prefork"]:
+        from routecodex.addons.control.prefork import main as prefork
+
+        sys.exit(prefork(sys.argv[2:]))
     from routecodex.addons.control.cli import main
 
     sys.exit(main())

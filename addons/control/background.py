@@ -20,6 +20,8 @@ _DIFFERS = {
     "authorities": "your company's certificates",
     "web": "--web",
     "verbose": "--verbose",
+    "workers": "--workers",
+    "flows": "-w",
 }
 
 
@@ -39,6 +41,8 @@ def question(want: str, given: argparse.Namespace, here: Places, upstream: str, 
         "authorities": surroundings.authorities(here, os.environ),
         "web": given.web,
         "verbose": given.verbose,
+        "workers": getattr(given, "workers", 0),
+        "flows": getattr(given, "flows", ""),
         "bases": list(bases),
         "variables": surroundings.variables(config, os.environ),
     }

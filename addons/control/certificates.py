@@ -72,7 +72,8 @@ def write(folder: Path, *texts: str) -> Path:
     whole = without("\n".join(texts), "")
     path = folder / f"{hashlib.sha256(whole.encode()).hexdigest()[:16]}.pem"
     try:
-        folder.mkdir(0o700, parents=True, exist_ok=True)
+        for one in (folder.parent.parent, folder.parent, folder):  # `parents` would give them whatever the umask allows
+            one.mkdir(0o700, parents=True, exist_ok=True)
         if not path.is_file():
             half = path.with_suffix(f".{os.getpid()}")
             half.write_text(whole)

@@ -8,10 +8,12 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 from .say import Failed, fail
 
@@ -39,23 +41,35 @@ MODULES = {"try": "try_", "import": "import_"}
 """Commands whose names are words of Python."""
 
 
+class Parser(argparse.ArgumentParser):
+    """One that says what is wrong as all else is said, and not how everything is written."""
+
+    def error(self, message: str) -> NoReturn:
+        raise Failed(message, f"`{self.prog} --help` says how it is written", code=2)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that has no arrows gets a question mark, not a traceback
     words = list(sys.argv[1:] if argv is None else argv)
     command = words[0] if words else ""
     if command not in COMMANDS:
         return _without_command(words)
     module = import_module(f"{__package__}.commands.{MODULES.get(command, command)}")
-    parser = argparse.ArgumentParser(f"routecodex {command}", description=module.__doc__, allow_abbrev=False)
+    parser = Parser(f"routecodex {command}", description=module.__doc__, allow_abbrev=False)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--json", action="store_true", help="for programs: one JSON object on stdout")
     module.arguments(parser)
-    given = parser.parse_args(words[1:])
+    as_json = "--json" in words
     try:
+        given = parser.parse_args(words[1:])
+        as_json = given.json
         code: int = module.act(given)
         sys.stdout.flush()
         return code
     except Failed as failed:
-        return fail(failed, as_json=given.json)
+        return fail(failed, as_json=as_json)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whoever read this has left: nothing to say at the end either
         return 1

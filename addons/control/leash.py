@@ -14,6 +14,7 @@ from typing import Any
 
 from mitmproxy import ctx
 
+from .. import worker
 from ..settings import Settings
 
 logger = logging.getLogger("routecodex")
@@ -46,7 +47,8 @@ class Leash:
                 self._say(writer, {"heard": True})
         except (OSError, ValueError):
             pass
-        logger.info("The supervisor is gone: the proxy ends.")
+        if worker.leads():
+            logger.info("The supervisor is gone: the proxy ends.")
         ctx.master.shutdown()
 
     @staticmethod

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -24,7 +25,7 @@ from urllib.parse import unquote, urlsplit
 
 from filelock import FileLock, Timeout
 
-from .places import SCRIPT, SERVER_ID, Places, places
+from .places import MAIN, SCRIPT, SERVER_ID, Places, places
 
 Said: TypeAlias = dict[str, Any]
 
@@ -33,7 +34,7 @@ _LONGEST_PAUSE_S = 5.0
 _STOP_S = 10.0
 _LOG_BYTES = 16 << 20
 _STREAM_LIMIT = 1 << 22
-_HANDED = ("config", "upstream", "authorities", "web", "verbose")
+_HANDED = ("config", "upstream", "authorities", "web", "verbose", "workers", "flows")
 """What the first who comes decides for all: how the proxy is started."""
 LEASH, CREDENTIALS = "ROUTECODEX_LEASH", "ROUTECODEX_UPSTREAM_AUTH"
 
@@ -47,10 +48,12 @@ class Proxy:
         self.talking = asyncio.Lock()
         self.ready: Said = {}
 
-    async def tell(self, said: Mapping[str, Any]) -> bool:
+    async def tell(self, said: Mapping[str, Any]) -> Said:
+        """What it answers; nothing where it has ended."""
         async with self.talking:
             self.writer.write(json.dumps(said).encode() + b"\n")
-            return bool(await self.reader.readline())
+            answer: Said = json.loads(await self.reader.readline() or b"{}")
+            return answer
 
     async def end(self) -> None:
         self.writer.close()
@@ -132,7 +135,7 @@ class Supervisor:
     async def _answer(self, question: Said, writer: asyncio.StreamWriter) -> Said:
         want = question.get("want")
         if want == "stop":
-            return self._stop(now=bool(question.get("now")))
+            return await self._stop(now=bool(question.get("now")))
         if want in ("lease", "keep"):
             if self._watch is None:
                 self.handed = {name: question.get(name) for name in _HANDED}
@@ -147,11 +150,15 @@ class Supervisor:
             other = await self._learn(question.get("variables") or {})
             await self._listen_for(question.get("bases") or [])
             differs = [name for name in _HANDED if question.get(name) and question[name] != self.handed[name]]
-            return {**self._status(), "other": other, "differs": differs}
-        return self._status()
+            return {**await self._status(), "other": other, "differs": differs}
+        return await self._status()
 
-    def _status(self) -> Said:
+    async def _status(self) -> Said:
         proxy = self.proxy
+        workers: Said = {}
+        if self.handed.get("workers") and proxy is not None and proxy.ready:
+            with contextlib.suppress(OSError, ValueError):
+                workers = await proxy.tell({"workers": True})
         return {
             "running": proxy is not None and bool(proxy.ready),
             "port": self.port,
@@ -167,11 +174,13 @@ class Supervisor:
             "kept": self.kept,
             "bases": self.bases,
             "deaths": self.deaths,
+            "workers": workers.get("workers", []),
+            "replaced": workers.get("replaced", 0),
         }
 
-    def _stop(self, *, now: bool) -> Said:
+    async def _stop(self, *, now: bool) -> Said:
         self.kept = False
-        said = {**self._status(), "ends": now or not self.leases}
+        said = {**await self._status(), "ends": now or not self.leases}
         if now:
             self.over.set()
         return said
@@ -267,11 +276,14 @@ class Supervisor:
         if authorities := self.handed.get("authorities"):
             options["ssl_verify_upstream_trusted_ca"] = authorities
         command = [sys.executable, "-P", "-c", f"from mitmproxy.tools.main import {tool}; {tool}()"]
+        if workers := self.handed.get("workers"):
+            command = [sys.executable, "-P", str(MAIN), "prefork", str(workers)]
         command += ["--listen-host", "127.0.0.1", "--listen-port", str(self.port)]
         command += ["--mode", f"upstream:{_without_credentials(upstream)}" if upstream else "regular"]
         for mode in self._modes:
             command += ["--mode", mode]
         command += ["--verbose"] if self.handed.get("verbose") else []
+        command += ["--save-stream-file", f"+{flows}"] if (flows := self.handed.get("flows")) else []
         for name, value in options.items():
             command += ["--set", f"{name}={value}"]
         return [*command, "-s", str(SCRIPT)]

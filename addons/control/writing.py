@@ -14,7 +14,8 @@ def read_text(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8")
     except OSError as error:
-        raise Failed(f"{path} cannot be read: {error.strerror}", "look at its permissions") from None
+        hint = "look at its permissions" if path.exists() else "is its name right?"
+        raise Failed(f"{path} cannot be read: {error.strerror}", hint) from None
     except UnicodeDecodeError:
         raise Failed(f"{path} is not UTF-8 text", "save it as UTF-8") from None
 

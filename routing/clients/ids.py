@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from ..dialects.fields import object_of, read_object, text_of
 from ..values import Call, Headers, JsonObject
@@ -87,7 +88,7 @@ _PROMPTS: tuple[Place, ...] = (at("client_metadata", "turn_id"), at("user_prompt
 
 
 def session_of(call: Call, headers: Headers, client: Client) -> str | None:
-    return _first_id((headers.get(_OURS), *_found((*client.session, *_SESSIONS), call, headers)))
+    return _first_id(chain((headers.get(_OURS),), _found((*client.session, *_SESSIONS), call, headers)))
 
 
 def conversation_of(call: Call, headers: Headers, session: str | None) -> str | None:

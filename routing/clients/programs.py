@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import PurePath
 
 from ..values import Dialect
@@ -19,6 +20,11 @@ def client_of_program(command: str) -> Client:
     """A program that nobody knows gets whatever any client needs."""
     name = PurePath(command).name.lower().removesuffix(".exe").removesuffix(".cmd")
     return _BY_PROGRAM.get("python" if name.startswith("python") else name, UNKNOWN)
+
+
+def nearest_programs(command: str) -> list[str]:
+    """Those that may have been meant."""
+    return get_close_matches(command.lower(), _BY_PROGRAM)
 
 
 def arguments(client: Client, given: Sequence[str]) -> list[str]:

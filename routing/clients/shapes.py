@@ -50,6 +50,8 @@ _FEW = 16
 _ARGUMENT = re.compile(r'(?:"(?P<quoted>(?:[^"\\]|\\"|\\(?!"))*+)"|(?P<plain>[^ "][^ ]*+))(?: |\Z)')
 ESCAPED = '\\"'
 _LONGEST_FRAME = 100
+_SHORT = 2_000
+"""A text is divided several times in each call of a turn: how a shorter one is, is remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,9 @@ class Shape:
         )
 
     def divide(self, text: str) -> Division:
+        return _of_short(self.client, text) if len(text) <= _SHORT else self._divided(text)
+
+    def _divided(self, text: str) -> Division:
         start = text[:200].lstrip().lower()
         if start[:2] in self.beginnings and start.startswith(self.sentences):
             if not start.startswith(self.client.retellings or ("\0",)):
@@ -203,6 +208,11 @@ def shape_of(client: Client) -> Shape:
         after_command=re.compile(rf"</(?:{commands})>\s*\Z") if commands else None,
         behind=re.compile("|".join(map(re.escape, client.behind))) if client.behind else None,
     )
+
+
+@functools.lru_cache(maxsize=128)
+def _of_short(client: Client, text: str) -> Division:
+    return shape_of(client)._divided(text)
 
 
 def _arguments(text: str) -> Division | None:

@@ -88,7 +88,9 @@ def typed_messages(call: Call, client: Client = UNKNOWN) -> list[Typed]:
     shape, dialect = shape_of(client), call.endpoint.dialect
     found: list[Typed] = []
     for message in call.messages:
-        if message.role == "user" and (texts := _plain_text(message, shape) or tuple(_typed_texts(message, shape, dialect))):
+        if message.role != "user" or Text not in map(type, message.parts):
+            continue
+        if texts := _plain_text(message, shape) or tuple(_typed_texts(message, shape, dialect)):
             found.append(Typed(message, texts, len(found)))
     return found
 
@@ -98,7 +100,7 @@ def editable_texts(call: Call, client: Client = UNKNOWN) -> list[Editable]:
     shape, dialect = shape_of(client), call.endpoint.dialect
     found: list[Editable] = []
     for message in call.messages:
-        if message.role != "user":
+        if message.role != "user" or Text not in map(type, message.parts):
             continue
         if plain := _plain_text(message, shape):
             found.append(Editable(message, *plain[0]))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from ..errors import StoreError
-from ..storage.cached import CachedFolder, Found, Place, Warnings
+from ..storage.cached import CachedFolder, Found, Place, Rest, Warnings, no_rest, unhurried
 from ..storage.disk import CORRUPT, Disk, Folder, NotRegular, Stamp
 from ..storage.names import file_name
 from .record import named_session, read_record, write_record
@@ -83,7 +83,7 @@ class ClockStore:
         """
         return self._update(_place(session_id), change)[1]
 
-    def sweep(self, now_ms: int | None, retention_ms: int) -> int:
+    def sweep(self, now_ms: int | None, retention_ms: int, rest: Rest = no_rest) -> int:
         """Removes what has expired, and what crashes left. How many tasks.
 
         `now_ms` must be a time to be trusted; without one no task goes.
@@ -91,11 +91,11 @@ class ClockStore:
         self._files.remove_strays()
         if now_ms is None:
             return 0
-        self._files.remove_older((now_ms - _KEEP_DAMAGED_MS) * 1_000_000, (CORRUPT,))
+        self._files.remove_older((now_ms - _KEEP_DAMAGED_MS) * 1_000_000, (CORRUPT,), rest)
         names = [name for name in self._folder.names() if name.endswith(_ENDING) and name != NTP_STATE]
         self._first_due = {name: self._first_due[name] for name in names if name in self._first_due}
         removed = 0
-        for name in names:
+        for name in unhurried(names, rest):
             try:
                 removed += self._expire(name, now_ms, retention_ms)
             except StoreError as error:

@@ -120,6 +120,7 @@ def _schedule(arguments: JsonObject, desk: ToolDesk) -> JsonObject:
     ids: list[str] = []
 
     def change(tasks: Tasks) -> list[Task]:
+        ids.clear()  # an earlier try came to nothing
         found = {(task.task, task.due_at_ms): task for task in tasks}
         others = {task.task_id: task for task in tasks}
         for wish in wishes:
@@ -151,7 +152,7 @@ def _cancel(arguments: JsonObject, desk: ToolDesk) -> JsonObject:
     removed: list[str] = []
 
     def change(tasks: Tasks) -> list[Task]:
-        removed.extend(task.task_id for task in tasks if task.task_id == wanted)
+        removed[:] = [task.task_id for task in tasks if task.task_id == wanted]
         return [task for task in tasks if task.task_id != wanted]
 
     store.update(session_id, change)
@@ -163,7 +164,7 @@ def _clear(_: JsonObject, desk: ToolDesk) -> JsonObject:
     removed: list[Task] = []
 
     def change(tasks: Tasks) -> list[Task]:
-        removed.extend(tasks)
+        removed[:] = tasks
         return []
 
     store.update(session_id, change)

@@ -55,7 +55,7 @@ def load(path: Path, env: Mapping[str, str]) -> Config:
         config,
         plugins=tuple(str(path.parent / Path(plugin).expanduser()) for plugin in config.plugins),
         secret_files=tuple(map(str, beside.files)),
-        warnings=(*config.warnings, *beside.warnings),
+        warnings=(*config.warnings, *dict.fromkeys(beside.warnings)),
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias, TypeVar, assert_never
+from typing import Literal, Protocol, TypeAlias, TypeVar, assert_never
 
 from ..dialects.fields import object_of, read_object
 from ..errors import RouteCodexError, StoreError
@@ -38,20 +38,35 @@ class BadOrder(RouteCodexError):
     code = "BAD_ORDER"
 
 
+class Changes(Protocol):
+    """Between several processes of one server: how often the orders were changed."""
+
+    def now(self) -> int: ...
+    def up(self) -> None:
+        """With the file's lock held."""
+
+
 class Overlay:
-    def __init__(self, folder: Path | None = None, server: str = "") -> None:
-        self.state = EMPTY
+    def __init__(self, folder: Path | None = None, server: str = "", changes: Changes | None = None) -> None:
         self.warnings = Warnings()
         self._name = f"routing-{server}.json"
         self._folder = Folder(folder) if folder is not None else None
-        if self._folder is not None:
-            self.state = self._read(self._folder)
+        self._changes = changes
+        self._seen = changes.now() if changes is not None else 0
+        self._state = self._read(self._folder) if self._folder is not None else EMPTY
+
+    @property
+    def state(self) -> SessionState:
+        """Read again only where another process has changed it."""
+        if self._changes is not None and self._folder is not None and (now := self._changes.now()) != self._seen:
+            self._seen, self._state = now, self._read(self._folder)
+        return self._state
 
     def change(self, orders: Sequence[Order], registry: Registry) -> tuple[SessionState, list[str]]:
         """All of them or none; what changed, a sentence each. Waits for the disk."""
         if self._folder is None:
-            self.state, lines = ordered(orders, self.state, registry)
-            return self.state, lines
+            self._state, lines = ordered(orders, self._state, registry)
+            return self._state, lines
         make_private(self._folder.path)
         with self._folder.locked(self._name):
             state, lines = ordered(orders, self.state, registry)
@@ -59,7 +74,9 @@ class Overlay:
                 self._folder.remove(self._name)
             elif state != self.state:
                 self._folder.write(self._name, dumps(to_json(state)))
-            self.state = state
+            self._state = state
+            if self._changes is not None:
+                self._changes.up()
         return state, lines
 
     def over(self, session: SessionState, registry: Registry) -> SessionState:

@@ -11,7 +11,7 @@ import copy
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -28,21 +28,23 @@ from ..dialects.calls.following import own_id, pass_over_ours
 from ..dialects.echo import EchoFailure, delay_of, echo_answer
 from ..dialects.estimate import count_answer, estimate_tokens
 from ..dialects.finish import Endings
-from ..errors import KeysWithheld, Resting, RouteCodexError
+from ..errors import KeysWithheld, NoSuchAnswer, Resting, RouteCodexError
 from ..redact import Redactor
 from ..router.attempts import Attempts
 from ..router.balance import Rotation
 from ..router.choose import Decision, Wish, choose
 from ..router.classify import classify
 from ..router.features import read_features
-from ..router.registry import ECHO, ORIGIN, Provider
+from ..router.registry import ECHO, ORIGIN, Provider, Registry
 from ..sessions.derive import derive_session
 from ..sessions.newest import newest_of
 from ..sessions.state import SessionState, Sticky
-from ..sessions.store import FileStore, SessionKey
+from ..sessions.store import SessionKey, States
+from ..sessions.whose import is_of, owned
+from ..storage.contract import InThread
 from ..tags.cleaning import clean
 from ..tags.grammar import Usage
-from ..tags.notice import Cause, may_hold_notice, take_out
+from ..tags.notice import Cause, take_out
 from ..tags.obey import Orders, may_obey
 from ..tags.scan import strip
 from ..tags.told import Went, spent_lines
@@ -50,10 +52,9 @@ from ..tags.unheard import unheard_tags
 from ..tags.vocabulary import Vocabulary
 from ..turn import upstream
 from ..turn.actions import Limits
-from ..turn.company import Company, InThread, answer_to
+from ..turn.company import Company, answer_to
 from ..turn.echoing import converse
-from ..turn.hidden import put_back
-from ..turn.hidden_store import HiddenStore
+from ..turn.hidden import HiddenRounds, put_back
 from ..turn.lifecycle import Lifecycle
 from ..turn.plan import Clocks, Plan
 from ..turn.plugins import Plugin, TurnInfo
@@ -77,11 +78,14 @@ ROUTE_HINT = "x-routecodex-route"
 _EARLY_HEAD_S = min(client.waits_s for client in ALL) / 2
 _WHOLE_ANSWER_S = 600.0
 """A whole JSON answer is silent until it is complete; clients themselves wait this long."""
+_PEOPLE = 1_000
 REST_WAITED_S = 15.0
 """A rest of all keys that is over so soon is waited for, before anything of an answer has left."""
 REST_TOLD_S = 60.0
 """A client that comes again by itself is told to, for a rest of this length at most."""
 _REST_LOOK_S = 0.1
+_LOOKED_AT = 40_000
+"""So many characters of what a person typed decide the route: no tag reaches from there into those that are classified."""
 _COUNTING_HOSTS = frozenset({"api.anthropic.com", "generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com"})
 
 
@@ -91,7 +95,7 @@ T = TypeVar("T")
 class Carrier(Protocol):
     """What is done for a call while it is decided on."""
 
-    async def in_thread(self, work: Callable[[], T]) -> T:
+    async def in_thread(self, work: Callable[[], T], /) -> T:
         """Runs what waits for a disk."""
 
     def sleep(self, seconds: float) -> Awaitable[object]: ...
@@ -128,12 +132,12 @@ class Rest:
 @dataclass(slots=True)
 class Desk:
     config: Config
-    store: FileStore
+    store: States
     learned: Learned
     clocks: Clocks
     user_folder: Path
     note: Callable[[str], None] = lambda line: None
-    hidden: HiddenStore | None = None
+    hidden: HiddenRounds | None = None
     """What was said behind the clients' backs; None where nothing can be."""
     plugins: tuple[Plugin, ...] = ()
     reminders: Reminders | None = None
@@ -154,6 +158,10 @@ class Desk:
     replies: Replies = field(init=False)
     obeying: Obeying = field(init=False)
     notices: Notices = field(init=False)
+    _for_all: Vocabulary = field(init=False)
+    _is_shared: bool = field(init=False)
+    _theirs: Recent[str, Vocabulary] = field(init=False, default_factory=lambda: Recent(_PEOPLE))
+    """What each person may name, where that is not the same for all."""
     close_look_bytes: int = field(init=False)
     """No token is shorter than a byte: a call with fewer bytes fits everywhere and is no long context."""
 
@@ -164,6 +172,8 @@ class Desk:
         self.hide = Redactor(secrets)
         self.replies = Replies(self.hide, self.clocks.wall)
         self.notices = Notices(self.learned)
+        self._for_all = Vocabulary(self.config.registry)
+        self._is_shared = self.config.registry.is_shared
         chosen, log = self.config.finish_reasons, self.finish_log
         told = None if log is None else lambda line: log(self.hide.text(line))
         self.endings = Endings(chosen.tool_use_message_stop, chosen.content_filter, told)
@@ -174,7 +184,7 @@ class Desk:
             self.learned,
             self.clocks,
             self.user_folder,
-            Vocabulary(registry),
+            self.vocabulary,
             lambda: self.reminders,
             lambda: self.overlay.state,
         )
@@ -183,6 +193,19 @@ class Desk:
         self.close_look_bytes = int(min([registry.classifier.long_context_tokens, *contexts]))
 
     # What is it, and who sent it
+
+    def vocabulary(self, user: str) -> Vocabulary:
+        """The names that a person's tags may mean."""
+        if not self._is_shared:
+            return self._for_all
+        if (known := self._theirs.get(user)) is None:
+            known = Vocabulary(self.config.registry.seen_by(user))
+            self._theirs.put(user, known)
+        return known
+
+    def registry(self, user: str) -> Registry:
+        """The configuration, as far as it is for this person."""
+        return self.vocabulary(user).registry
 
     def read(self, received: Received) -> Reading:
         call = calls.read_call(received.body, received.endpoint)
@@ -193,6 +216,7 @@ class Desk:
         if caller.session is None and caller.conversation is None and self.config.derive != "off":
             derived = derive_session(call, caller, received.credential, typed)
             caller = replace(caller, session=derived, derived=derived is not None)
+        caller = _owned(caller, received.user)
         obeys = may_obey(call, caller)
         key = self._key(received, call, caller)
         newest = self._newest(key, typed) if obeys else typed[-1] if typed else None
@@ -211,6 +235,7 @@ class Desk:
         if obeys and newest is not None:
             reading = self.obeying.with_tags(reading, newest)
         pass_over_ours(call, self.learned.begun.get)
+        self._earlier(call, caller.user)
         return reading
 
     def _client(self, caller: Caller) -> Client:
@@ -231,23 +256,33 @@ class Desk:
             return SessionKey("session", caller.session)
         if caller.conversation is not None:
             return SessionKey("conversation", caller.conversation)
-        earlier = self.learned.chains.get(call.previous_id) if call.previous_id else None
-        if earlier is not None:
+        if (earlier := self._earlier(call, caller.user)) is not None:
             return earlier[0]
         if caller.session is not None:
             return SessionKey("session", caller.session)
-        return SessionKey("chain", received.id)
+        return SessionKey("chain", owned(caller.user, received.id))
+
+    def _earlier(self, call: Call, user: str) -> tuple[SessionKey, Target | None] | None:
+        """The answer that the call goes on from, where it is known; nobody goes on from another person's."""
+        earlier = self.learned.chains.get(call.previous_id) if call.previous_id else None
+        if earlier is not None and not is_of(user, earlier[0].id):
+            raise NoSuchAnswer(f"Previous response with id {call.previous_id!r} not found.")
+        return earlier
 
     # Its tags
 
     async def obey(self, reading: Reading, carrier: Carrier) -> Orders:
-        """Waits for the disk where the message gives orders or a conversation begins; otherwise only looks."""
+        """Waits for the store where the message gives orders or a conversation begins; otherwise only looks."""
         orders = self.obeying.at_once(reading)
-        return orders if orders is not None else await carrier.in_thread(partial(self.obeying.obey, reading))
+        return orders if orders is not None else await self.obeying.obey(reading, carrier.in_thread)
 
-    def forget_sticky(self, reading: Reading, sticky: Sticky | None) -> None:
-        """Waits for the disk. The sticky target is used up; one that was set meanwhile stays."""
-        self.store.update(reading.key, lambda state: state.with_(sticky=None) if state.sticky == sticky else state)
+    async def forget_sticky(self, reading: Reading, sticky: Sticky | None, in_thread: InThread) -> None:
+        """The sticky target is used up; one that was set meanwhile stays."""
+
+        def change(state: SessionState) -> SessionState:
+            return state.with_(sticky=None) if state.sticky == sticky else state
+
+        await self.store.change(reading.key, change, in_thread)
         self.learned.lapsed.put(reading.key, sticky)
 
     # What happens to it
@@ -274,7 +309,7 @@ class Desk:
                 if company is not None:
                     self.notices.wait(reading.key, *company.life.turn.tells)
                 if outcome.decision.clear_sticky:
-                    await carrier.in_thread(partial(self.forget_sticky, reading, orders.state.sticky))
+                    await self.forget_sticky(reading, orders.state.sticky, carrier.in_thread)
                 return self._depart(outcome, company)
             if company is not None:
                 call = company.offer(sent, able=True)
@@ -291,8 +326,7 @@ class Desk:
         """The call as the model is to see it: without tags, with what stayed hidden from the client. Or our own answer."""
         call = reading.call
         clean(call, reading.typed, reading.client)
-        if may_hold_notice(reading.received.body):
-            take_out(call)
+        take_out(call)
         if reading.alone:
             return self._local_answer(reading, orders, spent or [])
         entries = self.hidden.load(reading.key) if self.hidden is not None else ()
@@ -340,17 +374,18 @@ class Desk:
         if isinstance(outcome, Plan):
             outcome.aside = _aside(orders)
             if outcome.decision.clear_sticky:
-                self.notices.wait(reading.key, cleared(outcome.decision, outcome.wish, self.config.registry))
+                self.notices.wait(reading.key, cleared(outcome.decision, outcome.wish, outcome.registry))
             if self.obeying.must_keep_end(reading, orders):
-                outcome.keep_end = lambda: self.obeying.keep_end(reading)
+                outcome.keep_end = partial(self.obeying.keep_end, reading)
             return outcome
-        before = (lambda: self.obeying.keep_end(reading)) if self.obeying.must_keep_end(reading, orders) else None
+        before = partial(self.obeying.keep_end, reading) if self.obeying.must_keep_end(reading, orders) else None
         return replace(outcome, comment=outcome.comment + _aside(orders), before=before)
 
     def _route(
         self, reading: Reading, orders: Orders, hints: Hints | None, sent: Call, waits_since: float | None
     ) -> Reply | Plan | Rest:
-        estimate = estimate_tokens(reading.call) if self._size_matters(reading) else len(reading.received.body) // 4
+        count = cache(partial(estimate_tokens, reading.call))
+        estimate = count() if self._size_matters(reading) else len(reading.received.body) // 4
         wish = self._wish(reading, orders, estimate, hints or Hints(), sent.model)
         if reading.received.endpoint.action == "count":
             return self._count(reading, wish, estimate)
@@ -364,7 +399,7 @@ class Desk:
             if self._has_secrets(decision.target):
                 raise KeysWithheld(self.withheld, details={"provider": decision.target.provider})
             decision = replace(decision, clear_sticky=False)
-        return self._plan(reading, wish, decision, sent)
+        return self._plan(reading, wish, decision, sent, count if sent is reading.call else cache(partial(estimate_tokens, sent)))
 
     def _rest(self, resting: Resting, since: float | None) -> Rest:
         """A short rest is waited out, and the client notices nothing. Of a longer one it is told; and asked to come again, where
@@ -388,8 +423,8 @@ class Desk:
         return reading.received.endpoint.action == "count" or len(reading.received.body) >= self.close_look_bytes
 
     def _wish(self, reading: Reading, orders: Orders, estimate: int, hints: Hints, model: str) -> Wish:
-        call, received, registry = reading.call, reading.received, self.config.registry
-        typed_text = strip(reading.newest.words) if reading.newest else None
+        call, received, registry = reading.call, reading.received, self.registry(reading.caller.user)
+        typed_text = strip(reading.newest.words[:_LOOKED_AT]) if reading.newest else None
         plan = "plan" in registry.routes and is_planning(call, reading.client)
         features = read_features(call, reading.caller, estimate, typed_text, model=model, plan=plan)
         hint = hints.route or received.headers.get(ROUTE_HINT) or None
@@ -415,7 +450,7 @@ class Desk:
 
     def _choose(self, reading: Reading, wish: Wish, rotation: Rotation | None = None) -> Decision:
         """The first choice that can be asked; where none can, the first of all: its refusal says why."""
-        registry, health = self.config.registry, self.learned.health
+        registry, health = self.registry(reading.caller.user), self.learned.health
         rotation = rotation or self.learned.rotation
         now = self.clocks.monotonic()
         first = decision = choose(wish, registry, health, rotation, now)
@@ -429,17 +464,26 @@ class Desk:
                 return first
         return decision
 
-    def _plan(self, reading: Reading, wish: Wish, decision: Decision, call: Call, *, counting: bool = False) -> Plan:
+    def _plan(
+        self,
+        reading: Reading,
+        wish: Wish,
+        decision: Decision,
+        call: Call,
+        count: Callable[[], int],
+        *,
+        counting: bool = False,
+    ) -> Plan:
         return Plan(
             received=reading.received,
             call=call,
             wish=wish,
             decision=decision,
-            registry=self.config.registry,
+            registry=self.registry(reading.caller.user),
             memory=self.learned,
             clocks=self.clocks,
             attempts=self._attempts(),
-            estimate=lambda: estimate_tokens(call),
+            estimate=count,
             chained=self._chained(reading.call),
             session=reading.key.id if reading.key.prefix != "chain" else "",
             hide=self.hide,
@@ -460,7 +504,7 @@ class Desk:
         if not (self.config.notices and reading.obeys) or plan.counting or reading.key.prefix == "chain":
             return ()
         now, health = self.clocks.monotonic(), self.learned.health
-        causes = elsewhere(plan.decision, plan.wish, self.config.registry, health, plan.attempts, now)
+        causes = elsewhere(plan.decision, plan.wish, plan.registry, health, plan.attempts, now)
         return self.notices.due(reading.key, [*causes, *in_wrappers(reading.unheard)])
 
     def _attempts(self) -> Attempts:
@@ -534,15 +578,22 @@ class Desk:
         """Waits for the disk."""
         from ..usage import report  # a database, for whoever asks
 
-        path, now = self.user_folder / FILE_NAME, self.clocks.wall()
+        path, now, user = self.user_folder / FILE_NAME, self.clocks.wall(), reading.caller.user
         midnight = now - (now + self.clocks.utc_offset_s()) % 86_400
         session = report.of_file(path, "session", session=reading.key.id)
-        return spent_lines(session["totals"], report.of_file(path, "daily", since_ms=int(midnight * 1000))["totals"])
+        day = report.of_file(path, "daily", since_ms=int(midnight * 1000), user=user or None)
+        return spent_lines(session["totals"], day["totals"], whose=user)
 
     def _local_answer(self, reading: Reading, orders: Orders, spent: list[str]) -> Reply:
         clock = self.reminders.status(reading.caller) if self.reminders is not None else ""
         standing = Standing(
-            self.config, self.learned, self.clocks, reading, clock, spent, lambda state: self._next_one(reading, state)
+            self.registry(reading.caller.user),
+            self.learned,
+            self.clocks,
+            reading,
+            clock,
+            spent,
+            lambda state: self._next_one(reading, state),
         )
         text = standing.answer(orders)
         if for_all := described(self.overlay.state):
@@ -576,7 +627,7 @@ class Desk:
         provider = self.config.registry.providers[decision.target.provider]
         asks_it = _counts(provider, reading.received) and not (self.withheld and self._has_secrets(decision.target))
         if decision.target.provider == ORIGIN or asks_it:
-            return self._plan(reading, wish, decision, reading.call, counting=True)
+            return self._plan(reading, wish, decision, reading.call, lambda: estimate, counting=True)
         target = replace(decision.target, model=decision.target.model or reading.call.model)
         tokens = self.learned.calibration.apply(target, estimate)
         body = count_answer(reading.received.endpoint.dialect, tokens)
@@ -625,4 +676,15 @@ __all__ = ["Desk", "Learned", "Plan", "Reading", "Recent", "Reply"]
 def _asker(reading: Reading) -> Asker:
     received, caller, call = reading.received, reading.caller, reading.call
     session = reading.key.id if reading.key.prefix != "chain" else ""
-    return Asker(received.id, session, caller.client, call.model, received.body, call.endpoint.dialect, steps=reading.obeys)
+    return Asker(
+        received.id, session, caller.client, call.model, received.body, call.endpoint.dialect, reading.obeys, user=caller.user
+    )
+
+
+def _owned(caller: Caller, user: str) -> Caller:
+    """Whatever its tool calls them: sessions and conversations are this person's."""
+
+    def of_them(id: str | None) -> str | None:
+        return owned(user, id) if id is not None else None
+
+    return replace(caller, user=user, session=of_them(caller.session), conversation=of_them(caller.conversation))

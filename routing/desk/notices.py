@@ -2,6 +2,7 @@
 
 1. Once per session and cause. What happened once waits until it was seen: an answer of tool calls alone has no place for it.
 2. Only with a text of the main conversation; never where structured output is demanded.
+3. With a provider's answer: who gets `echo`, or an answer of ours, asked for it, and what waits is told with the next.
 """
 
 from __future__ import annotations

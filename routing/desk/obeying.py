@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -12,13 +13,14 @@ from ..config import Config
 from ..errors import RouteCodexError, StoreError
 from ..router.choose import why_not_stick
 from ..sessions.state import EMPTY, SessionState
-from ..sessions.store import FileStore, SessionKey
+from ..sessions.store import SessionKey, States
+from ..storage.contract import InThread
 from ..tags.cleaning import is_for_us
 from ..tags.grammar import ClockClear, StopSet
 from ..tags.obey import CLOCK_CLEARED, Means, Orders, leaves_nothing, orders_for
 from ..tags.once import Place, ended, is_new, obeyed_before, placed, remembered, without_old_texts
 from ..tags.scan import strip
-from ..tags.texts import read_text
+from ..tags.texts import read_text, texts_of
 from ..tags.typed_tags import tags_of
 from ..tags.vocabulary import Vocabulary
 from ..turn.plan import Clocks
@@ -42,18 +44,19 @@ class Reminders(Protocol):
 @dataclass(slots=True)
 class Obeying:
     config: Config
-    store: FileStore
+    store: States
     learned: Learned
     clocks: Clocks
     user_folder: Path
-    vocabulary: Vocabulary
-    """The names that tags may mean."""
+    vocabulary: Callable[[str], Vocabulary]
+    """The names that a person's tags may mean."""
     reminders: Callable[[], Reminders | None]
     under: Callable[[], SessionState]
     """What holds for all sessions of this server."""
 
     def with_tags(self, reading: Reading, newest: Typed) -> Reading:
-        tags = tags_of(newest, self.vocabulary)
+        vocabulary = self.vocabulary(reading.caller.user)
+        tags = tags_of(newest, vocabulary)
         if not tags:
             return reading
         place, ends = placed(reading.call, reading.typed, newest)
@@ -61,7 +64,7 @@ class Obeying:
             rest = without_old_texts(reading.typed[-1], ends, self.store.load(reading.key))
             if len(rest.texts) < len(newest.texts):
                 newest = rest
-                tags = tags_of(newest, self.vocabulary)
+                tags = tags_of(newest, vocabulary)
                 place, _ = placed(reading.call, reading.typed, newest)
         alone = bool(tags) and is_for_us(reading.call, newest)
         return replace(reading, newest=newest, tags=tags, place=place if tags else None, alone=alone)
@@ -86,36 +89,45 @@ class Obeying:
         self._heard(reading, orders)
         return orders
 
-    def obey(self, reading: Reading) -> Orders:
-        """Waits for the disk where the message gives orders or a conversation begins; otherwise only looks."""
+    async def obey(self, reading: Reading, in_thread: InThread) -> Orders:
+        """Waits for the store where the message gives orders or a conversation begins; otherwise only looks."""
         place = reading.place
         if place is None:
             state = self.store.load(reading.key)
-            return Orders(self.store.update(reading.key, lambda old: EMPTY) if reading.opens and not state.empty else state)
-        obeyed: list[Orders] = []
-        refused: list[RouteCodexError] = []
+            if reading.opens and not state.empty:
+                state = await self.store.change(reading.key, lambda old: EMPTY, in_thread)
+            return Orders(state)
+        cleared = await self._clear_clock(reading, place, in_thread)
+        tried: list[tuple[Orders | RouteCodexError, bool]] = []
 
         def change(state: SessionState) -> SessionState:
+            tried.append(self._tried(reading, place, state))
+            outcome, acts = tried[-1]
+            if isinstance(outcome, Orders):
+                return _signed(outcome.state, reading)
             state = self._with_ends(reading.key, state)
-            acts = self._acts(reading, place, state)
-            if reading.opens and acts:
-                state = EMPTY
-            try:
-                obeyed.append(self._with_clock_cleared(reading, self._obeyed(reading, place, state, acts=acts)))
-            except StoreError:
-                raise
-            except RouteCodexError as error:
-                refused.append(error)
-                return remembered(state, place, "refused") if acts else state
-            if acts:
-                self.learned.ended.drop((reading.key, place.place))
-            return _signed(obeyed[-1].state, reading)
+            return remembered(EMPTY if reading.opens and acts else state, place, "refused") if acts else state
 
-        self.store.update(reading.key, change)
-        if refused:
-            raise refused[0]
-        self._heard(reading, obeyed[-1])
-        return obeyed[-1]
+        await self.store.change(reading.key, change, in_thread)
+        outcome, acts = tried[-1]
+        if not isinstance(outcome, Orders):
+            raise outcome
+        if acts:
+            self.learned.ended.drop((reading.key, place.place))
+        outcome = replace(outcome, lines=tuple(cleared if cleared and line == CLOCK_CLEARED else line for line in outcome.lines))
+        self._heard(reading, outcome)
+        return outcome
+
+    def _tried(self, reading: Reading, place: Place, state: SessionState) -> tuple[Orders | RouteCodexError, bool]:
+        """What the message comes to in that state, or why nothing of it is obeyed; and whether it acts at all."""
+        state = self._with_ends(reading.key, state)
+        acts = self._acts(reading, place, state)
+        try:
+            return self._obeyed(reading, place, EMPTY if reading.opens and acts else state, acts=acts), acts
+        except StoreError:
+            raise
+        except RouteCodexError as error:
+            return error, acts
 
     def _heard(self, reading: Reading, orders: Orders) -> None:
         if orders.lines:
@@ -149,12 +161,13 @@ class Obeying:
         return replace(orders, state=remembered(orders.state, place, "ended" if reading.alone else "open"))
 
     def _means(self, reading: Reading) -> Means:
-        registry, model = self.config.registry, reading.call.model
+        user, model = reading.caller.user, reading.call.model
+        registry = self.vocabulary(user).registry
         return Means(
             registry,
             now_ms=round(self.clocks.wall() * 1000),
             client_model=model,
-            read_text=lambda relative: read_text(relative, self.user_folder),
+            read_text=lambda relative: read_text(relative, texts_of(user, self.user_folder)),
             stop_enabled=self.config.stop.enabled,
             clock_enabled=self.config.clock is not None,
             under=self.under(),
@@ -168,9 +181,9 @@ class Obeying:
         if reading.place is not None:
             self.learned.ended.put((reading.key, reading.place.place), True)
 
-    def keep_end(self, reading: Reading) -> None:
-        """The same, on disk. Waits for it; a loss costs no more than that the same message does not act after a restart."""
-        self.store.update(reading.key, lambda state: self._with_ends(reading.key, state))
+    async def keep_end(self, reading: Reading, in_thread: InThread) -> None:
+        """The same, kept. A loss costs no more than that the same message does not act after a restart."""
+        await self.store.change(reading.key, lambda state: self._with_ends(reading.key, state), in_thread)
 
     def must_keep_end(self, reading: Reading, orders: Orders) -> bool:
         place = reading.place
@@ -178,12 +191,14 @@ class Obeying:
             message.place == place.place and message.standing == "open" for message in orders.state.obeyed
         )
 
-    def _with_clock_cleared(self, reading: Reading, orders: Orders) -> Orders:
-        """StoreError where the tasks cannot be removed: then nothing of the message is obeyed."""
-        if not orders.clock_clear or (reminders := self.reminders()) is None:
-            return orders
-        said = reminders.clear(reading.caller)
-        return replace(orders, lines=tuple(said if line == CLOCK_CLEARED else line for line in orders.lines))
+    async def _clear_clock(self, reading: Reading, place: Place, in_thread: InThread) -> str:
+        """Before anything else is kept: where the tasks cannot be removed (StoreError), nothing of the message is obeyed."""
+        if not any(isinstance(tag, ClockClear) for tag in reading.tags) or (reminders := self.reminders()) is None:
+            return ""
+        outcome, _ = self._tried(reading, place, self.store.load(reading.key))
+        if not isinstance(outcome, Orders) or not outcome.clock_clear:
+            return ""
+        return await in_thread(partial(reminders.clear, reading.caller))
 
 
 def _signed(state: SessionState, reading: Reading) -> SessionState:

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from .. import jsonbytes
-from ..values import Call, Dialect, JsonObject, Message, Target, Text, Usage
+from ..values import Call, Dialect, JsonObject, Message, Part, Target, Text, ToolCall, ToolResult, Usage
 from .calls import inner_body
 
 _PER_ASCII = 1 / 3.8
@@ -82,6 +82,10 @@ _UNREAD = frozenset(
 _PLAIN_ITEM = frozenset({"role", "content", "type", "parts", "id", "status"})
 """Fields of what nearly all of a long history is made of."""
 _TEXT_ALONE: set[type] = {Text}
+_PLAIN_TEXT = frozenset({"type", "text", "cache_control"})
+_PLAIN_CALL = frozenset({"type", "id", "name", "input", "cache_control"})
+_PLAIN_RESULT = frozenset({"type", "tool_use_id", "content", "is_error", "cache_control"})
+"""Fields of such parts of which the view says all that there is to count."""
 
 
 @dataclass(slots=True)
@@ -93,16 +97,33 @@ class _Reading:
     sealed: int = 0
 
     def add_history(self, items: object, messages: list[Message]) -> None:
-        """The items, of which these are the views; a view of nothing but text says all that there is to count."""
+        """The items, of which these are the views; most views say all that there is to count."""
         if not isinstance(items, list) or len(items) != len(messages):
             self.add(items)
             return
         for item, message in zip(items, messages, strict=True):
-            if isinstance(item, dict) and item.keys() <= _PLAIN_ITEM and set(map(type, message.parts)) <= _TEXT_ALONE:
+            if not isinstance(item, dict) or not item.keys() <= _PLAIN_ITEM:
+                self.add(item)
+            elif set(map(type, message.parts)) <= _TEXT_ALONE:
                 for part in message.parts:
                     self._add_text(part.text)  # type: ignore[union-attr]
+            elif isinstance(content := item.get("content"), list) and len(content) == len(message.parts):
+                for raw, part in zip(content, message.parts, strict=True):
+                    self._add_part(raw, part)
             else:
                 self.add(item)
+
+    def _add_part(self, raw: object, part: Part) -> None:
+        if not isinstance(raw, dict):
+            self.add(raw)
+        elif isinstance(part, ToolResult) and isinstance(raw.get("content"), str) and raw.keys() <= _PLAIN_RESULT:
+            self._add_text(part.text)
+        elif isinstance(part, ToolCall) and isinstance(raw.get("input"), dict) and raw.keys() <= _PLAIN_CALL:
+            self.texts += (part.name, part.arguments)
+        elif isinstance(part, Text) and raw.keys() <= _PLAIN_TEXT:
+            self._add_text(part.text)
+        else:
+            self.add(raw)
 
     def add(self, value: object) -> None:
         """Everything below `value` that a model reads."""

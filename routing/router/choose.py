@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ..errors import ConfigError, NoTarget, Resting, disabled, nearest, not_found, unhealthy
+from ..errors import ConfigError, NoTarget, Resting, disabled, nearest, not_for_you, not_found, unhealthy
 from ..sessions.state import SessionState, Sticky
 from ..values import Target
 from .balance import Rotation, balance
@@ -226,9 +226,11 @@ class _Choice:
         """One of the tier's candidates in turn; `rivals` are the tiers that could step in for it."""
         turns = f"{tier.route} {tier.name}"
         target = balance(candidates, self.rotation, turns, mode=tier.mode, weights=tier.weights, pinned=self.wish.pinned)
-        where = f"{tier.route} route, pool {tier.name}, {tier.mode}" if tier.route in self.registry.routes else tier.route
+        where = f": {tier.route} route" if tier.route in self.registry.routes else ""
+        if where and len(tier.members) > 1:
+            where += f", pool {tier.name}, {tier.mode}"
         sole = all(other == target for rival in rivals for other in self._usable(rival))
-        return Decision(target, tier.route, f"{reason}: {where}", sole=sole)
+        return Decision(target, tier.route, f"{reason}{where}", sole=sole)
 
     def _refusal(self, tiers: Sequence[Tier]) -> NoTarget:
         """Why nothing is left, told of the first target that would have served."""
@@ -254,7 +256,7 @@ class _Choice:
     def _all_off(self) -> NoTarget:
         for name in self.wish.state.allowed:
             if name not in self.registry.providers:
-                return not_found(name, known=nearest(name, self.registry.providers))
+                return not_found(name, known=nearest(name, self.registry.listed))
         named = self.wish.state.allowed or tuple(
             target.provider
             for route in self.wish.classified.routes
@@ -262,6 +264,9 @@ class _Choice:
             for target in pool.targets
         )
         if named:
-            return disabled(named[0], self.registry.providers[named[0]].why_off() if named[0] in self.registry.providers else "")
+            provider = self.registry.providers.get(named[0])
+            if provider is not None and provider.shut:
+                return not_for_you(provider.id, provider.why)
+            return disabled(named[0], provider.why_off() if provider is not None else "")
         routes = list(self.wish.classified.routes)
         return NoTarget(f"No key is usable in the routes {', '.join(routes)}", details={"reason": "disabled", "routes": routes})

@@ -220,6 +220,12 @@ _REFUSAL = re.compile(
 )
 
 
+_WEB_WORDS = ("web", "internet", "online", "news", "google", "网", "在线", "谷歌", "百度", "新闻", "最新")
+"""Each of those wishes holds one; most texts hold none, which is told much sooner."""
+
+
 def wants_web(text: str) -> bool:
     """The text asks for a web search, and does not ask for none."""
-    return any(_REFUSAL.search(text, max(0, wish.start() - 60), wish.start()) is None for wish in _WEB_WISHES.finditer(text))
+    lowered = text.lower()
+    wishes = _WEB_WISHES.finditer(text) if any(word in lowered for word in _WEB_WORDS) else ()
+    return any(_REFUSAL.search(text, max(0, wish.start() - 60), wish.start()) is None for wish in wishes)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 
 from ..clients.typed import Typed
 
+_SAMPLE = 8 << 10
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -18,7 +20,7 @@ class Seen:
 
     ordinal: int
     words: tuple[int, ...]
-    """A hash of each of its typed texts: thousands of sessions are remembered, and a text may be long."""
+    """A fingerprint of each of its typed texts: thousands of sessions are remembered, and a text may be long."""
     old: int = 0
     """How many of these were there before."""
 
@@ -28,8 +30,15 @@ def newest_of(typed: Sequence[Typed], seen: Seen | None) -> tuple[Typed | None, 
     if not typed:
         return None, seen
     newest = typed[-1]
-    now = Seen(newest.ordinal, tuple(hash(text.words) for text in newest.texts))
+    now = Seen(newest.ordinal, tuple(_fingerprint(text.words) for text in newest.texts))
     if seen is not None and seen.ordinal == now.ordinal and now.words[: len(seen.words)] == seen.words:
         has_grown = len(now.words) > len(seen.words)
         now = replace(now, old=len(seen.words) if has_grown else seen.old)
     return (replace(newest, texts=newest.texts[now.old :]) if now.old else newest), now
+
+
+def _fingerprint(words: str) -> int:
+    """Of long words the beginning and the end."""
+    if len(words) > 2 * _SAMPLE:
+        return hash((len(words), words[:_SAMPLE], words[-_SAMPLE:]))
+    return hash(words)

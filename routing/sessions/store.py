@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from ..errors import BadCall
 from ..jsonbytes import dumps, loads
-from ..storage.cached import CachedFolder, Found, Place, Warnings
+from ..storage.cached import CachedFolder, Found, Place, Rest, Warnings, no_rest
+from ..storage.contract import InThread
 from ..storage.disk import Disk, Folder
 from ..storage.names import file_name
 from .record import from_json, to_json
@@ -40,6 +42,20 @@ class SessionKey(NamedTuple):
         return Place("" if self.prefix == "chain" else file_name(*self), self.id)
 
 
+class States(Protocol):
+    """Where sessions' states are kept, wherever that is."""
+
+    warnings: Warnings
+
+    def load(self, key: SessionKey) -> SessionState:
+        """The state in force, as far as it is known here. Quick."""
+
+    async def change(self, key: SessionKey, change: Change, in_thread: InThread) -> SessionState:
+        """The new one, once it is kept. `change` may be asked again: the last try counts."""
+
+    def sweep(self, now: float, retention_days: float, rest: Rest = ...) -> int: ...
+
+
 class FileStore:
     def __init__(self, folder: Path, disk: Disk | None = None) -> None:
         self.warnings = Warnings()
@@ -55,9 +71,12 @@ class FileStore:
         """Changes the state and returns the new one. `change` must be quick and must not come back here."""
         return self._files.change(key.place, change)[1]
 
-    def sweep(self, now: float, retention_days: float) -> int:
+    async def change(self, key: SessionKey, change: Change, in_thread: InThread) -> SessionState:
+        return await in_thread(partial(self.update, key, change))
+
+    def sweep(self, now: float, retention_days: float, rest: Rest = no_rest) -> int:
         """Removes what nobody has touched for so long (epoch seconds; no retention: for ever) and what crashes left. How many."""
-        return self._files.sweep(now, retention_days)
+        return self._files.sweep(now, retention_days, rest)
 
 
 class _StateForm:

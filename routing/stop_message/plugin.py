@@ -16,7 +16,8 @@ from ..config.values import StopSettings
 from ..dialects.said import is_empty
 from ..errors import StoreError
 from ..sessions.state import SessionState, StopMessage
-from ..sessions.store import FileStore
+from ..sessions.store import States
+from ..storage.contract import InThread
 from ..turn.plugins import STOP_FOLLOWUP, AfterRequest, CleanUp, Plugin, TurnInfo, UserText
 from ..values import Call, Kind
 from .decide import (
@@ -30,13 +31,11 @@ from .decide import (
     text_to_send,
 )
 from .guards import Loop
-from .work_state import Work
+from .work_state import Work, from_conversation
 
 Probe = Callable[[Call], Awaitable[Work]]
 Note = Callable[[TurnInfo, str], None]
 """A line for the log and the flow's comment."""
-InThread = Callable[..., Awaitable[object]]
-"""Runs what waits for the disk."""
 
 
 @dataclass(slots=True)
@@ -59,7 +58,7 @@ class StopMessagePlugin(Plugin):
     suffix = STOP_FOLLOWUP
 
     def __init__(
-        self, store: FileStore, settings: StopSettings, probe: Probe, note: Note, in_thread: InThread = asyncio.to_thread
+        self, store: States, settings: StopSettings, probe: Probe, note: Note, in_thread: InThread = asyncio.to_thread
     ) -> None:
         self._store = store
         self._in_thread = in_thread
@@ -113,7 +112,11 @@ class StopMessagePlugin(Plugin):
             return answer
         if await after.earlier_plugins():
             return No("another plugin asks first")
-        work = await self._probe(turn.call)
+        if turn.caller.user:  # the folder that a tool names is one of its own machine
+            work = from_conversation(turn.call)
+            work = Work.UNKNOWN if work is Work.IDLE else work
+        else:
+            work = await self._probe(turn.call)
         return should_continue(after.said, mine.stop, self._info(turn, mine, work))
 
     def _info(self, turn: TurnInfo, mine: _TurnNotes, work: Work = Work.UNKNOWN) -> Info:
@@ -134,6 +137,7 @@ class StopMessagePlugin(Plugin):
         claimed: list[StopMessage] = []
 
         def change(state: SessionState) -> SessionState:
+            claimed.clear()  # an earlier try came to nothing
             new, may_send = claim(state, round(turn.now() * 1000))
             if may_send and state.stop is not None:
                 claimed.append(state.stop)
@@ -141,7 +145,7 @@ class StopMessagePlugin(Plugin):
             return new
 
         try:
-            await self._in_thread(self._store.update, turn.session, change)
+            await self._store.change(turn.session, change, self._in_thread)
         except StoreError as error:
             self._note(turn, f"stopMessage does not go on: it cannot be counted ({error.message})")
             return ""
@@ -183,6 +187,6 @@ class StopMessagePlugin(Plugin):
 
         if known is not None:
             try:
-                await self._in_thread(self._store.update, turn.session, change)
+                await self._store.change(turn.session, change, self._in_thread)
             except StoreError as error:
                 self._note(turn, f"stopMessage could not be cleared ({error.message})")

@@ -15,7 +15,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -68,6 +68,23 @@ class Form(Protocol[V]):
 
     def write(self, id: str, value: V, before: V) -> bytes | Iterable[bytes]:
         """StoreError where it is too large."""
+
+
+Rest = Callable[[], None]
+"""Waits a moment, so that others have their turns."""
+_WITHOUT_REST = 16
+
+
+def no_rest() -> None:
+    pass
+
+
+def unhurried(names: Sequence[str], rest: Rest) -> Iterator[str]:
+    """The names, with a rest after every few of them."""
+    for count, name in enumerate(names, 1):
+        yield name
+        if not count % _WITHOUT_REST:
+            rest()
 
 
 class Warnings(list[str]):
@@ -173,17 +190,18 @@ class CachedFolder(Generic[V]):
 
     # What nobody needs any more
 
-    def sweep(self, now: float, retention_days: float) -> int:
+    def sweep(self, now: float, retention_days: float, rest: Rest = no_rest) -> int:
         """Removes what nobody has asked for so long (epoch seconds; no retention: for ever) and what crashes left. How many."""
         for file in self._used_since_last_sweep():
             _touch(os.path.join(self.folder.path, file), now)
         removed = self.remove_strays()
         if retention_days > 0:
-            removed += self.remove_older(int((now - retention_days * _DAY_S) * 1e9), (".json", CORRUPT))
+            removed += self.remove_older(int((now - retention_days * _DAY_S) * 1e9), (".json", CORRUPT), rest)
         return removed
 
-    def remove_older(self, oldest_ns: int, endings: tuple[str, ...]) -> int:
-        return sum(self._remove(name, oldest_ns) for name in self._names() if name.endswith(endings))
+    def remove_older(self, oldest_ns: int, endings: tuple[str, ...], rest: Rest = no_rest) -> int:
+        names = [name for name in self._names() if name.endswith(endings)]
+        return sum(self._is_older(name, oldest_ns) and self._remove(name, oldest_ns) for name in unhurried(names, rest))
 
     def remove_strays(self) -> int:
         """Temporary files belong to whoever holds the lock: with the lock in hand, one that is there was left by a crash."""
@@ -191,6 +209,14 @@ class CachedFolder(Generic[V]):
 
     def _names(self) -> list[str]:
         return [name for name in self.folder.names() if name.startswith(self._own)]
+
+    def _is_older(self, name: str, oldest_ns: int) -> bool:
+        """At a glance: a lock for each of ten thousand files took twenty seconds."""
+        try:
+            stamp = self.folder.stamp(name)
+        except StoreError:
+            return True
+        return stamp is not None and stamp[0] < oldest_ns
 
     def _remove(self, name: str, oldest_ns: int | None) -> bool:
         try:

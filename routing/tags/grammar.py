@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -201,6 +202,7 @@ HOW_NAMES = (
 )
 
 
+@functools.lru_cache(maxsize=128)
 def parse(body: str) -> tuple[Tag, ...]:
     """What a tag says. A list says several things, in order."""
     body = body.strip(_INVISIBLE).strip()

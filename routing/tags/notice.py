@@ -32,10 +32,6 @@ def line_of(causes: Iterable[Cause]) -> str:
     return f"{_MARK}{shortened(said, _LONGEST)}]\n\n" if said else ""
 
 
-def may_hold_notice(body: bytes) -> bool:
-    return _MARK.encode() in body
-
-
 def take_out(call: Call) -> None:
     """Out of what the model said in the history."""
     edits: dict[tuple[int, int], str] = {}

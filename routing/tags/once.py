@@ -1,7 +1,7 @@
 """Whether the tags of a message act now: once, however often its client repeats it.
 
-1. A message is known by its place: its words and everything typed before it, white space aside. How a client cuts that into
-   messages and parts does not matter, nor what ids it gives its prompts.
+1. A message is known by its place: its words and everything typed before it, white space aside; of long words the beginning
+   and the end. How a client cuts that into messages and parts does not matter, nor what ids it gives its prompts.
 2. At its place a message acts again only if its turn was answered to the end and no answer of the model stands behind it now:
    then a person has gone back and sent it once more. A tool hop, a notice of the tool's own, a call repeated after an answer
    that was cut off: nothing of that acts again.
@@ -58,7 +58,14 @@ def placed(call: Call, typed: Sequence[Typed], newest: Typed) -> tuple[Place, tu
 
 
 def _core(words: str) -> bytes:
-    """Clients fold white space in many ways."""
+    """Clients fold white space in many ways. Of long words the beginning and the end: as much of both as is the same whatever
+    white space was folded."""
+    if len(words) <= 4 * _SAMPLE:
+        return _bare(words)
+    return _bare(words[: 2 * _SAMPLE])[:_SAMPLE] + b"\n" + _bare(words[-2 * _SAMPLE :])[-_SAMPLE:]
+
+
+def _bare(words: str) -> bytes:
     return words.encode("utf-8", "surrogatepass").translate(None, _SPACE)
 
 

@@ -21,6 +21,8 @@ from typing import AnyStr, NamedTuple
 
 _EFFORT = 4 << 20
 """Bytes that may be read to take apart what is nested. A nest in 1 MiB gets four readings, one in a page gets a thousand."""
+_SHORT = 2_000
+"""Every step of a call looks at its texts, and so does every call of a turn: what was found in shorter ones is remembered."""
 _FEW = 64
 """So many openings are looked at one by one: between them nothing is read."""
 _LAST_SPACE = re.compile(rb"(?:\r?\n| )\Z")
@@ -124,6 +126,10 @@ def find_tags(text: str, limit: int | None = None) -> list[Span]:
     """The tags of the text in order, no more than `limit`; of nested ones the innermost."""
     if not may_hold_tags(text):
         return []
+    return list(_found_in_short(text, limit)) if len(text) <= _SHORT else _found(text, limit)
+
+
+def _found(text: str, limit: int | None) -> list[Span]:
     begin, _, raw, marks = _region(text)
     spans: list[Span] = []
     bytes_before, before = 0, begin
@@ -140,6 +146,13 @@ def strip(text: str) -> str:
     """The text without its tags."""
     if not may_hold_tags(text):
         return text
+    if len(text) > _SHORT:
+        return _stripped(text)
+    left = _stripped_short(text)
+    return text if len(left) == len(text) else left
+
+
+def _stripped(text: str) -> str:
     begin, end, raw, marks = _region(text)
     left = _without_tags(raw, marks)
     if left is raw:
@@ -147,6 +160,10 @@ def strip(text: str) -> str:
     stripped = text[:begin] + _decode(left, marks) + text[end:]
     # what kept full-width marks from being marks may have gone with a tag
     return strip(stripped) if marks is _PLAIN and _is_wide(stripped) else stripped
+
+
+_found_in_short = functools.lru_cache(maxsize=128)(_found)
+_stripped_short = functools.lru_cache(maxsize=128)(_stripped)
 
 
 def _region(text: str) -> tuple[int, int, bytes, _Marks]:

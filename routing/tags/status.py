@@ -48,13 +48,13 @@ def answer_text(orders: Orders, in_force: Sequence[str] = ()) -> str:
 
 
 def _force_alone(orders: Orders) -> list[str]:
-    """A message that holds nothing but a force goes nowhere."""
+    """A message that holds nothing but a force goes nowhere. Tags stand in backticks: else some tools print them as bold."""
     force = orders.force
     if force is None:
         return []
     return [
-        f"<**{force}**> holds for the message that it stands in, so nothing was sent: write it beside your text. "
-        f"<**!{force}**> keeps the whole conversation there."
+        f"`<**{force}**>` holds for the message that it stands in, so nothing was sent: write it beside your text. "
+        f"`<**!{force}**>` keeps the whole conversation there."
     ]
 
 

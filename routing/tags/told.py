@@ -89,11 +89,14 @@ def help_lines() -> list[str]:
 
 
 def models_lines(registry: Registry, provider: str | None, health: Health, now: float) -> list[str]:
-    """Tags that are ready to copy, in a block that no tool prints in another form."""
+    """Tags that are ready to copy, in a block that no tool prints in another form: it begins on a line of its own."""
     if provider is not None:
-        return ["```", *_models_of(registry.providers[provider], health, now, _MOST_MODELS), "```"]
-    shown = list(registry.providers.values())[:_MOST_PROVIDERS]
-    return ["```", *(line for one in shown for line in _models_of(one, health, now, _MOST_IN_LIST)), "```"]
+        shown, most = [registry.providers[provider]], _MOST_MODELS
+    else:
+        shown, most = list(registry.listed.values())[:_MOST_PROVIDERS], _MOST_IN_LIST
+    rows = [row for one in shown for row in _models_of(one, health, now, most)]
+    width = max((len(tag) for tag, state in rows if state), default=0)
+    return ["Tags to copy:", "```", *(f"{tag.ljust(width)}  {state}".rstrip() for tag, state in rows), "```"]
 
 
 def why_lines(went: Went | None, now: float) -> list[str]:
@@ -107,9 +110,9 @@ def why_lines(went: Went | None, now: float) -> list[str]:
     return lines
 
 
-def spent_lines(session: Mapping[str, object], day: Mapping[str, object]) -> list[str]:
+def spent_lines(session: Mapping[str, object], day: Mapping[str, object], *, whose: str = "") -> list[str]:
     """Totals as `usage.report` has them."""
-    return [f"This session: {_spent(session)}.", f"Today, all sessions: {_spent(day)}."]
+    return [f"This session: {_spent(session)}.", f"Today, all sessions{f' of {whose}' if whose else ''}: {_spent(day)}."]
 
 
 def _spent(totals: Mapping[str, object]) -> str:
@@ -130,23 +133,20 @@ def _spent(totals: Mapping[str, object]) -> str:
     return f"{asked}, {read:,} tokens read{cached}, {number('outputTokens'):,} written; {money}"
 
 
-def _models_of(provider: Provider, health: Health, now: float, most: int) -> list[str]:
+def _models_of(provider: Provider, health: Health, now: float, most: int) -> list[tuple[str, str]]:
+    """Each tag, and what is said of it."""
     if provider.id in (ORIGIN, ECHO):
         what = "where the tool itself was going" if provider.id == ORIGIN else "answers by itself, for trying things out"
-        return [f"<**{provider.id}**>  {what}"]
+        return [(f"<**{provider.id}**>", what)]
     names = list(provider.models)
     if not names:
         state = _state_of_keys(provider, "", health, now)
-        return [f"<**!{provider.id}**>  {state} (it takes any model: <**!{provider.id}.MODEL**>)"]
-    width = max(len(name) for name in names[:most])
-    lines = [
-        f"<**!{provider.id}.{name}**>{' ' * (width - len(name))}  {_state_of_keys(provider, name, health, now)}"
-        for name in names[:most]
-    ]
+        return [(f"<**!{provider.id}**>", f"{state} (it takes any model: <**!{provider.id}.MODEL**>)")]
+    rows = [(f"<**!{provider.id}.{name}**>", _state_of_keys(provider, name, health, now)) for name in names[:most]]
     if len(names) > most:
         rest = f": <**models:{provider.id}**>" if most < _MOST_MODELS else ""
-        lines.append(f"… and {len(names) - most} more{rest}")
-    return lines
+        rows.append((f"… and {len(names) - most} more{rest}", ""))
+    return rows
 
 
 def _state_of_keys(provider: Provider, model: str, health: Health, now: float) -> str:

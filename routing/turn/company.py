@@ -7,9 +7,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from ..clients.identify import client_of
 from ..dialects.answer.machine import Answer, answer_for
@@ -19,13 +20,11 @@ from ..dialects.finish import AS_USUAL, Endings
 from ..dialects.said import Said
 from ..errors import RouteCodexError, StoreError
 from ..sessions.store import SessionKey
+from ..storage.contract import InThread
 from ..values import Call, JsonObject
-from .hidden import Store, hidden_in, remember
+from .hidden import Hidden, HiddenRounds, hidden_in
 from .lifecycle import Lifecycle
 from .record import Record, hides
-
-InThread = Callable[[Callable[[], None]], Awaitable[None]]
-"""Runs what waits for a disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class Company:
         self,
         life: Lifecycle,
         call: Call,
-        store: Store,
+        store: HiddenRounds,
         key: SessionKey,
         in_thread: InThread,
         note: Callable[[str], None] = lambda line: None,
@@ -105,7 +104,7 @@ class Company:
         if hides(self.life.turn):
             record = self.life.record()
             try:
-                await self._in_thread(lambda: self._remember(id, record))
+                await self._store.keep(self._key, partial(self._hidden, id, record), self._in_thread)
             except StoreError as error:
                 if record.results:  # without them the client's next call makes no sense
                     raise
@@ -113,11 +112,11 @@ class Company:
         self.life.begun(self.life.turn.rounds)  # where the client has waited for the whole of it
         await self.life.end()
 
-    def _remember(self, id: str, record: Record) -> None:
+    def _hidden(self, id: str, record: Record) -> Hidden | None:
         begun = () if id in self._ids else (id,)  # the client's own, where the answer began before any provider's
         ids = (*begun, *self._ids)
         stays, client = self.life.turn.stays, client_of(self.life.turn.caller)
-        entry = hidden_in(
+        return hidden_in(
             self._client_call,
             self._shown,
             record.items,
@@ -127,8 +126,6 @@ class Company:
             behind=record.behind,
             client=client,
         )
-        if entry is not None:
-            remember(self._store, self._key, entry)
 
     async def leave(self, *, aborted: bool, error: str = "") -> None:
         """The turn is over, however it ended. What a plugin fails at now is logged, and changes nothing any more."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple, Protocol
@@ -26,6 +26,8 @@ from ..dialects.calls.replacing import Swap, raw_items, replace_items, view_of
 from ..dialects.calls.restoring import as_client_sends, join_results
 from ..dialects.calls.same import canonical
 from ..sessions.store import SessionKey
+from ..storage.cached import Rest, Warnings
+from ..storage.contract import InThread
 from ..tags.scan import strip
 from ..tags.typed_tags import is_bare
 from ..values import Call, Dialect, JsonObject, Message, Text, ToolCall, ToolResult
@@ -60,13 +62,18 @@ class Hidden:
     """What was appended to the answer, for the next call to bring."""
 
 
-class Store(Protocol):
-    def add(self, key: SessionKey, entry: Hidden) -> None: ...
+class HiddenRounds(Protocol):
+    """Where sessions' hidden rounds are kept, wherever that is."""
 
+    warnings: Warnings
 
-def remember(store: Store, key: SessionKey, entry: Hidden) -> None:
-    """Waits for the disk; to be done before the end of the answer leaves, since the next call may come at once."""
-    store.add(key, entry)
+    def load(self, key: SessionKey) -> tuple[Hidden, ...]:
+        """What is to be put back into this session's histories, as far as it is known here. Quick."""
+
+    async def keep(self, key: SessionKey, hidden: Callable[[], Hidden | None], in_thread: InThread) -> None:
+        """To be done before the end of the answer leaves, since the next call may come at once. `hidden` computes."""
+
+    def sweep(self, now: float, retention_days: float, rest: Rest = ...) -> int: ...
 
 
 def hidden_in(

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,8 @@ from ..dialects.fields import count_of, list_of, object_of, read_object, text_of
 from ..errors import StoreError
 from ..jsonbytes import WRITERS, Writer, dump_pieces, dumps
 from ..sessions.store import SessionKey
-from ..storage.cached import CachedFolder, Found, Warnings
+from ..storage.cached import CachedFolder, Found, Rest, Warnings, no_rest
+from ..storage.contract import InThread
 from ..storage.disk import Disk, Folder
 from ..values import Dialect, JsonObject
 from .hidden import Hidden, Key
@@ -64,9 +65,16 @@ class HiddenStore:
         """Waits for the disk; StoreError where it cannot be written."""
         self._files.change(key.place, lambda kept: _newest([*kept.entries, entry]))
 
-    def sweep(self, now: float, retention_days: float) -> int:
+    async def keep(self, key: SessionKey, hidden: Callable[[], Hidden | None], in_thread: InThread) -> None:
+        def work() -> None:
+            if (entry := hidden()) is not None:
+                self.add(key, entry)
+
+        await in_thread(work)
+
+    def sweep(self, now: float, retention_days: float, rest: Rest = no_rest) -> int:
         """Removes what nobody has touched for so long (epoch seconds; no retention: for ever) and what crashes left. How many."""
-        return self._files.sweep(now, retention_days)
+        return self._files.sweep(now, retention_days, rest)
 
 
 class _KeptForm:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
@@ -26,6 +26,7 @@ from ..router.choose import Decision, Wish, choose
 from ..router.health import Cooling, Health
 from ..router.registry import ORIGIN, Provider, Registry
 from ..secret_names import is_secret_header
+from ..storage.contract import InThread
 from ..tags.notice import Cause, line_of
 from ..tags.unheard import Unheard, listed
 from ..usage.spending import Cost
@@ -72,14 +73,14 @@ class Plan:
     clocks: Clocks
     attempts: Attempts
     estimate: Callable[[], int]
-    """Our own count of the call's tokens, made only when it is needed."""
+    """Our own count of the call's tokens, made once, and only when it is needed."""
     hide: Redactor
     on_answer: Callable[[Target, str | None, str | None], None] = lambda target, id, begun: None
     """Hears which target answers, the answer's id where it tells one, and the id that the client was told before it."""
     on_over: Callable[[Plan, bool], None] = lambda plan, ended: None
     """Hears that nothing more is sent, and whether the answer came to its end with nothing left to do for the client."""
-    keep_end: Callable[[], None] | None = None
-    """Puts that end on disk; None where nobody has to know of it later."""
+    keep_end: Callable[[InThread], Awaitable[object]] | None = None
+    """Keeps that end; None where nobody has to know of it later."""
     aside: str = ""
     """What else the comment says."""
     chained: Target | None = None
@@ -137,7 +138,8 @@ class Plan:
 
     @property
     def comment(self) -> str:
-        name = str(self.target) if self.target.model else f"{self.target.provider} {self.call.model}".strip()
+        keyless = replace(self.target, key="") if self.provider.auth == "client" else self.target
+        name = str(keyless) if keyless.model else f"{keyless.provider} {self.call.model}".strip()
         again = f" · after {', '.join(self.tried)}" if self.tried else ""
         return f"{name} · {self.decision.route}: {self.decision.reason}{again}{self._spoken}{self.aside}"
 
@@ -149,8 +151,7 @@ class Plan:
         place = f"{target.provider}.{target.key}" if target.key else target.provider
         again = f" · after {', '.join(self.tried)}" if self.tried else ""
         unheard = f" · tags that give no orders: {listed(self.unheard)}" if self.unheard else ""
-        reason = decision.reason.removesuffix(f": {decision.route}")
-        head = f"{target.model or self.call.model} · {decision.route} · {place} · {reason}"
+        head = f"{target.model or self.call.model} · {decision.route} · {place} · {decision.reason}"
         return f"{head}{again}{self._spoken}{self.aside}{unheard}"
 
     @property

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from ..clients.identify import asks_again
 from ..dialects import answers
 from ..errors import RouteCodexError
 from ..redact import Redactor
+from ..storage.contract import InThread
 from ..values import Answer, Call, Dialect, Endpoint
 
 JSON = ("content-type", "application/json")
@@ -24,8 +25,8 @@ class Reply:
     body: bytes
     comment: str
     delay_s: float = 0.0
-    before: Callable[[], None] | None = None
-    """What must be on disk before it leaves; waits for the disk."""
+    before: Callable[[InThread], Awaitable[object]] | None = None
+    """What must be kept before it leaves."""
 
 
 @dataclass(frozen=True, slots=True)

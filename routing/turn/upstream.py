@@ -12,7 +12,6 @@ from ..dialects.calls import compaction
 from ..dialects.calls.editing import inner_body
 from ..dialects.calls.limiting import limited
 from ..dialects.endpoints import upstream_path
-from ..dialects.fields import object_of
 from ..dialects.translation import going_up, ids, wrapped
 from ..dialects.translation.neutral import Feature, LeftOut, ToolName
 from ..errors import ConfigError, RouteCodexError
@@ -55,6 +54,8 @@ class Received:
     """Decoded."""
     wire_body: bytes
     """As it came, content-encoding and all."""
+    user: str = ""
+    """Whom the proxy let in; empty where it asks nobody who they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +132,7 @@ def write(
 ) -> Request:
     """The request for this target; RouteCodexError where it cannot be asked at all. `own`: ids that this target has made.
     `session`: names the conversation; a provider's cache is told a digest of it. `maker_of`: who made a seal."""
-    if compaction.IN_BYTES in received.body:
-        call = compaction.opened(call)
+    call = compaction.opened(call)
     if (reader := who_can_read(received, call, provider, own, maker_of)) is not None:
         raise _sealed(reader, received)
     session = ids.digest(f"{provider.id} {session}", 24) if session else ""
@@ -177,7 +177,7 @@ def who_can_read(
     """Another provider than this one, which alone can read what a compaction left of the conversation; None: this one can.
     Who made what at home is nobody's business: it counts as `origin`."""
     home = goes_home(provider, received)
-    for seal in compaction.sealed(call) if b"compaction" in received.body else ():
+    for seal in compaction.sealed(call):
         maker = maker_of(seal)
         if (maker not in ("", provider.id)) if home else (seal not in own):
             return maker or ORIGIN
@@ -224,7 +224,7 @@ def _write_translated(
         raise _not_with_clients_credential(provider, url, received)
     model = target.model or call.model
     # as it would go to a stranger of the client's own dialect: without who is asking, and without what others have sealed
-    bare = replace(call, body=object_of(jsonbytes.loads(calls.for_target(call, model, foreign=True, own=own, left=left))))
+    bare = replace(call, body=calls.bare(call, model, own, left))
     if call.endpoint.envelope:  # which stays behind
         bare = replace(bare, endpoint=replace(call.endpoint, envelope=False))
     written = going_up.translate(

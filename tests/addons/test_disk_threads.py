@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from routecodex.addons import disk_threads
-from routecodex.addons.disk_threads import PATIENT, QUICK, in_thread, in_thread_if_possible
+from routecodex.addons.disk_threads import PATIENT, QUICK, if_possible, in_thread
 from routecodex.routing.errors import Locked, StoreError
 from routecodex.routing.storage.disk import Folder
 
@@ -55,7 +55,7 @@ def test_in_the_end_it_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_may_be_lost_fails_nobodys_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disk_threads, "WAIT_S", 0.0)
     notes: list[str] = []
-    asyncio.run(in_thread_if_possible(locked, notes.append))
+    asyncio.run(if_possible(lambda thread: thread(locked), notes.append))
     assert notes == ["The session file x is locked by process 1"]
 
 

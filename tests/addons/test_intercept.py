@@ -126,7 +126,7 @@ def test_a_host_that_is_known_by_its_address_gets_its_name(host: str, said: str 
         ("other.org", ("api.anthropic.com", 443), "regular", True),
         ("other.org", ("other.org", 443), "regular", False),
         (None, ("203.0.113.1", 443), "regular", False),
-        (None, None, "regular", False),
+        (None, None, "regular", True),
         ("other.org", ("other.org", 443), "reverse:https://other.org", True),
     ],
 )

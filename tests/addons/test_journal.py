@@ -8,8 +8,11 @@ import os
 import re
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+from mitmproxy.addons import clientplayback
+from mitmproxy.proxy import server
 
 from routecodex.addons import journal
 
@@ -52,10 +55,12 @@ def test_the_line_of_a_call() -> None:
     assert journal.CallLine().say("refused: no", "400", 0.0) == "- - → refused: no · 400 · 0.0 s"
 
 
-def test_connections_are_told_to_those_who_ask() -> None:
-    record = logging.LogRecord("mitmproxy.proxy.server", logging.INFO, "", 0, "client connect", (), None)
-    warning = logging.LogRecord("mitmproxy.proxy.server", logging.WARNING, "", 0, "TLS handshake failed", (), None)
-    mitmproxys = logging.getLogger("mitmproxy.proxy.server")
+@pytest.mark.parametrize("name", [server.logger.name, clientplayback.logger.name])
+def test_connections_are_told_to_those_who_ask(name: str) -> None:
+    """Those of clients, and those of later rounds."""
+    record = logging.LogRecord(name, logging.INFO, "", 0, "client connect", (), None)
+    warning = logging.LogRecord(name, logging.WARNING, "", 0, "TLS handshake failed", (), None)
+    mitmproxys = logging.getLogger(name)
     try:
         journal.tell_connections(False)
         journal.tell_connections(False)
@@ -103,6 +108,26 @@ def test_a_debug_file_makes_way_for_a_new_one(tmp_path: Path, monkeypatch: pytes
     assert set(sizes) == {"debug.log", "debug.log.1"}
     assert max(sizes.values()) < 300
     assert "line 19" in file.path.read_text()
+
+
+def test_a_debug_file_of_two_processes_makes_way_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that comes second finds a new file there, which is not full: it does not put it in the old one's place."""
+    monkeypatch.setattr(journal, "LARGEST", 200)
+    one, other = journal.DebugFile(tmp_path / "debug.log"), journal.DebugFile(tmp_path / "debug.log")
+    first = [lambda: one._append(["x" * 300 + "\n", "full\n"]), lambda: one._append(["new\n"])]
+    as_ever = os.fdopen
+
+    def opened(*given: Any) -> Any:
+        meanwhile, first[:] = first[:], []
+        file = as_ever(*given)
+        for act in meanwhile:
+            act()
+        return file
+
+    monkeypatch.setattr(os, "fdopen", opened)
+    other._append(["y" * 300 + "\n"])
+    assert (tmp_path / "debug.log").read_text() == "new\n"
+    assert len((tmp_path / "debug.log.1").read_text().splitlines()) == 3
 
 
 def test_a_debug_file_that_cannot_be_written_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

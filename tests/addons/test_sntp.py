@@ -774,3 +774,42 @@ def test_c32_calls_go_on_where_no_time_server_is_reached(provider: FakeProvider,
         assert f"NTP: {state['lastError']}" in proxy.log
         assert proxy.stop() == 0
         assert "Traceback" not in proxy.log
+
+
+# ---- several processes ----
+
+
+def test_only_one_of_several_asks_and_the_others_go_by_it() -> None:
+    """A new measure counts as one's own; one from before a jump of the clock does not."""
+    machine, file, asked = Machine(ends_at=60), File(), []
+
+    def ask(server: str, timeout_s: float) -> Verdict:
+        asked.append(server)
+        return Refusal.SILENT
+
+    def write(offset_ms: int, status: str) -> None:
+        updated = round(machine.wall * 1000)
+        file.raw = json.dumps({"version": 1, "status": status, "offsetMs": offset_ms, "updatedAtMs": updated}).encode()
+
+    heard: list[tuple[int, object]] = []
+    machine.events = {
+        1: lambda: write(1500, "synced"),
+        9: lambda: heard.append((sntp.offset_ms(), sntp.ntp()["status"])),
+        11: lambda: machine.jump(3600),
+        20: lambda: heard.append((sntp.offset_ms(), sntp.ntp()["status"])),
+        21: lambda: write(-3_600_000, "synced"),
+        30: lambda: heard.append((sntp.offset_ms(), sntp.ntp()["status"])),
+    }
+    sntp = Sntp(
+        machine.moments, ask=ask, wall=lambda: machine.wall, steady=lambda: machine.steady, sleep=machine.sleep, asks=False
+    )
+
+    async def main() -> None:
+        sntp.use(settings("a", "b"), file)
+        await until(lambda: len(heard) == 3)
+        assert machine.moments.now_ms() == round((machine.wall - 3600) * 1000), "its measure is believed at once"
+        sntp.close()
+
+    asyncio.run(main())
+    assert (asked, file.saved) == ([], 0)
+    assert heard == [(1500, "synced"), (1500, "synced"), (-3_600_000, "synced")]

@@ -28,6 +28,7 @@ from tests.rig.starter import BEFORE_PYTHON, Child, Starter
 REDIRECT = Path(__file__).with_name("redirect.py")
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "addons" / "routecodex.py"
+MAIN = ROOT / "addons" / "control" / "__main__.py"
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "COMSPEC", "PYTHONHASHSEED", "PYTHONASYNCIODEBUG")
 
 Upstream = FakeProvider | Mapping[str, FakeProvider] | Mapping[str, tuple[int, int]]
@@ -56,11 +57,13 @@ class Mitmdump:
         python: str = sys.executable,
         start_s: float = 60,
         plainly: bool = False,
+        workers: int = 0,
     ) -> None:
         """`config`: the text of the product's configuration; `options`: `name=value`; same `folder` and `port`: a restart.
 
         `upstream`: one provider for every host, or one for each (`"*"` for the rest), or (plain port, TLS port) of each.
-        `plainly`: where the start is the subject, in a new interpreter (see `tests/rig/starter.py`).
+        `plainly`: where the start is the subject, in a new interpreter (see `tests/rig/starter.py`). `workers`: so many processes
+        behind a parent.
         """
         self._own_folder = folder is None
         self.folder = Path(tempfile.mkdtemp(prefix="rig-proxy-")) if folder is None else folder
@@ -77,7 +80,14 @@ class Mitmdump:
         self._env = dict(env or {})
         self._cwd = cwd or self.folder
         self._mode, self._web, self._python, self._start_s = mode, web, python, start_s
-        self._plainly = plainly or web or python != sys.executable or any(name.startswith(BEFORE_PYTHON) for name in self._env)
+        self._workers = workers
+        self._plainly = (
+            plainly
+            or web
+            or bool(workers)
+            or python != sys.executable
+            or any(name.startswith(BEFORE_PYTHON) for name in self._env)
+        )
         self._process: subprocess.Popen[bytes] | Child | None = None
 
     # ---- where things are ----
@@ -208,6 +218,8 @@ class Mitmdump:
 
     def _interpreter(self) -> list[str]:
         """-P: as the installed command starts, without the working directory on the path."""
+        if self._workers:
+            return [self._python, "-P", str(MAIN), "prefork", str(self._workers)]
         tool = "mitmweb" if self._web else "mitmdump"
         return [self._python, "-P", "-c", f"from mitmproxy.tools.main import {tool}; {tool}()"]
 
@@ -244,6 +256,12 @@ class Mitmdump:
         return _for_python() | own | self._env
 
     # ---- the process ----
+
+    @property
+    def workers(self) -> list[int]:
+        """The processes of its workers, as far as they are there."""
+        listed = Path(f"/proc/{self.pid}/task/{self.pid}/children")
+        return [int(pid) for pid in listed.read_text().split()]
 
     @property
     def pid(self) -> int:

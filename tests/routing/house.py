@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from routecodex.routing.config import read
 from routecodex.routing.desk.desk import Desk, Learned, Plan, Reading, Reply, Rest
@@ -19,6 +20,8 @@ from routecodex.routing.turn.plan import Clocks
 from routecodex.routing.turn.upstream import Received
 from routecodex.routing.values import Dialect, ProviderError
 from tests.system.tool import text_of
+
+T = TypeVar("T")
 
 _PROVIDER = """
     {name}:
@@ -61,6 +64,21 @@ HOSTS = {
     Dialect.GEMINI: "generativelanguage.googleapis.com",
 }
 SECRET = "sk-client-secret-of-its-own"
+
+
+async def inline(work: Callable[[], T], /) -> T:
+    """In place of a thread."""
+    return work()
+
+
+def done(work: Coroutine[Any, Any, T]) -> T:
+    """What never waits, without a loop."""
+    try:
+        work.send(None)
+    except StopIteration as over:
+        value: T = over.value
+        return value
+    raise AssertionError("it waits")
 
 
 @dataclass(slots=True)
@@ -140,10 +158,10 @@ class House:
         outcome: Reply | Plan | Rest
         try:
             reading = self.desk.read(received)
-            orders = self.desk.obeying.at_once(reading) or self.desk.obeying.obey(reading)
+            orders = self.desk.obeying.at_once(reading) or done(self.desk.obeying.obey(reading, inline))
             outcome = self.desk.prepare(reading, orders) or self.desk.route(reading, orders)
             if isinstance(outcome, Plan) and outcome.decision.clear_sticky:
-                self.desk.forget_sticky(reading, orders.state.sticky)
+                done(self.desk.forget_sticky(reading, orders.state.sticky, inline))
         except RouteCodexError as error:
             outcome = self.desk.refuse(received.endpoint, error, reading.caller.client if reading is not None else "")
         return Handled(self, received, outcome, reading, orders)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from routecodex.routing.errors import BadCall
-from routecodex.routing.jsonbytes import ANY_DEPTH, dumps, loads
+from routecodex.routing.jsonbytes import ANY_DEPTH, dump_pieces, dumps, joined, loads
 from tests.rig.work import assert_linear
 
 VALUES = st.recursive(
@@ -132,6 +132,14 @@ def test_what_is_no_json_is_a_bad_call(raw: bytes) -> None:
 def test_what_is_written(value: object, raw: bytes) -> None:
     assert dumps(value) == raw
     assert loads(raw) == value
+
+
+@given(st.lists(st.text(alphabet=st.characters()), max_size=4), st.booleans())
+def test_a_text_in_parts_is_written_as_one(parts: list[str], is_long: bool) -> None:
+    parts = [part * 40_000 for part in parts] if is_long else parts
+    written = dumps(["a", {"b": joined(parts)}])
+    assert written == b"".join(dump_pieces(["a", {"b": joined(parts)}], dumps))
+    assert loads(written) == ["a", {"b": "".join(parts)}]
 
 
 @pytest.mark.parametrize("extra", [{}, {"id": 10**30}], ids=["usual", "slow way"])

@@ -46,8 +46,8 @@ TOLD: dict[str, tuple[Told, ...]] = {
         Told(
             "<**glm.glm-4.7**>",
             (
-                "<**glm.glm-4.7**> holds for the message that it stands in, so nothing was sent: write it beside your text. "
-                "<**!glm.glm-4.7**> keeps the whole conversation there.",
+                "`<**glm.glm-4.7**>` holds for the message that it stands in, so nothing was sent: write it beside your text. "
+                "`<**!glm.glm-4.7**>` keeps the whole conversation there.",
                 *NORMAL,
             ),
             {},
@@ -125,8 +125,8 @@ TOLD: dict[str, tuple[Told, ...]] = {
         Told(
             f"<**{word}**>",
             (
-                f"<**{word}**> holds for the message that it stands in, so nothing was sent: write it beside your text. "
-                f"<**!{word}**> keeps the whole conversation there.",
+                f"`<**{word}**>` holds for the message that it stands in, so nothing was sent: write it beside your text. "
+                f"`<**!{word}**>` keeps the whole conversation there.",
                 *NORMAL,
             ),
             {},
@@ -210,7 +210,7 @@ ASKED = {
     "<**help**>": "<**stopMessage:clear**>",
     "<**models**>": "<**!glm.glm-4.7**>",
     "<**models:openai**>": "<**!openai.gpt-5.2**>",
-    "<**why**>": "ago: origin.client.",
+    "<**why**>": "ago: origin.",
 }
 
 

@@ -15,6 +15,7 @@ from ..say import print_json
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", default="", help="another file than the one in force")
+    parser.add_argument("--config", metavar="FILE", default="", help="the same")
 
 
 def act(given: argparse.Namespace) -> int:
@@ -22,7 +23,7 @@ def act(given: argparse.Namespace) -> int:
     from ....routing.control.routes import provider_lines, route_lines, route_table
     from ....routing.errors import ConfigError
 
-    path = config_file(given.file)
+    path = config_file(given.file or given.config)
     try:
         config = load(path, os.environ)
         mistakes = [line for plugin in config.plugins for line in _plugin(Path(plugin))]

@@ -35,8 +35,8 @@ class Order(argparse.Action):
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=("status", "set"))
-    parser.add_argument("which", choices=("routing",))
+    parser.add_argument("what", nargs="?", default="", metavar="status|set")
+    parser.add_argument("which", nargs="?", default="routing", choices=("routing",), metavar="routing")
     parser.add_argument("--server", default="", metavar="ID", help="one server (default: all that run)")
     parser.set_defaults(orders=None)
     for name, hint in {
@@ -50,6 +50,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def act(given: argparse.Namespace) -> int:
+    if given.what not in ("status", "set"):
+        raise Failed("what is to be done?", "routecodex daemon status routing, or daemon set routing --sticky TARGET", code=2)
     if given.what == "status":
         if given.orders:
             raise Failed("`status` changes nothing", "routecodex daemon set routing …", code=2)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import sys
 from pathlib import PurePath
 
 from .. import surroundings
@@ -50,6 +51,8 @@ def act(given: argparse.Namespace) -> int:
     write = SHELLS[given.shell or _usual()]
     for name, value in found.set.items():
         print(write(name, value))
+    if sys.stdout.isatty():
+        note('eval "$(routecodex env)" sets them in your shell; the proxy stays until `routecodex stop`')
     return 0
 
 

@@ -15,7 +15,7 @@ from ..writing import read_text, write
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", help="the config.json")
+    parser.add_argument("file", nargs="?", default="", help="the config.json")
     parser.add_argument("--out", metavar="FILE", default="", help="write there (default: ~/.config/routecodex/mitm-config.yaml)")
     parser.add_argument("--force", action="store_true", help="also over what is there")
 
@@ -26,6 +26,8 @@ def act(given: argparse.Namespace) -> int:
     from ....routing.control.routes import route_lines
     from ....routing.errors import ConfigError
 
+    if not given.file:
+        raise Failed("which file?", "routecodex import ~/.routecodex/config.json", code=2)
     source = Path(given.file).expanduser()
     target = Path(given.out).expanduser().absolute() if given.out else places.own_config()
     text = read_text(source)

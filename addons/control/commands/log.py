@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -12,6 +13,8 @@ from ..places import places
 from ..say import Failed, print_json
 
 _POLL_S = 0.2
+_TWICE = re.compile(r"^\[\d\d:\d\d:\d\d\.\d{3}\] (?=\d\d:\d\d:\d\d )")
+"""mitmproxy's time before a line that says its own."""
 _TAIL_BYTES = 1 << 20
 
 
@@ -63,4 +66,4 @@ def _say(line: str, *, as_json: bool) -> None:
     if as_json:
         print_json({"line": line})
     else:
-        print(line)
+        print(_TWICE.sub("", line))

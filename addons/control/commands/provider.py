@@ -16,10 +16,12 @@ from .. import places
 from ..say import Failed, print_json
 from ..writing import read_text, write
 
+_SO = "routecodex provider add NAME --key-file FILE; there are examples for {}"
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=("add",))
-    parser.add_argument("name", help="the example's name: glm, openai, anthropic, …")
+    parser.add_argument("what", nargs="?", default="", metavar="add")
+    parser.add_argument("name", nargs="?", default="", metavar="NAME", help="the example's name: glm, openai, anthropic, …")
     parser.add_argument(
         "--key-file",
         metavar="FILE",
@@ -33,8 +35,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def act(given: argparse.Namespace) -> int:
     from ....routing.config import examples, read
     from ....routing.config.secrets import look_beside
-    from ....routing.errors import ConfigError
+    from ....routing.errors import EXAMPLES, ConfigError
 
+    if given.what != "add" or not given.name:
+        raise Failed("which provider is to be added?", _SO.format(", ".join(EXAMPLES)), code=2)
     source = places.config_file(given.config)
     target = places.own_config() if source == places.SHIPPED else source
     text, files = read_text(source), [_key_file(name) for name in given.key_file]
@@ -43,7 +47,8 @@ def act(given: argparse.Namespace) -> int:
         if given.name in before.registry.providers:
             raise Failed(f"{given.name} is in {source} already", "change it there; `routecodex check` reads it", code=1)
         new = examples.added(text, given.name, read_text(places.SHIPPED), files)
-        after = read(new, name=target.name, env=look_beside(new, target.parent, os.environ).env)
+        beside = look_beside(new, target.parent, os.environ)
+        after = read(new, name=target.name, env=beside.env)
     except examples.NoExample as error:
         raise Failed(str(error), f"write it into {target} by hand: `routecodex check` reads it", code=2) from None
     except ConfigError as error:
@@ -59,12 +64,13 @@ def act(given: argparse.Namespace) -> int:
     provider = after.registry.providers[given.name]
     ready = [key.alias for key in provider.keys if not key.off]
     off = [line for line in after.warnings if f" {given.name}." in line]
+    odd = list(dict.fromkeys(beside.warnings))
     if given.json:
         models = list(provider.models)
-        print_json({"config": str(target), "provider": given.name, "models": models, "ready": ready, "warnings": off})
+        print_json({"config": str(target), "provider": given.name, "models": models, "ready": ready, "warnings": [*off, *odd]})
         return 0
     print(f"{given.name} stands in {target}.")
-    for line in off:
+    for line in (*off, *odd):
         print(f"  {line}")
     if off:
         print(f"  Put it into {target.parent / '.env'} (a line NAME=…, chmod 600), or give --key-file.")

@@ -36,20 +36,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def act(given: argparse.Namespace) -> int:
-    from ....routing.clients.programs import client_of_program
+    from ....routing.clients.programs import client_of_program, nearest_programs
 
     words: list[str] = given.tool[1:] if given.tool[:1] == ["--"] else given.tool
     if not words:
         raise Failed("which tool?", "for instance: routecodex run claude", code=2)
     program = shutil.which(words[0])
     if program is None:
-        raise Failed(f"{words[0]} is not installed, or not on the PATH", "install it, or give its whole path", code=127)
+        near = next((one for one in nearest_programs(words[0]) if shutil.which(one)), "")
+        hint = f"did you mean `routecodex run {near}`?" if near else "install it, or give its whole path"
+        raise Failed(f"{words[0]} is not installed, or not on the PATH", hint, code=127)
     client = client_of_program(words[0])
     proxy, known = surroundings.upstream(places(), os.environ)
     if given.base_url:
         return _by_base_url(given, client, program, words, proxy if known is None else "")
     if known is not None:
-        note(f"the proxy at {proxy} is RouteCodex already: {words[0]} goes through that one")
+        note(f"the proxy at {surroundings.without_password(proxy)} is RouteCodex already: {words[0]} goes through that one")
         return _with(client, program, words, proxy, known)
     line, said, known = ready("lease", given, proxy)
     if said["web"]:

@@ -45,6 +45,10 @@ def show(said: Said, *, as_json: bool) -> int:
         rows["Look inside"] = said["web"]
     if said["upstream"]:
         rows["Goes through"] = said["upstream"]
+    if workers := said["workers"]:
+        count = sum(worker["connections"] for worker in workers)
+        replaced = f"; {said['replaced']} died and were replaced" if said["replaced"] else ""
+        rows["Workers"] = f"{len(workers)} processes with {count} connection{'' if count == 1 else 's'}{replaced}"
     if said["deaths"]:
         rows["Died"] = f"{said['deaths']} times; it came back"
     for name, value in rows.items():

@@ -52,7 +52,8 @@ def _all(here: Places) -> list[Path]:
     # What a folder of the usual name holds is all ours.
     usual = here.user.name == ".routecodex"
     inside = [here.user] if usual else [here.user / name for name in _OURS]
-    return [*inside, own_config().parent, *([Path(named)] if named else []), here.line]
+    every = [*inside, own_config().parent, *([Path(named)] if named else []), here.line]
+    return [one for one in every if not any(other in one.parents for other in every)]
 
 
 def _end(here: Places) -> None:

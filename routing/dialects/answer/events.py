@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
+from ...jsonbytes import Joined, joined
 from ...values import Dialect, JsonObject, ProviderError
 from ..translation.neutral import Feature, Media, Seal, Tokens
 from .beside import Citation, Trace
@@ -63,6 +64,7 @@ class Block:
         "name",
         "named",
         "native",
+        "onward",
         "place",
         "refusal",
         "seal",
@@ -111,8 +113,10 @@ class Block:
         """The client does not see it."""
         self.into: Block | None = None
         """The earlier text in which the client sees it go on."""
-        self.glue = 0
-        """So many characters of ours stand before its text."""
+        self.onward: list[Block] = []
+        """Later texts that the client sees go on in this one."""
+        self.glue = ""
+        """What of ours stands before its text."""
         self.closed = False
         """The writer was told that it is over."""
         self.half = False
@@ -126,6 +130,16 @@ class Block:
         """A call of a tool that the client knows as one of free text."""
         self.foreign = False
         """Its native form is another dialect's than the client's."""
+
+    def told(self, start: int, length: int) -> str | Joined:
+        """So much of what the client sees of its text, those that go on in it among it."""
+        parts: list[str] = []
+        for one in (self, *self.onward):
+            for text in (one.glue, str(one.text) if one.text is not None else ""):
+                if part := text[max(start, 0) : max(start + length, 0)]:
+                    parts.append(part)
+                start -= len(text)
+        return joined(parts)
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name or self.id or self.field}>".replace(" >", ">")
@@ -312,6 +326,11 @@ class Chunk:
         self.form = form
         self.shown = False
         """The join has taken out of it what the client does not see."""
+
+    @property
+    def rests(self) -> bool:
+        """It ends something."""
+        return bool(self.events) and self.events[-1].rank >= Rank.RESTS
 
     def changed(self, events: Sequence[Event]) -> Chunk:
         """The same unit, saying something else."""

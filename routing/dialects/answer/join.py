@@ -37,6 +37,7 @@ from .events import (
     Piece,
     Rank,
 )
+from .repeated import LONG
 from .said import Content
 
 BLANK_LINE = "\n\n"
@@ -123,6 +124,11 @@ class Join:
         """What comes of it alone leaves without a second look, once it is kept."""
         self.keep: Callable[[str], None] = _keep_nothing
 
+    def open(self) -> None:
+        """It began before any round said anything: its texts have to be told again at its end."""
+        self.altered = self.started = True
+        self._unread = None
+
     # --- rounds ---------------------------------------------------------------------------------------------------------
 
     def begin(
@@ -177,10 +183,10 @@ class Join:
                 event.block = plain.into
             return (chunk,)
         self.plain = None
-        if self._quiet and not self.composes:
-            self.content.add([one for one in events if type(one) is not Piece or one.block.kind == "call"])
-        else:
+        if self._keeps_texts:
             self.content.add(events)
+        else:
+            self.content.add([one for one in events if type(one) is not Piece or one.block.kind == "call"])
         says, rests = self._weigh(events)
         if self._ending or rests or self._nameless:
             before = self._gone_on() if says and self._reasoned and not (self._ending or self._nameless) else []
@@ -330,7 +336,7 @@ class Join:
         return says, rests
 
     def _hold(self, chunk: Chunk, *, opens: bool = False) -> Sequence[Chunk]:
-        if chunk.rest and self.altered:
+        if self.altered and len(chunk.raw) >= LONG and chunk.native is not None and chunk.rests:
             chunk = chunk.changed(chunk.events)  # it is told anew: its long text need not be kept in bytes as well
         (self._opening if opens else self._held).append(chunk)
         self._waiting_bytes += len(chunk.raw)
@@ -363,9 +369,14 @@ class Join:
             return out
         if block.kind != "text" or (self._spoke and not self._glue):
             self.plain = block
-            unread = self._quiet and not self.composes and block.kind != "call"
-            self.keep = _keep_nothing if unread else self.content.text_of(block).add
+            kept = self._keeps_texts or block.kind == "call"
+            self.keep = self.content.text_of(block).add if kept else _keep_nothing
         return out
+
+    @property
+    def _keeps_texts(self) -> bool:
+        """Somebody asks what was said, or the client is told it in our words."""
+        return not self._quiet or self.composes or self.altered or bool(self._notice)
 
     @property
     def _reasoned(self) -> bool:
@@ -466,6 +477,7 @@ class Join:
             block.hidden = True
         elif block.kind == "text" and self._goes_on and self._text is not None and self._text.refusal == block.refusal:
             block.into = self._text
+            self._text.onward.append(block)
         else:
             closed = [open_ for open_ in self._unclosed if open_ in self._open and not open_.closed]
             events += map(Closed, closed)
@@ -490,24 +502,24 @@ class Join:
         elif type(event) is Piece and block.kind == "text" and (text := event.text):
             if self._notice and not self._spoke and not block.refusal:
                 self._spoke = self.told = True
-                block.glue = len(self._notice)
+                block.glue = self._notice
                 return Piece(into, self._notice + text, event.native)
             self._spoke = True
             if self._glue and (block.into is not None or not block.refusal):
-                self._glue, block.glue = False, len(BLANK_LINE)
+                self._glue, block.glue = False, BLANK_LINE
                 return Piece(into, BLANK_LINE + text, event.native)
         return event
 
     def _placed(self, cited: Cited) -> Cited:
         """A source of a text as the client sees it."""
         own, citation = cited.block, cited.citation
-        into, before, lead = own.into or own, 0, own.glue
+        into, before, lead = own.into or own, 0, len(own.glue)
         texts = [(block, text) for content in self._contents for block, text in content.blocks.items() if block.kind == "text"]
         for block, text in texts:
             if block is own:
                 start, end = (citation.start, citation.end) if 0 <= citation.start < citation.end else (0, len(str(text)))
                 return Cited(into, replace(citation, start=lead + start, end=lead + end), before)
-            size = block.glue + len(str(text))
+            size = len(block.glue) + len(str(text))
             before, lead = (before, lead + size) if (block.into or block) is into else (before + size, lead)
         return cited
 

@@ -174,7 +174,8 @@ class Answer:
         """What waited then, and the end itself: `fail` may come instead of it."""
         self.quiet = quiet
         """Nobody takes part, and nothing of ours stands in it."""
-        self._join = Join(self._client, own=own, endings=asked.endings, live=asked.stream, quiet=quiet, apart=modules.apart)
+        passes = quiet and asked.stream
+        self._join = Join(self._client, own=own, endings=asked.endings, live=asked.stream, quiet=passes, apart=modules.apart)
         self._serial: Serial | Summary | None = None
         """What brings events in the order in which the writer can tell them."""
         self._source = Source(modules.reader("", ""))
@@ -201,8 +202,9 @@ class Answer:
         if not (self._asked.stream and isinstance(self._writer, Repeating)):
             return b""
         self._opened = id
-        self.quiet = False
-        self._join.altered = self._join.started = self._writer.altered = True
+        self.quiet = self._source.quiet = False
+        self._join.open()
+        self._writer.altered = True
         return self._writer.open(id=id, model=model, created=created)
 
     # --- rounds ---------------------------------------------------------------------------------------------------------
@@ -219,7 +221,8 @@ class Answer:
         counts, streams = self._asked.endpoint.action == "count", self._asked.stream
         read = partial(reader_of, round_.spoken, round_.maker, self._asked.id, abroad=self._foreign)
         passes = self.quiet and streams and not (self._foreign or self._join.altered or self._asked.endpoint.json_array or notice)
-        source = Source(counting.Reader(self._client) if counts else read(), quiet=read if passes else None, bounded=not streams)
+        reader, anew = counting.Reader(self._client) if counts else read(), bool(self._join.rounds) or self._foreign
+        source = Source(reader, quiet=read if passes else None, bounded=not streams, anew=anew)
         self._source = source
         source.echoes = self._echoes = Echoes(secrets) if secrets else None
         self._writer.begin_round(round_.tools)

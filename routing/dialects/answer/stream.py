@@ -33,7 +33,7 @@ _LOOKS = 4
 """So often what might pass is read all the same, after something began: most of what follows is like it but for its text."""
 _NO_FRAME = (b"\0", b"\0")
 """No event is like that."""
-_SAYS, _RESTS, _ENDS = Rank.SAYS, Rank.RESTS, Rank.ENDS
+_SAYS, _ENDS = Rank.SAYS, Rank.ENDS
 
 
 class Reader(Protocol):
@@ -60,9 +60,11 @@ class Reader(Protocol):
 
 
 class Source:
-    def __init__(self, reader: Reader, *, quiet: Callable[[], Reader] | None = None, bounded: bool = False) -> None:
+    def __init__(
+        self, reader: Reader, *, quiet: Callable[[], Reader] | None = None, bounded: bool = False, anew: bool = False
+    ) -> None:
         """`quiet`: nobody takes part, and what passed unread is read by another reader if it has to be. `bounded`: its client
-        waits for all of it, which is kept until then."""
+        waits for all of it, which is kept until then. `anew`: none of it leaves as it came."""
         self.form: Literal["stream", "document"] | None = None
         """None: not known yet."""
         self.dialect = reader.dialect
@@ -77,6 +79,7 @@ class Source:
         self.quiet, self._another = quiet is not None, quiet
         self.calm = False
         """Content has come, its end has not, and no half of an event is held: what follows may pass."""
+        self._anew = anew
         self._most = WHOLE_BYTES if bounded else None
         self._size = 0
         """Of what is kept."""
@@ -280,7 +283,7 @@ class Source:
                 self._loud = rank is not _SAYS
                 if rank is _ENDS:
                     self._over, self._said_all = type(events[-1]) is not Ended, document is None
-                if is_long and rank >= _RESTS:
+                if is_long and chunk.rests and not self._anew:
                     chunk.raw, *rest = self._repeated.cut(raw)
                     chunk.rest = tuple(rest)
             yield chunk

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
-from ...values import Call, Dialect, Endpoint
+from ...jsonbytes import dumps
+from ...values import Call, Dialect, Endpoint, JsonObject
 from ..translation.neutral import LeftOut
 from . import chat, gemini, messages, responses
 from .editing import inner_body
 
-__all__ = ["drop_exchange", "edit_texts", "for_target", "inner_body", "read_call"]
+__all__ = ["bare", "drop_exchange", "edit_texts", "for_target", "inner_body", "read_call"]
 
 
 class _Calls(Protocol):
@@ -25,9 +26,8 @@ class _Calls(Protocol):
     def read_call(self, raw: bytes, endpoint: Endpoint) -> Call: ...
     def edit_texts(self, call: Call, edits: Mapping[tuple[int, int], str]) -> None: ...
     def drop_exchange(self, call: Call, asked: int, answered: int, typed_slots: Collection[int]) -> bool: ...
-    def for_target(
-        self, call: Call, model: str, *, foreign: bool, own: Collection[str] = (), left: LeftOut | None = None
-    ) -> bytes: ...
+    def bare(self, call: Call, model: str, own: Collection[str], left: LeftOut) -> JsonObject: ...
+    def at_home(self, call: Call, model: str) -> bytes: ...
 
 
 _DIALECTS: Mapping[Dialect, _Calls] = {
@@ -68,4 +68,9 @@ def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = 
     and signatures and encrypted thinking stay behind, but for those in `own`: the ones that this target itself is known to have
     made. What stays behind is named in `left`.
     """
-    return _DIALECTS[call.endpoint.dialect].for_target(call, model, foreign=foreign, own=own, left=left)
+    return dumps(bare(call, model, own, left or LeftOut())) if foreign else _DIALECTS[call.endpoint.dialect].at_home(call, model)
+
+
+def bare(call: Call, model: str, own: Collection[str], left: LeftOut) -> JsonObject:
+    """The same for a foreign target, not written yet. It shares what did not change with the call: never write to it."""
+    return _DIALECTS[call.endpoint.dialect].bare(call, model, own, left)

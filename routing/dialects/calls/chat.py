@@ -24,6 +24,7 @@ from .editing import (
     object_in,
     objects_in,
     read_body,
+    renamed,
     result_text,
     sent,
     text_in,
@@ -75,8 +76,12 @@ def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection
     return drop_from_history(call, call.body, "messages", asked, answered, typed_slots, _SHAPE, _view)
 
 
-def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = (), left: LeftOut | None = None) -> bytes:
-    return sent(call, model, _scrubbed(call.body, own, left or LeftOut()) if foreign else None)
+def bare(call: Call, model: str, own: Collection[str], left: LeftOut) -> JsonObject:
+    return renamed(_scrubbed(call.body, own, left), model)
+
+
+def at_home(call: Call, model: str) -> bytes:
+    return sent(call, model)
 
 
 def _view(index: int, item: JsonObject) -> Message:
@@ -156,7 +161,7 @@ def _scrubbed(source: JsonObject, own: Collection[str], left: LeftOut) -> JsonOb
 
 
 def _foreign_message(old: JsonObject, own: Collection[str], left: LeftOut) -> JsonObject:
-    item = left_behind(old, _CACHE, left)
+    item = dict(left_behind(old, _CACHE, left))
     content = item.get("content")
     if isinstance(content, list):
         item["content"] = [

@@ -14,7 +14,6 @@ from ..fields import list_of, object_of, text_of
 
 MARK = "routecodex-summary:1\n"
 """What the content of our items begins with."""
-IN_BYTES = b"routecodex-summary:1"
 KINDS = frozenset({"compaction", "compaction_summary", "context_compaction"})
 _TRIGGER = "compaction_trigger"
 _ASKED = (

@@ -270,12 +270,16 @@ def drop_from_history(
     return True
 
 
-def sent(call: Call, model: str, scrubbed: JsonObject | None) -> bytes:
-    """For a target that is told its model in the body. `scrubbed`: the body for a host that the client did not call."""
-    if scrubbed is None and not call.changed and model in ("", call.model):
+def sent(call: Call, model: str) -> bytes:
+    """To the host that the client called, which is told its model in the body."""
+    if not call.changed and model in ("", call.model):
         return call.raw
-    body = dict(call.body) if scrubbed is None else scrubbed
-    return jsonbytes.dumps({**body, "model": model} if model else body)
+    return jsonbytes.dumps(renamed(call.body, model))
+
+
+def renamed(body: JsonObject, model: str) -> JsonObject:
+    """The body for this model; an empty one means that it names."""
+    return {**body, "model": model} if model else body
 
 
 def without(source: JsonObject, keys: Collection[str]) -> JsonObject:
@@ -283,7 +287,9 @@ def without(source: JsonObject, keys: Collection[str]) -> JsonObject:
 
 
 def left_behind(source: JsonObject, fields: Mapping[str, Feature], left: LeftOut) -> JsonObject:
-    """The object without the fields that stay at the host the client called, each of them named."""
+    """The object without the fields that stay at the host the client called, each of them named; itself where it has none."""
+    if fields.keys().isdisjoint(source):
+        return source
     for name in fields.keys() & source.keys():
         if source[name] not in (None, "", {}, []):
             left.add(fields[name], name)

@@ -83,21 +83,20 @@ def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection
     return drop_from_history(call, inner_body(call), "contents", asked, answered, typed_slots, _SHAPE, _view)
 
 
-def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = (), left: LeftOut | None = None) -> bytes:
-    """An envelope belongs to the host the client called: any other host gets what was in it.
-
-    A plain call's model is in its path; the body changes only where it names one as well.
-    """
-    if not foreign:
-        body = call.body if model in ("", call.model) else _renamed(call.body, model)
-        return call.raw if body is call.body and not call.changed else jsonbytes.dumps(body)
-    left = left or LeftOut()
+def bare(call: Call, model: str, own: Collection[str], left: LeftOut) -> JsonObject:
+    """An envelope belongs to the host the client called: any other host gets what was in it."""
     inner = _scrubbed(inner_body(call), own, left)
     if call.endpoint.envelope:
         left_behind(call.body, _ENVELOPE, left)
-        return jsonbytes.dumps(without(inner, ("model",)))
+        return without(inner, ("model",))
     whole = inner if inner_body(call) is call.body else {**_scrubbed(call.body, own, left), _COUNTED: inner}
-    return jsonbytes.dumps(_renamed(whole, model))
+    return _renamed(whole, model)
+
+
+def at_home(call: Call, model: str) -> bytes:
+    """A plain call's model is in its path; the body changes only where it names one as well."""
+    body = call.body if model in ("", call.model) else _renamed(call.body, model)
+    return call.raw if body is call.body and not call.changed else jsonbytes.dumps(body)
 
 
 def _renamed(body: JsonObject, model: str) -> JsonObject:

@@ -20,6 +20,7 @@ from .editing import (
     object_in,
     objects_in,
     read_body,
+    renamed,
     result_text,
     sent,
     text_in,
@@ -30,6 +31,7 @@ from .editing import (
 
 _SHAPE = Shape("content", {"type": "text"})
 _BILLING = "x-anthropic-billing-header"
+_CACHE = "cache_control"
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
 
 _FOREIGN_FIELDS = {
@@ -79,8 +81,12 @@ def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection
     return drop_from_history(call, call.body, "messages", asked, answered, typed_slots, _SHAPE, _view)
 
 
-def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = (), left: LeftOut | None = None) -> bytes:
-    return sent(call, model, _scrubbed(call.body, own, left or LeftOut()) if foreign else None)
+def bare(call: Call, model: str, own: Collection[str], left: LeftOut) -> JsonObject:
+    return renamed(_scrubbed(call.body, own, left), model)
+
+
+def at_home(call: Call, model: str) -> bytes:
+    return sent(call, model)
 
 
 def _view(index: int, item: JsonObject) -> Message:
@@ -169,12 +175,17 @@ def _foreign_message(item: JsonObject, own: Collection[str], left: LeftOut) -> J
     """None for an answer that was nothing but sealed thinking."""
     content = item.get("content")
     item = left_behind(item, _FOREIGN_MESSAGE_FIELDS, left)
-    if not isinstance(content, list):
+    if not isinstance(content, list) or all(map(_may_pass, content)):
         return item
     parts = [_foreign_part(part, left) for part in content if not _is_sealed_thinking(part, own)]
     if len(parts) < len(content):
         left.add(Feature.THOUGHTS)
     return {**item, "content": parts} if parts or not content else None
+
+
+def _may_pass(part: object) -> bool:
+    """At a glance: nearly all of a long history."""
+    return isinstance(part, dict) and part.get("type") in _PLAIN_PARTS and "citations" not in part and _CACHE not in part
 
 
 def _is_sealed_thinking(part: object, own: Collection[str]) -> bool:
@@ -204,8 +215,8 @@ def _foreign_part(part: object, left: LeftOut) -> object:
 
 def _everywhere_cached(part: object, left: LeftOut) -> object:
     """A cache mark without its `scope`, which is a beta of Anthropic's."""
-    mark = part.get("cache_control") if isinstance(part, dict) else None
+    mark = part.get(_CACHE) if isinstance(part, dict) else None
     if not isinstance(part, dict) or not isinstance(mark, dict) or "scope" not in mark:
         return part
     left.add(Feature.CACHE_MARKS, "scope")
-    return {**part, "cache_control": without(mark, ("scope",))}
+    return {**part, _CACHE: without(mark, ("scope",))}

@@ -27,6 +27,7 @@ from .editing import (
     object_in,
     objects_in,
     read_body,
+    renamed,
     result_text,
     sent,
     take_exchange,
@@ -111,8 +112,12 @@ def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection
     return True
 
 
-def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = (), left: LeftOut | None = None) -> bytes:
-    return sent(call, model, _scrubbed(call.body, own, left or LeftOut()) if foreign else None)
+def bare(call: Call, model: str, own: Collection[str], left: LeftOut) -> JsonObject:
+    return renamed(_scrubbed(call.body, own, left), model)
+
+
+def at_home(call: Call, model: str) -> bytes:
+    return sent(call, model)
 
 
 def _views(body: JsonObject) -> list[Message]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import socket
 from pathlib import Path
 
 import pytest
 
-from routecodex.addons.control import background, leash, supervisor
+from routecodex.addons.control import background, leash, prefork, supervisor
+from routecodex.addons.control.commands import start
+from routecodex.addons.control.places import Places
+from routecodex.addons.control.say import Failed
 
 
 def test_both_ends_of_the_leash_agree() -> None:
@@ -60,3 +64,35 @@ def test_a_large_log_moves_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     supervisor._make_room(log)
     assert log.read_text() == ""
     assert (tmp_path / "log.1").read_text() == "3456789abc"
+
+
+def test_workers_are_started_only_where_they_are_asked_for(tmp_path: Path) -> None:
+    one = supervisor.Supervisor(Places(tmp_path))
+    assert one._command()[2] == "-c"
+    one.handed = {"workers": 3, "flows": "/there/flows"}
+    command = one._command()
+    assert command[2:5] == [str(supervisor.MAIN), "prefork", "3"]
+    assert command[command.index("--save-stream-file") + 1] == "+/there/flows"
+    assert prefork._listens(command) == [("127.0.0.1", one.port)]
+    assert prefork._listens(["-p", "1", "--mode", "regular", "--mode", "reverse:https://x.example:8@127.0.0.1:2"]) == [
+        ("", 1),
+        ("127.0.0.1", 2),
+    ]
+
+
+@pytest.mark.parametrize("words", [["--workers", "0x"], ["--workers", "-1"], ["--workers", "65"], ["--workers", "2", "--web"]])
+def test_workers_that_cannot_be(words: list[str]) -> None:
+    """Said before anything is started."""
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    start.arguments(parser)
+    with pytest.raises((Failed, argparse.ArgumentError)):
+        start._look_at(parser.parse_args(words))
+
+
+def test_a_system_that_cannot_fork_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(socket, "send_fds")
+    parser = argparse.ArgumentParser()
+    start.arguments(parser)
+    with pytest.raises(Failed, match="needs a system that can fork"):
+        start._look_at(parser.parse_args(["--workers", "2"]))
+    start._look_at(parser.parse_args([]))

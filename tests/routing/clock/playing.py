@@ -21,6 +21,7 @@ from routecodex.routing.dialects.calls import for_target
 from routecodex.routing.dialects.said import Said
 from routecodex.routing.sessions.state import EMPTY
 from routecodex.routing.sessions.store import SessionKey
+from routecodex.routing.storage.contract import InThread
 from routecodex.routing.storage.disk import Disk
 from routecodex.routing.turn.company import Company
 from routecodex.routing.turn.hidden import Hidden
@@ -54,8 +55,8 @@ def calls_clock(action: str, **fields: Any) -> ToolCall:
 class Past:
     """What stays hidden from the client; nobody asks for it here."""
 
-    def add(self, key: SessionKey, entry: Hidden) -> None:
-        pass
+    async def keep(self, key: SessionKey, hidden: Callable[[], Hidden | None], in_thread: InThread) -> None:
+        hidden()
 
 
 async def at_once(work: Callable[[], None]) -> None:

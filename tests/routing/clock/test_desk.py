@@ -19,7 +19,7 @@ from routecodex.routing.turn.request import Request
 from routecodex.routing.values import Caller, Dialect
 from tests.routing.clock.playing import House as Ours
 from tests.routing.clock.playing import at_once
-from tests.routing.house import House, config_text, provider_text
+from tests.routing.house import House, config_text, done, inline, provider_text
 from tests.system.talk import request
 from tests.system.tool import HOSTS
 
@@ -48,7 +48,7 @@ def test_c29_a_tool_hop_goes_where_it_went(tmp_path: Path, dialect: Dialect, nam
     house = house_at(tmp_path)
     tool, arguments, expected = HOPS[name]
     reading = house.desk.read(asked(house, dialect, [("user", "please go on"), ("hop", "done")], (tool, arguments)))
-    orders = house.desk.obeying.obey(reading)
+    orders = done(house.desk.obeying.obey(reading, inline))
     sent = with_texts(reading.call, ["[Clock Reminder]\nanalysis: think step by step", TAG])
     plain, edited = house.desk.route(reading, orders), house.desk.route(reading, orders, sent=sent)
     assert isinstance(plain, Plan)
@@ -70,7 +70,7 @@ def test_c29_with_the_clock_itself(tmp_path: Path, dialect: Dialect, name: str) 
     ours.task("analysis: think step by step, and search the web", 30, session="one")
     house.desk.plugins, house.desk.hidden = (ours.plugin,), HiddenStore(tmp_path / "sessions")
     reading = house.desk.read(asked(house, dialect, [("user", "please go on"), ("hop", "done")], (tool, arguments)))
-    orders = house.desk.obeying.obey(reading)
+    orders = done(house.desk.obeying.obey(reading, inline))
     plain = house.desk.route(reading, orders)
 
     async def edited() -> tuple[Reply | Plan, bytes]:
@@ -94,7 +94,8 @@ def test_c29_with_the_clock_itself(tmp_path: Path, dialect: Dialect, name: str) 
 def test_c29_nor_does_its_size(tmp_path: Path) -> None:
     house = house_at(tmp_path, longest=1_000)
     reading = house.desk.read(asked(house, Dialect.CHAT, [("user", "hi")]))
-    plan = house.desk.route(reading, house.desk.obeying.obey(reading), sent=with_texts(reading.call, ["word " * 20_000]))
+    orders = done(house.desk.obeying.obey(reading, inline))
+    plan = house.desk.route(reading, orders, sent=with_texts(reading.call, ["word " * 20_000]))
     assert isinstance(plan, Plan)
     assert str(plan.target) == "deep.k.m", "not by its size"
 
@@ -104,7 +105,7 @@ def test_a_plugin_may_ask_for_another_model(tmp_path: Path) -> None:
     reading = house.desk.read(asked(house, Dialect.CHAT, [("user", "<**openai**> hi")]))
     edit = Request(reading.call, id="x", round=0)
     edit.body["model"] = "gpt-5.2"
-    plan = house.desk.route(reading, house.desk.obeying.obey(reading), sent=edit.call)
+    plan = house.desk.route(reading, done(house.desk.obeying.obey(reading, inline)), sent=edit.call)
     assert isinstance(plan, Plan)
     assert plan.target.model == "gpt-5.2"
 

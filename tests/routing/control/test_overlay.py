@@ -46,6 +46,29 @@ def test_d03_enable_lifts_and_clear_takes_all_back() -> None:
     assert after(("clear", ""), ("disable", "glm"), state=state) == EMPTY.with_(disabled_providers=("glm",))
 
 
+class Changes:
+    def __init__(self) -> None:
+        self.count = 0
+
+    def now(self) -> int:
+        return self.count
+
+    def up(self) -> None:
+        self.count += 1
+
+
+def test_another_process_of_the_same_server_hears_of_a_change(tmp_path: Path) -> None:
+    """And reads the file only then."""
+    changes = Changes()
+    one, other = (Overlay(tmp_path, "user", changes) for _ in range(2))
+    one.change([("sticky", "glm.glm-4.7")], REGISTRY)
+    assert other.state == one.state == EMPTY.with_(sticky=GLM)
+    (tmp_path / "routing-user.json").unlink()
+    assert other.state == EMPTY.with_(sticky=GLM)
+    other.change([("clear", "")], REGISTRY)
+    assert one.state == EMPTY
+
+
 @pytest.mark.parametrize(
     "orders",
     [
@@ -146,5 +169,5 @@ def test_enabling_what_nobody_disabled_leaves_nothing_to_store() -> None:
 )
 def test_d04_no_call_costs_anybody_what_another_set(overlay: SessionState, session: SessionState, spared: bool) -> None:
     holds = Overlay()
-    holds.state = overlay
+    holds._state = overlay
     assert holds.spares(session) is spared

@@ -12,7 +12,7 @@ from routecodex.routing.sessions.state import EMPTY, Sticky
 from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.values import Dialect, ProviderError, Target
 from tests.routing.desk.given import BLIND, SMALL, TWO_KEYS, Build
-from tests.routing.house import CONFIG_A, House, Tool, texts_of
+from tests.routing.house import CONFIG_A, House, Tool, done, inline, texts_of
 from tests.system.tool import text_of
 
 DIALECTS = pytest.mark.parametrize("dialect", list(Dialect))
@@ -348,9 +348,9 @@ def test_forgetting_a_sticky_leaves_one_that_was_set_meanwhile(house: House) -> 
     tool = Tool(house)
     handled = tool.say("<**!glm.glm-4.7**> hi")
     assert handled.reading is not None
-    house.desk.forget_sticky(handled.reading, Sticky("openai", None, "gpt-4"))
+    done(house.desk.forget_sticky(handled.reading, Sticky("openai", None, "gpt-4"), inline))
     assert house.desk.store.load(ONE).sticky == Sticky("glm", None, "glm-4.7")
-    house.desk.forget_sticky(handled.reading, Sticky("glm", None, "glm-4.7"))
+    done(house.desk.forget_sticky(handled.reading, Sticky("glm", None, "glm-4.7"), inline))
     assert house.desk.store.load(ONE).sticky is None
 
 
@@ -469,7 +469,7 @@ def test_23_a_short_rest_is_waited_for(build: Build) -> None:
         house.clock.passes(outcome.seconds)
         waited += outcome.seconds
         reading = house.desk.read(received)
-        outcome = house.desk.route(reading, house.desk.obeying.obey(reading), waits_since=outcome.since)
+        outcome = house.desk.route(reading, done(house.desk.obeying.obey(reading, inline)), waits_since=outcome.since)
     assert isinstance(outcome, Plan)
     assert 15 <= waited <= 16
 

@@ -16,7 +16,7 @@ from routecodex.routing.sessions.state import Sticky, StopMessage
 from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.tags.words import RESERVED
 from routecodex.routing.values import Dialect, ProviderError, Target
-from tests.routing.house import House, Tool, config_text, provider_text, texts_of
+from tests.routing.house import House, Tool, config_text, done, inline, provider_text, texts_of
 from tests.system.tool import text_of
 
 DIALECTS = pytest.mark.parametrize("dialect", list(Dialect))
@@ -88,7 +88,7 @@ def test_q15_sent_once_more_after_a_rewind_it_acts_again(house: House, dialect: 
         assert used(house) == 0
         handled.answered()
         if handled.plan.keep_end is not None:
-            handled.plan.keep_end()
+            done(handled.plan.keep_end(inline))
         house.store_used(ONE, 2)
         if restarts:
             house.restart()
@@ -236,7 +236,7 @@ def test_what_acts_again_and_changes_nothing_writes_nothing(house: House) -> Non
     first = tool.say("<**!glm**> go")
     first.answered()
     assert first.plan.keep_end is not None
-    first.plan.keep_end()
+    done(first.plan.keep_end(inline))
     file = house.folder / "sessions" / "session-one.json"
     before = file.stat()
     for _ in range(3):
@@ -279,8 +279,8 @@ def test_echo_and_origin_hold_for_one_message(house: House, dialect: Dialect, wo
 def test_alone_they_change_nothing_and_say_how_to_use_them(house: House, dialect: Dialect, word: str) -> None:
     tool = Tool(house, dialect)
     lines = told(tool, f"<**{word}**>")
-    assert lines[0].startswith(f"<**{word}**> holds for the message that it stands in, so nothing was sent")
-    assert f"<**!{word}**> keeps the whole conversation there" in lines[0]
+    assert lines[0].startswith(f"`<**{word}**>` holds for the message that it stands in, so nothing was sent")
+    assert f"`<**!{word}**>` keeps the whole conversation there" in lines[0]
     assert house.desk.store.load(ONE).idle
     tool.hear()
     tool.talk(f"<**!{word}**>")
@@ -422,9 +422,10 @@ def test_models_are_tags_to_copy_with_how_they_are(tmp_path: Path) -> None:
     house = House(tmp_path, config_text(providers=provider_text("openai", "primary backup third", "gpt-4 gpt-5.2") + OFF))
     down(house, 401, "primary")
     lines = told(Tool(house), "<**models**>")
-    assert lines[0] == lines[-1] == "```"
+    assert lines[0] != "```", "behind our mark on its line it would be no block"
+    assert lines[1] == lines[-1] == "```"
     assert "<**!openai.gpt-4**>    ready (2 of 3 keys)" in lines
-    assert "<**!off.m**>  off: OFF_KEY is not set" in "\n".join(lines)
+    assert "<**!off.m**>           off: OFF_KEY is not set" in "\n".join(lines)
     assert any(line.startswith("<**echo**>") for line in lines)
     house.learned.health.failed(
         Target("openai", "backup", "gpt-4"), ProviderError(429, retry_after_s=240), house.clock.now, wall=0.0

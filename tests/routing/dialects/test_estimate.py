@@ -130,6 +130,25 @@ def test_encrypted_thinking_counts_by_its_size() -> None:
     assert 2_500 <= tokens <= 4_500
 
 
+def test_a_view_counts_as_what_it_shows() -> None:
+    """A mark of a cache is for the machinery; a field that no view knows makes nothing count less."""
+    parts: list[dict[str, object]] = [
+        {"type": "text", "text": "words " * 100},
+        {"type": "tool_use", "id": "a", "name": "read", "input": {"path": "x" * 400}},
+        {"type": "tool_result", "tool_use_id": "a", "content": "line " * 100},
+        {"type": "thinking", "thinking": "hm " * 100},
+    ]
+
+    def count(more: dict[str, object]) -> int:
+        history = [{"role": "user", "content": [{**part, **more} for part in parts]}]
+        return estimated(Endpoint(Dialect.MESSAGES), {"model": "m", "messages": history})
+
+    plain = count({})
+    assert count({"cache_control": {"type": "ephemeral"}}) == plain
+    assert count({"odd": ""}) == plain
+    assert count({"odd": "words " * 100}) > plain + 300
+
+
 @pytest.mark.parametrize("recorded, endpoint", [pytest.param(*pair, id=pair[0].name) for pair in CALLS])
 def test_recorded_calls(recorded: Recorded, endpoint: Endpoint) -> None:
     assert 1 <= estimate_tokens(read_call(recorded.raw, endpoint)) <= len(recorded.raw) // 3

@@ -146,3 +146,17 @@ def test_the_sweep_leaves_what_is_used_and_what_is_not_ours(tmp_path: Path) -> N
     files.read(A)
     assert files.sweep(time.time(), 30) == 2
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["a.json", "other.json", "other.json.tmp"]
+
+
+def test_a_sweep_locks_only_what_goes_and_lets_others_have_their_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = over(tmp_path)
+    for number in range(40):
+        (tmp_path / f"{number}.json").write_bytes(b"a one")
+    os.utime(tmp_path / "7.json", (0, 0))
+    locked: list[str] = []
+    lock = files.folder.locked
+    monkeypatch.setattr(files.folder, "locked", lambda name: (locked.append(name), lock(name))[1])
+    rests: list[int] = []
+    assert files.sweep(time.time(), 30, lambda: rests.append(len(locked))) == 1
+    assert locked == ["7.json"]
+    assert len(rests) == 40 // 16

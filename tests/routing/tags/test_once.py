@@ -70,6 +70,15 @@ def test_how_a_client_cuts_what_was_typed_does_not_matter() -> None:
     assert place_of(user(TAG)).place not in same
 
 
+def test_of_long_words_the_beginning_and_the_end_count_however_white_space_was_folded() -> None:
+    lines = [f"line {number} of a long text" for number in range(8_000)]
+    loose, tight = (f"{TAG} {between.join(lines)}" for between in ("\r\n  ", " "))
+    assert len(tight) > 4 * (16 << 10)
+    assert place_of(user(loose)) == place_of(user(tight))
+    for changed in (lines[1:], lines[:-1], [*lines, "more"]):
+        assert place_of(user(f"{TAG} {' '.join(changed)}")).place != place_of(user(tight)).place
+
+
 def test_every_dialect_and_an_answer_that_the_call_follows() -> None:
     places = set()
     for call in (chat_call(user(TAG)), messages_call(user(TAG)), responses_call(user(TAG))):

@@ -52,8 +52,8 @@ def test_the_answer_says_what_changed_and_what_is_in_force() -> None:
     assert answer.startswith(LOCAL_ANSWER_MARK)
     assert answer.removeprefix(LOCAL_ANSWER_MARK).split("\n") == [
         "Only these providers are used: echo.",
-        "<**glm.glm-4.7**> holds for the message that it stands in, so nothing was sent: write it beside your text. "
-        "<**!glm.glm-4.7**> keeps the whole conversation there.",
+        "`<**glm.glm-4.7**>` holds for the message that it stands in, so nothing was sent: write it beside your text. "
+        "`<**!glm.glm-4.7**>` keeps the whole conversation there.",
         "No such tag: foo:bar.",
         "Allowed: echo.",
         "stopMessage: none.",

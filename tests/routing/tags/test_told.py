@@ -31,7 +31,7 @@ def test_a_model_is_as_its_best_key() -> None:
     registry = Registry({"p": provider("p", ["a", "b"], ["m", "longer-name"])}, {})
 
     def lines() -> list[str]:
-        return models_lines(registry, "p", lambda target: conditions.get(target.key, WELL), 100.0)[1:-1]
+        return models_lines(registry, "p", lambda target: conditions.get(target.key, WELL), 100.0)[2:-1]
 
     assert lines() == ["<**!p.m**>            ready", "<**!p.longer-name**>  ready"]
     conditions["a"] = Cooling(340.0, Fault.RATE)
@@ -51,10 +51,10 @@ def test_long_lists_are_cut_and_say_where_the_rest_is() -> None:
     many = {f"p{number}": provider(f"p{number}", ["k"], [f"m{model}" for model in range(50)]) for number in range(50)}
     registry = Registry(many, {})
     every = models_lines(registry, None, lambda target: WELL, 0.0)
-    assert len(every) == 2 + 40 * 4
+    assert len(every) == 3 + 40 * 4
     assert "… and 47 more: <**models:p0**>" in every
     one = models_lines(registry, "p0", lambda target: WELL, 0.0)
-    assert (len(one), one[-2]) == (2 + 41, "… and 10 more")
+    assert (len(one), one[-2]) == (3 + 41, "… and 10 more")
     assert len(outlook_lines(Outlook(providers=tuple(many.values())))) == 41
 
 

@@ -12,6 +12,7 @@ import pytest
 from routecodex.routing.dialects.calls import for_target
 from routecodex.routing.errors import StoreError
 from routecodex.routing.sessions.store import SessionKey
+from routecodex.routing.storage.contract import InThread
 from routecodex.routing.turn.company import Company
 from routecodex.routing.turn.hidden import Hidden
 from routecodex.routing.turn.lifecycle import Lifecycle
@@ -27,10 +28,12 @@ class Memory:
     entries: list[tuple[SessionKey, Hidden]] = field(default_factory=list)
     fails: StoreError | None = None
 
-    def add(self, key: SessionKey, entry: Hidden) -> None:
+    async def keep(self, key: SessionKey, hidden: Callable[[], Hidden | None], in_thread: InThread) -> None:
+        entry = hidden()
         if self.fails is not None:
             raise self.fails
-        self.entries.append((key, entry))
+        if entry is not None:
+            self.entries.append((key, entry))
 
 
 async def at_once(work: Callable[[], None]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from routecodex.routing.dialects.echo import EchoFailure, echo_answer
 from routecodex.routing.redact import Redactor
 from routecodex.routing.sessions.store import SessionKey
+from routecodex.routing.storage.contract import InThread
 from routecodex.routing.turn.company import Company
 from routecodex.routing.turn.echoing import converse
 from routecodex.routing.turn.hidden import Hidden
@@ -29,8 +31,9 @@ class Store:
     def __init__(self) -> None:
         self.entries: list[Hidden] = []
 
-    def add(self, key: SessionKey, entry: Hidden) -> None:
-        self.entries.append(entry)
+    async def keep(self, key: SessionKey, hidden: Callable[[], Hidden | None], in_thread: InThread) -> None:
+        if (entry := hidden()) is not None:
+            self.entries.append(entry)
 
 
 class Asking(Plugin):

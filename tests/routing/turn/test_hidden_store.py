@@ -16,7 +16,7 @@ import pytest
 from routecodex.routing.errors import StoreError
 from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.storage.disk import Disk, Folder
-from routecodex.routing.turn.hidden import Hidden, Key, remember
+from routecodex.routing.turn.hidden import Hidden, Key
 from routecodex.routing.turn.hidden_store import MOST_BYTES, MOST_ENTRIES, HiddenStore
 from routecodex.routing.values import Dialect, JsonObject
 
@@ -43,7 +43,7 @@ def file_of(folder: Path) -> Path:
 
 
 def test_what_was_remembered_is_there_after_a_restart(tmp_path: Path) -> None:
-    remember(HiddenStore(tmp_path), KEY, ENTRY)
+    HiddenStore(tmp_path).add(KEY, ENTRY)
     assert HiddenStore(tmp_path).load(KEY) == (ENTRY,)
     assert file_of(tmp_path).stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "history").stat().st_mode & 0o777 == 0o700

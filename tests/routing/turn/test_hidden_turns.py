@@ -15,7 +15,7 @@ from routecodex.routing.dialects.said import Said
 from routecodex.routing.sessions.store import FileStore
 from routecodex.routing.stop_message.plugin import StopMessagePlugin
 from routecodex.routing.stop_message.work_state import Work
-from routecodex.routing.turn.hidden import hidden_in, put_back, remember
+from routecodex.routing.turn.hidden import hidden_in, put_back
 from routecodex.routing.turn.hidden_store import HiddenStore
 from routecodex.routing.turn.plugins import Plugin, ServerTool, TurnInfo
 from routecodex.routing.values import Call, Dialect, JsonObject, ToolCall
@@ -74,7 +74,7 @@ def plays(folder: Path, talk: Talk, replies: list[Any], merged: list[Item], most
     assert turned.record is not None
     entry = hidden_in(call, [merged], turned.record.items, results=turned.record.results)
     if entry is not None:
-        remember(HiddenStore(folder), SESSION, entry)
+        HiddenStore(folder).add(SESSION, entry)
     later = talk.call(talk.user("do it"), *merged)
     count = put_back(later, HiddenStore(folder).load(SESSION))
     return history(talk, turned.bodies[turned.answered - 1]), history(talk, later.body), count

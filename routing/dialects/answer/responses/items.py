@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ....errors import RouteCodexError
+from ....jsonbytes import Joined, joined
 from ....values import Dialect, JsonObject, Message
 from ...calls.replacing import view_of
 from ...fields import is_blank, list_of, text_of
@@ -37,8 +38,9 @@ def parts_of(item: JsonObject) -> list[JsonObject]:
     return [part for part in list_of(item.get("content")) if isinstance(part, dict)]
 
 
-def text_in(item: JsonObject) -> str:
-    return "".join(text_of(part.get("text")) for part in parts_of(item) if part.get("type") == TEXT)
+def text_in(items: Iterable[JsonObject]) -> str | Joined:
+    texts = [part.get("text") for item in items for part in parts_of(item) if part.get("type") == TEXT]
+    return joined([one for text in texts for one in (text.parts if isinstance(text, Joined) else (text_of(text),))])
 
 
 def _view(item: JsonObject) -> Message | None:

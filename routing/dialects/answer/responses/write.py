@@ -8,7 +8,7 @@
    message. A thought is a reasoning item with one summary; a seal of another dialect is one opaque word in it, and what seals a
    call stands in a reasoning item before it. For that a call's first piece waits for its second.
 4. Calls of custom tools and of OpenAI's own are told when they are whole: only then is it known what they say.
-5. A text that leaves as it came is not kept here: its block has it.
+5. No text is kept here: blocks have them, and what tells one again writes it from there.
 """
 
 from __future__ import annotations
@@ -73,38 +73,26 @@ _FIRST_ACTION: dict[str, JsonObject] = {"local_shell": {"type": "exec", "env": {
 class _Shown:
     """One part of a message, as the client has it."""
 
-    __slots__ = ("annotations", "block", "cited", "kind", "length", "native", "own", "said", "sources", "start")
+    __slots__ = ("annotations", "block", "cited", "kind", "length", "native", "own", "sources", "start")
 
     def __init__(self, kind: str, native: JsonObject, block: Block, own: Part | None, start: int = 0) -> None:
         self.kind, self.native = kind, native
         self.block, self.own = block, own
         """Under whom it began; the provider's own part, where it is of this dialect."""
         self.start, self.length = start, 0
-        """Where it stands in its block's text, as long as it is nothing else's; and how long it is."""
-        self.said: GrowingText | None = None
-        """What it says, once that is more than what its block holds."""
+        """Where it stands in what the client sees of its block's text, and how long it is."""
         self.sources: list[tuple[Part, int]] = []
         """Whose text it is, and where each begins."""
         self.annotations = 0
         self.cited: list[object] = []
         """Those of other dialects."""
 
-    @property
-    def text(self) -> str:
-        if self.said is not None:
-            return str(self.said)
-        whole = str(self.block.text) if self.block.text is not None else ""
-        return whole if len(whole) == self.length else whole[self.start : self.start + self.length]
-
     def add(self, text: str, part: Part | None) -> None:
-        if self.said is None:
-            self.said = GrowingText(self.text)
         if part is not None and not any(part is known for known, _ in self.sources[-1:]):
             glued = text.startswith(BLANK_LINE) and bool(self.length or part.block is self.block)
             is_first = part.block is self.block and not (self.length or self.start)
-            lead = self.block.glue if is_first else len(BLANK_LINE) * glued
+            lead = len(self.block.glue) if is_first else len(BLANK_LINE) * glued
             self.sources.append((part, self.length + lead))
-        self.said.add(text)
         self.length += len(text)
 
     @property
@@ -120,7 +108,7 @@ class _Shown:
             own = list_of(part.native.get("annotations")) if part.done else part.annotations
             annotations += [moved_annotation(one, start) for one in own] if start else own
             probabilities += list_of(part.native.get("logprobs"))
-        done[key] = self.text
+        done[key] = self.block.told(self.start, self.length)
         annotations += self.cited
         if self.kind == "output_text" and (annotations or "annotations" in done):
             done["annotations"] = annotations
@@ -132,18 +120,23 @@ class _Shown:
 class _Item:
     """One output item, as the client has it."""
 
-    __slots__ = ("block", "done", "id", "index", "last", "native", "part", "parts", "start")
+    __slots__ = ("block", "done", "ends", "id", "index", "last", "native", "part", "parts")
 
     def __init__(self, block: Block, index: int, id: str, native: JsonObject) -> None:
         self.block, self.index, self.id, self.native = block, index, id, native
         self.parts: list[JsonObject] = []
         """Those that are done."""
         self.part: _Shown | None = None
-        self.start = 0
-        """How much of its block's text stands in those."""
+        self.ends = block, 0
+        """Whose text they end with, and where in it."""
         self.last = block
         """Whose text came last."""
         self.done = False
+
+    def start(self, block: Block) -> int:
+        """Where in the block's text its next part begins."""
+        ended, at = self.ends
+        return at if ended is block else 0
 
     def named(self, item: JsonObject) -> JsonObject:
         return {**item, "id": self.id} if "id" in item else item
@@ -226,7 +219,7 @@ class _Writer:
                     item = self._items.get(block) or self._add(block, block.native or {}, document.get("output_index"))
                     if item.part is None or item.part.own is not part:
                         self._end_part(item)
-                        item.part = self._shown = _Shown(part.kind, part.native, block, part, item.start)
+                        item.part = self._shown = _Shown(part.kind, part.native, block, part, item.start(block))
                         item.part.sources.append((part, 0))
                     item.part.length += len(event.text)
                 case Opened(block=block):
@@ -250,7 +243,7 @@ class _Writer:
         part, item.part, self._shown = item.part, None, None
         if part is not None:
             item.parts.append(part.whole)
-            item.start += part.length
+            item.ends = part.block, part.start + part.length
 
     def _add(self, block: Block, native: JsonObject, index: object = None) -> _Item:
         place = index if isinstance(index, int) and not self.altered else self._count
@@ -343,13 +336,14 @@ class _Writer:
             if key := KEYS.get(kind):
                 native = {**native, key: "", **({"annotations": []} if "annotations" in native else {})}
                 native |= {"logprobs": []} if "logprobs" in native else {}
-            item.part = shown = _Shown(kind, native, block, own)
+            item.part = shown = _Shown(kind, native, block, own, item.start(block))
             frame = document if document.get("type") == PART_ADDED else {}
             yield self._placed({"type": PART_ADDED, **frame, "part": native}, item)
         self._shown = shown
         item.last = part.block if part is not None else block
         if part is not None and own is None and not shown.length:
-            text = text.removeprefix(BLANK_LINE)  # nothing stands before it in this part
+            said, text = text, text.removeprefix(BLANK_LINE)  # nothing stands before it in this part
+            shown.start += len(said) - len(text)
         if not text:
             return
         shown.add(text, part)
@@ -561,8 +555,8 @@ class _Writer:
         if media.kind != "image" or not media.data:
             name_media(self.left_out, media)
             placeholder = Block("text")
-            placeholder.foreign = True
-            yield from self._write_text(Piece(placeholder, told_media(media)), {})
+            placeholder.foreign, placeholder.text = True, GrowingText(told_media(media))
+            yield from self._write_text(Piece(placeholder, str(placeholder.text)), {})
             return
         yield from self._between()
         item = self._add(block, picture_item("ig", media))
@@ -669,7 +663,7 @@ class _Writer:
             if read_response_finish(last) != word and (last.get("status") or word != "completed"):
                 whole |= {name: made.get(name) for name in ("status", "incomplete_details", "error")}
             if "output_text" in last:
-                whole["output_text"] = "".join(text_in(item) for item in output)
+                whole["output_text"] = text_in(output)
         if counted is not None and counted.rounds:
             whole["usage"] = summed_counts(counted.rounds, "input_tokens", "output_tokens")
         elif counted is not None and last:

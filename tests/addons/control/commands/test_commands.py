@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import pytest
 
-from routecodex.addons.control import cli
+from routecodex.addons.control import certificates, cli
 from routecodex.addons.control.commands import env, status
 from routecodex.addons.control.places import places
 
@@ -42,6 +43,70 @@ def test_the_last_lines_of_the_log(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == ""
     assert cli.main(["log", "--json", "-n", "1"]) == 0
     assert json.loads(capsys.readouterr().out) == {"log": str(here.log), "lines": ["line 299"]}
+
+
+def test_a_terminal_that_has_no_arrows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = places()
+    here.make()
+    here.log.write_text("[10:31:31.019] 10:31:30 x → echo · 200\nnext\n", encoding="utf-8")
+    heard = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(heard, "latin-1"))
+    assert cli.main(["log"]) == 0
+    assert heard.getvalue() == b"10:31:30 x ? echo \xb7 200\nnext\n", "its time once, and no traceback"
+
+
+NEWCOMERS = {
+    "daemon": "what is to be done?\n  routecodex daemon status routing, or daemon set routing --sticky TARGET",
+    "daemon stauts": "what is to be done?",
+    "daemon set": "what is to be set?\n  --sticky",
+    "daemon set rooting": "argument routing: invalid choice: 'rooting'",
+    "provider": "which provider is to be added?\n  routecodex provider add NAME --key-file FILE; there are examples for a",
+    "provider glm": "which provider is to be added?",
+    "import": "which file?\n  routecodex import ~/.routecodex/config.json",
+    "import /nowhere/config.json": "cannot be read: No such file or directory\n  is its name right?",
+    "run": "which tool?\n  for instance: routecodex run claude",
+    "run pyhton3": "pyhton3 is not installed, or not on the PATH\n  did you mean `routecodex run python",
+    "run nothing-like-it": "\n  install it, or give its whole path",
+    "log --flow": "unrecognized arguments: --flow\n  `routecodex log --help` says how it is written",
+    "usage per-day": "argument by: invalid choice: 'per-day'",
+    "log -n many": "argument -n/--lines: invalid int value: 'many'",
+}
+
+
+@pytest.mark.parametrize("words", NEWCOMERS)
+def test_what_a_newcomer_types(words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line that says what is wrong, and one with the next step; for programs the same as JSON."""
+    monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}" if name in ("python", "python3") else None)
+    code = cli.main(words.split())
+    said = capsys.readouterr()
+    assert code in (1, 2, 127)
+    assert said.out == ""
+    assert said.err.startswith("routecodex: ")
+    assert NEWCOMERS[words] in said.err
+    assert "usage:" not in said.err
+    if not words.startswith("run"):
+        assert cli.main([*words.split(), "--json"]) == code
+        assert json.loads(capsys.readouterr().out)["error"] in said.err
+
+
+def test_a_daemons_routing_is_the_only_thing_it_has(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["daemon", "status"]) == 3
+    assert capsys.readouterr().out == "No server runs.\n"
+
+
+def test_folders_on_the_way_are_private_too() -> None:
+    """Whichever command was the first."""
+    path = certificates.write(places().bundles, "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n")
+    assert [one.stat().st_mode & 0o777 for one in (path.parent, path.parents[1], path.parents[2])] == [0o700] * 3
+
+
+def test_what_lies_in_a_folder_that_is_named_is_not_named(capsys: pytest.CaptureFixture[str]) -> None:
+    here = places()
+    here.make()
+    here.line.touch()
+    assert cli.main(["uninstall", "--json"]) == 0
+    lies = json.loads(capsys.readouterr().out)["lies"]
+    assert not [one for one in lies if str(Path(one).parent) in lies]
 
 
 def test_purge_leaves_what_is_not_ours(capsys: pytest.CaptureFixture[str]) -> None:

@@ -105,3 +105,11 @@ def test_a_file_with_mistakes_is_not_touched(person: Person) -> None:
     flow = person.file("flow.yaml", "virtualrouter: {providers: {}, routing: {default: [origin]}}\n")
     assert person.types("provider", "add", "glm", "--config", str(flow)) == 2
     assert "providers:" in person.warned
+
+
+def test_a_key_file_that_others_may_read_is_named_once(person: Person) -> None:
+    path = person.file("open", "sk-1\n")
+    path.chmod(0o644)
+    assert person.types("provider", "add", "openai", "--key-file", str(path)) == 0
+    assert person.said.count("chmod 600") == 1
+    assert "Put it into" not in person.said

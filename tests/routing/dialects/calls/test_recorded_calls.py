@@ -2,10 +2,15 @@
 
 import copy
 import json
+from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
-from routecodex.routing.dialects.calls import edit_texts, for_target, inner_body, read_call
+from routecodex.routing.dialects.calls import bare, edit_texts, for_target, inner_body, read_call
+from routecodex.routing.dialects.translation.going_up import translate
+from routecodex.routing.dialects.translation.neutral import LeftOut
+from routecodex.routing.errors import BadCall
 from routecodex.routing.values import Dialect, Endpoint, JsonObject, Text
 from tests.routing.dialects.calls.recorded import CALLS, FOLDER, Recorded
 
@@ -74,6 +79,10 @@ def test_the_same_call_is_always_written_alike(recorded: Recorded, endpoint: End
     call = read_call(recorded.raw, endpoint)
     before = copy.deepcopy(call.body)
     for_target(call, "m", foreign=True)
+    for dialect in set(Dialect) - {endpoint.dialect}:
+        there = replace(call, body=bare(call, "m", (), LeftOut()), endpoint=replace(endpoint, envelope=False))
+        with suppress(BadCall):
+            translate(inner_body(there), there.endpoint, dialect, model="m", stream=True, session="s", maker="p")
     assert call.body == before
 
 

@@ -6,6 +6,7 @@ import json
 
 from routecodex.routing.dialects.answer.events import Began, Block, Closed, Counted, Done, Ended, Event, Opened, Piece
 from routecodex.routing.dialects.answer.responses.write import Writer
+from routecodex.routing.dialects.answer.said import Content
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.dialects.translation.neutral import Asked, Tokens
 from tests.routing.dialects.answer.talks import RESPONSES, Way
@@ -13,6 +14,7 @@ from tests.routing.dialects.answer.talks import RESPONSES, Way
 
 def told(*events: Event) -> list[dict[str, object]]:
     writer = Writer(Asked(Way(RESPONSES).endpoint, True, "0123", "asked", 1, "acme"))
+    Content().add(events)  # what a text says, its block has
     raw = b"".join(writer.made(event) for event in events) + b"".join(writer.finish())
     return [json.loads(event.data) for event in Events().feed(raw)]
 

@@ -1,0 +1,340 @@
+"""The contract (`routing/storage/contract.py`) served by a Redis that people already run: one script for each operation.
+
+1. A shelf is a hash (its born and number, an entry each), and where it may hold several a sorted set with their order.
+2. Each operation is one round trip and over within `PATIENCE_S`, whatever the server, the network or the client's own code do.
+3. After a failure of any kind nobody waits any more: what is asked fails at once, until a trial beside the calls goes well.
+4. Only what may be done twice is tried twice, and only where the connection broke: a server that was started anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Callable, Collection, Sequence
+from hashlib import sha1
+from typing import Any, TypeAlias
+from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
+
+from redis import exceptions
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from ..routing.storage.contract import BOUNDS, NEVER, Busy, Change, Found, Key, Kind, Lost, Put, Version
+
+logger = logging.getLogger("routecodex")
+
+_Word: TypeAlias = bytes | str | int
+
+PATIENCE_S = 0.25
+_CONNECTIONS = 100
+_TRIES = 100
+_FIRST_TRIAL_S = 0.1
+_LONGEST_PAUSE_S = 1.0
+_PREFIX = "routecodex"
+
+_READ = """
+local out = {}
+for i = 1, #KEYS / 2 do
+    local shelf, order = KEYS[2 * i - 1], KEYS[2 * i]
+    local born, since, ttl = ARGV[3 * i - 2], ARGV[3 * i - 1], tonumber(ARGV[3 * i])
+    local head = redis.call('HMGET', shelf, 'b', 's')
+    if not head[1] then
+        out[i] = {'', '0'}
+    else
+        local one = {head[1], head[2]}
+        if head[1] ~= born then since = '0' end
+        if head[2] ~= since then
+            if order == '' then
+                one[3], one[4] = '', redis.call('HGET', shelf, 'p')
+            else
+                local places = redis.call('ZRANGEBYSCORE', order, '(' .. since, '+inf')
+                for _, place in ipairs(places) do
+                    one[#one + 1] = place
+                    one[#one + 1] = redis.call('HGET', shelf, 'p' .. place)
+                end
+            end
+        end
+        if ttl > 0 and redis.call('PTTL', shelf) < ttl * 0.9 then
+            redis.call('PEXPIRE', shelf, ttl)
+            if order ~= '' then redis.call('PEXPIRE', order, ttl) end
+        end
+        out[i] = one
+    end
+end
+return out
+"""
+_PUT = """
+local at = 2
+for i = 1, #KEYS / 2 do
+    local shelf, order = KEYS[2 * i - 1], KEYS[2 * i]
+    local ttl, most, bytes, count = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
+    at = at + 4
+    redis.call('HSETNX', shelf, 'b', ARGV[1])
+    for _ = 1, count do
+        local place, entry = ARGV[at], ARGV[at + 1]
+        at = at + 2
+        local number = redis.call('HINCRBY', shelf, 's', 1)
+        if order ~= '' then
+            redis.call('HINCRBY', shelf, 'z', #entry - redis.call('HSTRLEN', shelf, 'p' .. place))
+            redis.call('ZADD', order, number, place)
+        end
+        redis.call('HSET', shelf, 'p' .. place, entry)
+    end
+    if order ~= '' then
+        local held, size = redis.call('ZCARD', order), tonumber(redis.call('HGET', shelf, 'z'))
+        while held > most or (size > bytes and held > 1) do
+            local oldest = redis.call('ZPOPMIN', order)[1]
+            size = redis.call('HINCRBY', shelf, 'z', -redis.call('HSTRLEN', shelf, 'p' .. oldest))
+            redis.call('HDEL', shelf, 'p' .. oldest)
+            held = held - 1
+        end
+    end
+    if ttl > 0 then
+        redis.call('PEXPIRE', shelf, ttl)
+        if order ~= '' then redis.call('PEXPIRE', order, ttl) end
+    end
+end
+return 1
+"""
+_CHANGE = """
+local head = redis.call('HMGET', KEYS[1], 'b', 's', 'p')
+if (head[1] or '') ~= ARGV[1] or (head[2] or '0') ~= ARGV[2] then
+    return {0, head[1] or '', head[2] or '0', head[3] or ''}
+end
+if ARGV[3] == '' then
+    redis.call('DEL', KEYS[1])
+    return {1, '', '0'}
+end
+local born = head[1] or ARGV[4]
+redis.call('HSET', KEYS[1], 'b', born, 'p', ARGV[3])
+local number = redis.call('HINCRBY', KEYS[1], 's', 1)
+if tonumber(ARGV[5]) > 0 then redis.call('PEXPIRE', KEYS[1], ARGV[5]) end
+return {1, born, tostring(number)}
+"""
+_CLAIM = """
+local taken = {}
+for i, name in ipairs(KEYS) do
+    local holder = redis.call('GET', name)
+    if not holder or holder == ARGV[1] then
+        redis.call('SET', name, ARGV[1], 'PX', ARGV[2])
+        taken[#taken + 1] = i
+    end
+end
+return taken
+"""
+_RELEASE = """
+for _, name in ipairs(KEYS) do
+    if redis.call('GET', name) == ARGV[1] then redis.call('DEL', name) end
+end
+return 1
+"""
+_SHA = {script: sha1(script.encode()).hexdigest() for script in (_READ, _PUT, _CHANGE, _CLAIM, _RELEASE)}
+
+
+class RedisStore:
+    """Used from one loop."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        retention_s: float = 0,
+        heard: Callable[[str], None] = lambda line: None,
+        patience_s: float = PATIENCE_S,
+        wait: Callable[[float], Any] = asyncio.sleep,
+    ) -> None:
+        """`url`: as redis-py reads it; `?prefix=…` tells installations apart that share a server. `heard`: what a person should
+        know, once a change."""
+        self.retention_s = retention_s
+        self.place, address, prefix = _read(url)
+        """Where it is, without a password."""
+        self._prefix = prefix
+        self._heard = heard
+        self._wait = wait
+        self._patience_s = patience_s
+        self._client = Redis(
+            connection_pool=BlockingConnectionPool.from_url(
+                address, max_connections=_CONNECTIONS, timeout=patience_s, retry=Retry(NoBackoff(), 0), protocol=2
+            )
+        )
+        self.gone = ""
+        """Why nobody is asked now; empty while all is well."""
+        self._trial: asyncio.Task[None] | None = None
+
+    async def read(self, wanted: Sequence[tuple[Key, Version]]) -> list[Found]:
+        keys, given = list[bytes](), list[_Word]()
+        for key, (born, number) in wanted:
+            keys += self._names(key)
+            given += [born, number, self._ttl_ms(key.kind)]
+        found = await self._run(_READ, keys, given, again=True)
+        return [_found(one, known) for one, (_, known) in zip(found, wanted, strict=True)]
+
+    async def change(self, key: Key, change: Change, known: tuple[Version, bytes] | None = None) -> tuple[Version, bytes]:
+        version, old = known if known is not None else await self._now(key)
+        born, ttl = uuid.uuid4().hex, self._ttl_ms(key.kind)
+        for _ in range(_TRIES):
+            new = change(old)
+            if new == old and known is None:
+                return version, old
+            done, *now = await self._run(_CHANGE, [self._names(key)[0]], [*version, new, born, ttl])
+            if done:
+                return _version(*now[:2]), new
+            version, old, known = _version(now[0], now[1]), now[2], None
+        raise Busy(f"Too many processes change the same {key.kind} in Redis")
+
+    async def put(self, puts: Sequence[Put]) -> None:
+        keys, given = list[bytes](), list[_Word]([uuid.uuid4().hex])
+        for key in dict.fromkeys(one.key for one in puts):
+            mine = [one for one in puts if one.key == key]
+            bounds = BOUNDS[key.kind]
+            keys += self._names(key)
+            given += [self._ttl_ms(key.kind), bounds.entries, bounds.bytes, len(mine)]
+            for _, place, entry in mine:
+                given += [_bytes(place), entry]
+        await self._run(_PUT, keys, given, again=True)
+
+    async def claim(self, names: Collection[str], owner: str, ttl_s: float) -> frozenset[str]:
+        listed = list(names)
+        taken = await self._run(_CLAIM, [self._claimed(name) for name in listed], [owner, round(ttl_s * 1000)])
+        return frozenset(listed[place - 1] for place in taken)
+
+    async def release(self, names: Collection[str], owner: str) -> None:
+        await self._run(_RELEASE, [self._claimed(name) for name in names], [owner], again=True)
+
+    async def scan(self, kind: Kind) -> list[str]:
+        start, cursor, found = f"{self._prefix}:{kind}:", 0, set[str]()
+        while True:
+            cursor, names = await self._asked("SCAN", cursor, "MATCH", f"{_plain(start)}*", "COUNT", 1000, again=True)
+            found |= {_text(name).removeprefix(start) for name in names}
+            if not (cursor := int(cursor)):
+                return sorted(found)
+
+    async def erase(self, keys: Collection[Key]) -> int:
+        """A key at a time: the order of its entries goes with it."""
+        count = 0
+        for key in keys:
+            names = [name for name in self._names(key) if name]
+            count += bool(await self._asked("DEL", *names, again=True))
+        return count
+
+    async def expire(self) -> None:
+        """Redis does that."""
+
+    async def close(self) -> None:
+        if self._trial is not None:
+            self._trial.cancel()
+        await self._client.aclose()
+
+    # One operation
+
+    async def _now(self, key: Key) -> tuple[Version, bytes]:
+        (found,) = await self.read([(key, NEVER)])
+        return found.version, dict(found.entries).get("", b"")
+
+    async def _run(self, script: str, keys: Sequence[bytes], given: Sequence[_Word], *, again: bool = False) -> Any:
+        return await self._asked("EVALSHA", _SHA[script], len(keys), *keys, *given, again=again, script=script)
+
+    async def _asked(self, *words: _Word, again: bool = False, script: str = "") -> Any:
+        if self.gone:
+            raise Lost(self._told)
+        return await self._ask(words, again=again, script=script)
+
+    async def _ask(self, words: tuple[_Word, ...], *, again: bool, script: str) -> Any:
+        try:
+            async with asyncio.timeout(self._patience_s):
+                while True:
+                    try:
+                        return await self._client.execute_command(*words)
+                    except exceptions.NoScriptError:
+                        words = ("EVAL", script, *words[2:])  # it was not run: the server is a new one
+                    except (exceptions.ConnectionError, OSError):
+                        if not again:
+                            raise
+                        again = False
+        except (exceptions.RedisError, OSError, TimeoutError, EOFError) as error:
+            why = "no answer in time" if isinstance(error, TimeoutError | exceptions.TimeoutError) else _said(error)
+            self._lose(why)
+            raise Lost(self._told) from error
+
+    # Gone, and back
+
+    @property
+    def _told(self) -> str:
+        return f"The sessions' store {self.place} cannot be reached ({self.gone})"
+
+    def _lose(self, why: str) -> None:
+        was, self.gone = self.gone, why
+        if not was:
+            self._heard(self._told)
+        if self._trial is None or self._trial.done():
+            self._trial = asyncio.ensure_future(self._until_well())
+
+    async def _until_well(self) -> None:
+        """Reads and writes, as calls do."""
+        pause = _FIRST_TRIAL_S
+        names, name = [self._claimed("trial")], uuid.uuid4().hex
+        while True:
+            await self._wait(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
+            try:
+                await self._ask(("EVAL", _CLAIM, 1, *names, name, 1), again=True, script=_CLAIM)
+            except Lost:
+                continue
+            self.gone = ""
+            self._heard(f"The sessions' store {self.place} is there again")
+            return
+
+    # Names
+
+    def _names(self, key: Key) -> tuple[bytes, bytes]:
+        """Of the shelf, and of its order where it has one."""
+        several = BOUNDS[key.kind].entries > 1
+        order = f"{self._prefix}:{key.kind}-order:{key.id}" if several else ""
+        return _bytes(f"{self._prefix}:{key.kind}:{key.id}"), _bytes(order)
+
+    def _claimed(self, name: str) -> bytes:
+        return _bytes(f"{self._prefix}:claim:{name}")
+
+    def _ttl_ms(self, kind: Kind) -> int:
+        return round((BOUNDS[kind].ttl_s or self.retention_s) * 1000)
+
+
+def _found(one: list[bytes], known: Version) -> Found:
+    version = _version(one[0], one[1])
+    if version == known:
+        return Found(version, (), False)
+    entries = tuple((_text(place), entry) for place, entry in zip(one[2::2], one[3::2], strict=True))
+    return Found(version, entries, version[0] != known[0])
+
+
+def _version(born: bytes, number: bytes) -> Version:
+    return born.decode(), int(number)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogatepass")
+
+
+def _said(error: Exception) -> str:
+    """In a few words; what a server says may be long."""
+    return (str(error) or type(error).__name__).splitlines()[0][:200]
+
+
+def _read(url: str) -> tuple[str, str, str]:
+    """The address for people, the one for redis-py, and the prefix of all names."""
+    parts = urlsplit(url)
+    asked = parse_qs(parts.query, keep_blank_values=True)
+    (prefix,) = asked.pop("prefix", [_PREFIX])[-1:]
+    host = f"{parts.hostname}:{parts.port or 6379}{parts.path.rstrip('/')}"
+    return f"{parts.scheme}://{host}", urlunsplit(parts._replace(query=urlencode(asked, doseq=True))), prefix
+
+
+def _plain(text: str) -> str:
+    """For a pattern that means just that."""
+    return "".join(f"\\{letter}" if letter in "*?[]^\\-" else letter for letter in text)

@@ -1,0 +1,235 @@
+"""The contract served by one file (SQLite) beside the sessions: what the processes of one machine agree on.
+
+1. Looking takes a few microseconds and waits for nobody; what is written waits for the other processes, in a thread.
+2. It stands in for memory: a process that dies loses nothing, a machine that loses power may lose the last moments.
+3. A file that cannot be read is put aside, and a new one is begun.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+import uuid
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from .contract import BOUNDS, NEVER, Busy, Change, Found, InThread, Key, Kind, Lost, Put, Version
+from .disk import make_private
+
+T = TypeVar("T")
+
+FILE_NAME = "shared.db"
+
+_WAIT_S = 0.25
+_MADE = """
+create table if not exists shelves (
+    kind text not null, id blob not null, born text not null, seq integer not null, used real not null, primary key (kind, id)
+) without rowid;
+create table if not exists entries (
+    kind text not null, id blob not null, place blob not null, seq integer not null, size integer not null, entry blob not null,
+    primary key (kind, id, place)
+);
+create index if not exists entries_in_order on entries (kind, id, seq);
+create table if not exists claims (name text primary key, owner text not null, until real not null) without rowid;
+"""
+
+
+class SharedFile:
+    """The file is opened by the process that uses it first: nothing of it survives a fork."""
+
+    def __init__(self, folder: Path, in_thread: InThread, *, wall: Callable[[], float], retention_s: float = 0) -> None:
+        self.path = folder / FILE_NAME
+        self.retention_s = retention_s
+        """0: for ever."""
+        self._in_thread = in_thread
+        self._wall = wall
+        self._reader: sqlite3.Connection | None = None
+        self._writer: sqlite3.Connection | None = None
+        self._writing = threading.Lock()
+
+    async def read(self, wanted: Sequence[tuple[Key, Version]]) -> list[Found]:
+        try:
+            self._reader = self._reader or self._opened()
+            return [_found(self._reader, key, known) for key, known in wanted]
+        except (OSError, sqlite3.Error) as error:
+            raise self._lost("read", error) from error
+
+    async def change(self, key: Key, change: Change, known: tuple[Version, bytes] | None = None) -> tuple[Version, bytes]:
+        return await self._in_thread(partial(self._write, partial(self._change, key=key, change=change)))
+
+    async def put(self, puts: Sequence[Put]) -> None:
+        await self._in_thread(partial(self._write, partial(self._put, puts=puts)))
+
+    async def claim(self, names: Collection[str], owner: str, ttl_s: float) -> frozenset[str]:
+        return await self._in_thread(partial(self._write, partial(self._claim, names=names, owner=owner, ttl_s=ttl_s)))
+
+    async def release(self, names: Collection[str], owner: str) -> None:
+        def work(file: sqlite3.Connection) -> None:
+            file.executemany("delete from claims where name = ? and owner = ?", [(name, owner) for name in names])
+
+        await self._in_thread(partial(self._write, work))
+
+    async def scan(self, kind: Kind) -> list[str]:
+        def work(file: sqlite3.Connection) -> list[str]:
+            return [_text(id) for (id,) in file.execute("select id from shelves where kind = ? order by id", (kind,))]
+
+        return await self._in_thread(partial(self._write, work))
+
+    async def erase(self, keys: Collection[Key]) -> int:
+        def work(file: sqlite3.Connection) -> int:
+            return sum(_erase(file, key) for key in keys)
+
+        return await self._in_thread(partial(self._write, work))
+
+    async def expire(self) -> None:
+        def work(file: sqlite3.Connection) -> None:
+            now = self._wall()
+            file.execute("delete from claims where until < ?", (now,))
+            for kind, bounds in BOUNDS.items():
+                if ttl_s := bounds.ttl_s or self.retention_s:
+                    old = file.execute("select id from shelves where kind = ? and used < ?", (kind, now - ttl_s)).fetchall()
+                    for (id,) in old:
+                        _erase(file, Key(kind, _text(id)))
+
+        await self._in_thread(partial(self._write, work))
+
+    async def close(self) -> None:
+        with self._writing:
+            for file in (self._reader, self._writer):
+                if file is not None:
+                    file.close()
+            self._reader = self._writer = None
+
+    # In a thread
+
+    def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        with self._writing:
+            try:
+                self._writer = self._writer or self._opened()
+                with _transaction(self._writer):
+                    return work(self._writer)
+            except sqlite3.OperationalError as error:
+                if "locked" in str(error):
+                    raise Busy(f"{self.path.name} is kept busy by other processes") from error
+                raise self._lost("written", error) from error
+            except (OSError, sqlite3.Error) as error:
+                raise self._lost("written", error) from error
+
+    def _change(self, file: sqlite3.Connection, *, key: Key, change: Change) -> tuple[Version, bytes]:
+        found = _found(file, key, NEVER)
+        old = dict(found.entries).get("", b"")
+        new = change(old)
+        if new == old:
+            return found.version, old
+        if not new:
+            _erase(file, key)
+            return NEVER, b""
+        return self._keep(file, key, [Put(key, "", new)]), new
+
+    def _put(self, file: sqlite3.Connection, *, puts: Sequence[Put]) -> None:
+        for key in dict.fromkeys(one.key for one in puts):
+            self._keep(file, key, [one for one in puts if one.key == key])
+
+    def _keep(self, file: sqlite3.Connection, key: Key, puts: Sequence[Put]) -> Version:
+        named = _named(key)
+        head = file.execute("select born, seq from shelves where kind = ? and id = ?", named).fetchone()
+        born, seq = head or (uuid.uuid4().hex, 0)
+        for _, place, entry in puts:
+            seq += 1
+            file.execute(
+                "insert or replace into entries values (?, ?, ?, ?, ?, ?)", (*named, _bytes(place), seq, len(entry), entry)
+            )
+        file.execute("insert or replace into shelves values (?, ?, ?, ?, ?)", (*named, born, seq, self._wall()))
+        bounds = BOUNDS[key.kind]
+        held = "select place, size from entries where kind = ? and id = ? order by seq desc"
+        size, count = 0, 0
+        for place, entry_size in file.execute(held, named).fetchall():
+            size, count = size + entry_size, count + 1
+            if count > bounds.entries or (size > bounds.bytes and count > 1):
+                file.execute("delete from entries where kind = ? and id = ? and place = ?", (*named, place))
+        return born, seq
+
+    def _claim(self, file: sqlite3.Connection, *, names: Collection[str], owner: str, ttl_s: float) -> frozenset[str]:
+        now, taken = self._wall(), set()
+        for name in names:
+            held = file.execute("select owner, until from claims where name = ?", (name,)).fetchone()
+            if held is None or held[0] == owner or held[1] <= now:
+                file.execute("insert or replace into claims values (?, ?, ?)", (name, owner, now + ttl_s))
+                taken.add(name)
+        return frozenset(taken)
+
+    def _opened(self) -> sqlite3.Connection:
+        try:
+            return _opened(self.path)
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:
+            for ending in ("", "-wal", "-shm"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.replace(f"{self.path}{ending}", f"{self.path}.damaged{ending}")
+            return _opened(self.path)
+
+    def _lost(self, what: str, error: Exception) -> Lost:
+        return Lost(f"The shared file {self.path.name} could not be {what}: {error}")
+
+
+@contextlib.contextmanager
+def _transaction(file: sqlite3.Connection) -> Iterator[None]:
+    file.execute("begin immediate")
+    try:
+        yield
+    except BaseException:
+        file.execute("rollback")
+        raise
+    file.execute("commit")
+
+
+def _found(file: sqlite3.Connection, key: Key, known: Version) -> Found:
+    named = _named(key)
+    head = file.execute("select born, seq from shelves where kind = ? and id = ?", named).fetchone()
+    if head is None:
+        return Found(NEVER, (), known != NEVER)
+    born, seq = head
+    if (born, seq) == known:
+        return Found(known, (), False)
+    whole = born != known[0]
+    newer = "select place, entry from entries where kind = ? and id = ? and seq > ? order by seq"
+    rows = file.execute(newer, (*named, 0 if whole else known[1])).fetchall()
+    return Found((born, seq), tuple((_text(place), bytes(entry)) for place, entry in rows), whole)
+
+
+def _erase(file: sqlite3.Connection, key: Key) -> int:
+    file.execute("delete from entries where kind = ? and id = ?", _named(key))
+    return file.execute("delete from shelves where kind = ? and id = ?", _named(key)).rowcount
+
+
+def _named(key: Key) -> tuple[str, bytes]:
+    return key.kind.value, _bytes(key.id)
+
+
+def _bytes(text: str) -> bytes:
+    """Ids come from outside: what is no text is kept all the same."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogatepass")
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    make_private(path.parent)
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
+    file = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
+    try:
+        file.execute("pragma journal_mode = wal")
+        file.execute("pragma synchronous = normal")
+        file.executescript(_MADE)
+    except BaseException:  # whatever it was, it goes on to whoever asked; the file is not left open
+        file.close()
+        raise
+    return file

@@ -1,0 +1,106 @@
+"""Several workers behind one port: what a person sees is one proxy."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+
+import pytest
+from mitmproxy.io import FlowReader
+
+from routecodex.addons.control.servers import Server
+from tests.rig.client import Answer, Http1, Route
+from tests.rig.door import until
+from tests.rig.provider import FakeProvider
+from tests.rig.proxy import SCRIPT, Mitmdump
+from tests.system.tool import CONFIG
+
+pytestmark = pytest.mark.system
+
+
+@pytest.fixture(scope="module")
+def proxy(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mitmdump]:
+    folder = tmp_path_factory.mktemp("workers")
+    saved = ["-w", f"+{folder / 'flows'}"]
+    with Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, folder=folder, workers=2, args=saved) as started:
+        until(lambda: "2 workers serve" in started.log, "two workers do not come")
+        yield started
+        assert started.alive
+
+
+Ask = Callable[[str], Awaitable[Answer]]
+
+
+def asks(client: Http1, session: str) -> Ask:
+    def ask(text: str) -> Awaitable[Answer]:
+        body = {"model": "claude-x", "max_tokens": 9, "messages": [{"role": "user", "content": text}]}
+        return client.send("POST", "/v1/messages", body=body, headers={"x-api-key": "sk-client", "x-session-id": session})
+
+    return ask
+
+
+def with_two(proxy: Mitmdump, act: Callable[[Ask, Ask], Awaitable[None]]) -> None:
+    """Two connections: each has a worker of its own."""
+
+    async def main() -> None:
+        route = Route("https://api.anthropic.com", proxy)
+        async with Http1(route) as one, Http1(route) as other:
+            await act(asks(one, "s-one"), asks(other, "s-other"))
+
+    asyncio.run(main())
+
+
+def saved_flows(proxy: Mitmdump) -> list[str]:
+    with (proxy.folder / "flows").open("rb") as file:
+        return [flow.request.pretty_host for flow in FlowReader(file).stream()]  # type: ignore[attr-defined]
+
+
+def test_one_answer_and_one_log_for_all(proxy: Mitmdump, provider: FakeProvider) -> None:
+    """What is set for all sessions holds for the next call of each worker; every call has its line, in order, and its flow."""
+    provider.forget()
+    server = Server(f"127.0.0.1_{proxy.port}", proxy.sessions)
+
+    async def act(one: Ask, other: Ask) -> None:
+        for ask in (one, other):
+            assert "hello" in (await ask("<**echo**> hello")).json["content"][0]["text"]
+        server.ask("set routing", {"orders": [["sticky", "six.m"]]})
+        for ask in (one, other):
+            assert (await ask("and now?")).status == 200
+        server.ask("set routing", {"orders": [["clear", ""]]})
+        for ask in (other, one):
+            assert (await ask("and now?")).status == 200
+
+    with_two(proxy, act)
+    assert server.ask("status")["pid"] == proxy.pid
+    assert [received.host for received in provider.calls] == ["six.example"] * 2 + ["api.anthropic.com"] * 2
+    lines = re.findall(r"^\[[\d:.]+\] [\d:]+ (s-\S+) .*?→ (\w+)", proxy.log, re.MULTILINE)
+    assert lines == [
+        *(("s-one", "echo"), ("s-other", "echo")),
+        *(("s-one", "six"), ("s-other", "six")),
+        *(("s-other", "origin"), ("s-one", "origin")),
+    ]
+    until(lambda: len(saved_flows(proxy)) == 6, "a flow of each call is not in the file")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_worker_that_dies_or_freezes_costs_its_own_connections(proxy: Mitmdump, number: signal.Signals) -> None:
+    """The other one goes on; whoever connects meanwhile is answered; soon there are two again."""
+    victim = proxy.workers[0]
+
+    async def act(one: Ask, other: Ask) -> None:
+        for ask in (one, other):
+            assert (await ask("<**echo**> hello")).status == 200
+        os.kill(victim, number)
+        assert sorted([(await one("<**echo**> on")).status, (await other("<**echo**> on")).status]) == [0, 200]
+        route = Route("https://api.anthropic.com", proxy)
+        for _ in range(4):
+            async with Http1(route) as new:
+                assert (await asks(new, "s-new")("<**echo**> hello")).status == 200
+
+    with_two(proxy, act)
+    ended = f"({victim}) ended with -9 with 1 connection; another one takes its place"
+    until(lambda: " is back as " in proxy.log.partition(ended)[2], "nobody takes its place")
+    assert len(proxy.workers) == 2
