@@ -30,7 +30,7 @@ class Heard:
     def keep(self, said: bytes) -> None:
         """What was said, unpacked, without the provider's own credentials."""
 
-    def watch(self, *echoes: Echoes | None) -> None:
+    def watch(self, echoes: Echoes | None) -> None:
         """Who looks whether a credential is repeated over several events."""
 
     def data(self, chunk: bytes) -> None:
@@ -82,21 +82,22 @@ class LaterRound(Heard):
         self._spoken, self._secrets = plan.spoken, plan.secrets
         self._hide = plan.hide.known
         self._kept = Kept()
-        self._echoes: tuple[Echoes, ...] = ()
+        self._echoes: Echoes | None = None
 
     def keep(self, said: bytes) -> None:
         self._kept.add(said)
 
-    def watch(self, *echoes: Echoes | None) -> None:
-        self._echoes = tuple(one for one in echoes if one is not None)
+    def watch(self, echoes: Echoes | None) -> None:
+        self._echoes = echoes
 
     def show(self, response: http.Response) -> None:
         response.data.content = self._hide(self._take())
         mask_echoes(response, self._secrets)
 
     def _take(self) -> bytes:
-        repeated, whole, said = any(one.found for one in self._echoes), self._kept.is_whole, self._kept.take()
-        if repeated:  # where a part of it is missing, another may hold the half of a credential
+        whole, said = self._kept.is_whole, self._kept.take()
+        if self._echoes is not None and self._echoes.found:
+            # where a part of it is missing, another may hold the half of a credential
             said = without_echoes(said, self._spoken, self._secrets) if whole else b""
         return said
 

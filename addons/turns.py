@@ -10,7 +10,6 @@ from typing import Any
 from mitmproxy import http
 
 from ..routing import codings
-from ..routing.dialects.answer.abroad import Translation
 from ..routing.dialects.said import Said
 from ..routing.errors import RouteCodexError
 from ..routing.masking import Mask
@@ -61,8 +60,6 @@ class CarriedTurn:
         """The client has gone."""
         self.current: FirstRound | LaterRound = FirstRound(self)
         self.decode: codings.Decode | None = None
-        self.translation: Translation | None = None
-        """Makes what the round says the client's dialect."""
         self.mask = Mask(())  # takes the round's own credentials out of what it says
         self.http2 = flow.request.is_http2
         self.tasks: set[asyncio.Task[None]] = set()
@@ -94,11 +91,11 @@ class CarriedTurn:
         self.decode = flows.stream_decoder(headers.get("content-encoding", ""))
         if self.decode is not None:
             del response.headers["content-encoding"]  # what is kept of it is unpacked
-        good = 200 <= response.status_code < 300
-        self.translation = self.plan.translation() if good else None
         self.turn.head(response.status_code, headers, time.monotonic())
-        if good and self.mask and not self.closed:
-            source.watch(self.turn.answer.echoes, self.translation.echoes if self.translation is not None else None)
+        if self.turn.state is State.PEEKING:
+            source.watch(self.turn.answer.echoes)
+            if self.company is not None:
+                self.company.listen(self.turn.answer)
         self._carry_out()
         if not self.closed:
             self._arm()
@@ -118,7 +115,7 @@ class CarriedTurn:
                 return
         if chunk := self.mask.feed(self.plan.without_quotes(chunk), time.monotonic()):
             self._hear_words(source, chunk)
-        if min(self._held_until, self.turn.waits_until) < float("inf"):
+        if min(self.mask.due, self.turn.waits_until) < float("inf"):
             self._arm()
 
     @contained
@@ -126,9 +123,6 @@ class CarriedTurn:
         if source is not self.current:
             return
         self._hear_held(source)
-        if self.translation is not None:
-            self._hear_words(source, b"")
-            self.plan.unsay(self.translation.left_out)
         if source is self.current:
             self.turn.end(time.monotonic())
             self._carry_out()
@@ -139,21 +133,9 @@ class CarriedTurn:
             self._hear_words(source, chunk)
 
     def _hear_words(self, source: Heard, chunk: bytes) -> None:
-        """What a provider says, in the client's dialect from here on. No bytes: it has no more to say."""
+        """What a provider says."""
         source.keep(chunk)
-        translation = self.translation
-        if translation is not None:
-            try:
-                chunk = translation.feed(chunk, time.monotonic()) if chunk else translation.close()
-            except RouteCodexError as error:
-                self.hear_broke(source, error.message)
-                return
-            if translation.error is not None:
-                self.turn.spoiled(translation.error, time.monotonic())
-                self._carry_out()
-            elif not chunk:
-                self.turn.alive(time.monotonic())
-        if chunk and source is self.current:
+        if source is self.current:
             if self.company is not None and self.turn.stream:
                 self.company.life.stream_data(chunk)
             first = not self.turn.spoke
@@ -378,24 +360,17 @@ class CarriedTurn:
 
     # Time
 
-    @property
-    def _held_until(self) -> float:
-        """When what may begin to repeat a key leaves; a turn's own it knows itself."""
-        return min(self.mask.due, self.translation.due) if self.translation is not None else self.mask.due
-
     def _arm(self) -> None:
-        self.alarm.set(min(self.turn.deadline, self._held_until), self._tick)
+        self.alarm.set(min(self.turn.deadline, self.mask.due), self._tick)
 
     @contained
     def _tick(self) -> None:
         if self.closed:
             return
         now = time.monotonic()
-        if now >= min(self.turn.deadline, self._held_until):
+        if now >= min(self.turn.deadline, self.mask.due):
             if chunk := self.mask.tick(now):
                 self._hear_words(self.current, chunk)
-            if self.translation is not None and (chunk := self.translation.tick(now)):
-                self.turn.data(chunk, now)
             self.turn.tick(now)
             self._carry_out()
             self._later(self.relay.poke(self.flow))
