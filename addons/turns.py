@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any
 
 from mitmproxy import http
@@ -46,13 +46,16 @@ class CarriedTurn:
         journal: Journal,
         line: CallLine,
         company: Company | None = None,
+        unsaid: Callable[[], Awaitable[None] | None] = lambda: None,
     ) -> None:
+        """`unsaid`: what the answer's end waits for, so that other processes know of it."""
         self.relay = relay
         self.flow = flow
         self.turn = turn
         self.plan = plan
         self.sealed = sealed
         self.journal, self.line = journal, line
+        self._unsaid = unsaid
         self.company = company
         """Those who may want another round; None where nobody does."""
         self.round_name = "retry"
@@ -195,6 +198,7 @@ class CarriedTurn:
         if not actions:
             return
         work: Coroutine[Any, Any, None] | None = None
+        end: Iterable[bytes] | None = None
         for action in actions:
             match action:
                 case turns.Forward(data):
@@ -223,16 +227,33 @@ class CarriedTurn:
                 case turns.Refuse(refusal):
                     self.failed = f"status {refusal.head.status}"
                     self.answer.response = flows.whole_response(refusal)
-                case turns.Finish(end):
-                    self.answer.ending = in_bites(end)
-                    self.answer.finished = True
+                case turns.Finish(said_last):
+                    end = said_last
                 case turns.Abort():
                     self.answer.aborted = True
         actions.clear()
         if work is not None:
             self._do(work)
-        if self.turn.state is State.OVER:
-            self._close()
+        try:
+            if self.turn.state is State.OVER:
+                self._close()
+        finally:
+            if end is not None:
+                self._finish(end)
+
+    def _finish(self, end: Iterable[bytes]) -> None:
+        """Not before other processes know what the client's next call needs."""
+        if (unsaid := self._unsaid()) is None:
+            self.answer.ending = in_bites(end)
+            self.answer.finished = True
+        else:
+            self._later(self._finish_behind(unsaid, end))
+
+    async def _finish_behind(self, unsaid: Awaitable[None], end: Iterable[bytes]) -> None:
+        await unsaid
+        self.answer.ending = in_bites(end)
+        self.answer.finished = True
+        await self.relay.poke(self.flow)
 
     def _open(self, head: turns.Head) -> http.Response:
         shown = self.current.shown

@@ -77,6 +77,8 @@ class Plan:
     """Hears which target answers, the answer's id where it tells one, and the id that the client was told before it."""
     on_over: Callable[[Plan, bool], None] = lambda plan, ended: None
     """Hears that nothing more is sent, and whether the answer came to its end with nothing left to do for the client."""
+    on_seals: Callable[[str, Sequence[bytes]], None] = lambda maker, digests: None
+    """Hears whose seals the answer holds."""
     keep_end: Callable[[InThread], Awaitable[object]] | None = None
     """Keeps that end; None where nobody has to know of it later."""
     aside: str = ""
@@ -307,11 +309,18 @@ class Plan:
         """Whole events or documents of the provider's: seals that it made may go back to it."""
         if not self.at_home:
             self.memory.seals.note(self.provider.id, said)
+            self._share_seals()
 
     def said(self, items: Sequence[JsonObject]) -> None:
         """The same of a whole answer, as a history holds it."""
         if not self.at_home:
             self.memory.seals.note_items(self.provider.id, items)
+            self._share_seals()
+
+    def _share_seals(self) -> None:
+        if found := self.memory.seals.collects:
+            self.on_seals(self.provider.id, found)
+            found.clear()
 
     def cost(self, tokens: Tokens | None) -> None:
         if self.counting:
