@@ -51,6 +51,7 @@ from routecodex.addons.control import leash, panel
 from routecodex.addons.disk_threads import if_possible, in_thread
 from routecodex.addons.fail_closed import guarded
 from routecodex.addons.flows import Marker
+from routecodex.addons.in_turn import InTurn
 from routecodex.addons.intercept import Comes, Later, TurnedAway
 from routecodex.addons.journal import CallLine, Journal
 from routecodex.addons.layers import lift_connection_limit
@@ -106,6 +107,8 @@ class RouteCodex(quick_hooks.Own):
         self.leash: leash.Leash | None = None
         self.untrusted = Untrusted()
         self.shown = ShownFlows()
+        self.in_turn = InTurn()
+        self.spent = garbage.Spent()
         self.panel = panel.Panel(self.settings)
         self.by_hand = ByHand(self.relay)
         self.addons = [Commands(self.settings.served, self.by_hand.begin)]
@@ -181,6 +184,7 @@ class RouteCodex(quick_hooks.Own):
         window.close()
         self.panel.close()
         self.settings.close()
+        self.spent.stop()
         self.take_shortcuts(False)
         self.journal.write()
         journal.forget_connections()
@@ -190,7 +194,7 @@ class RouteCodex(quick_hooks.Own):
     # A connection comes in
 
     def client_connected(self, client: connection.Client) -> None:
-        if not (intercept.is_loopback(client) or (self.settings.allows_remote_clients and people.are_asked())):
+        if not (intercept.is_from_here(client) or (self.settings.allows_remote_clients and people.are_asked())):
             client.error = "RouteCodex serves only this machine (proxy.allowRemoteClients, docs/team.md)"
             self.journal.note(f"refused {client.peername and client.peername[0]}: {client.error}")
         elif ctx.options.http2:
@@ -247,6 +251,7 @@ class RouteCodex(quick_hooks.Own):
             case Comes.AGAIN:
                 self.again(flow)
             case Comes.CALL:
+                intercept.name_host(flow.request, self.settings.hosts)
                 self.seal(flow)
                 self.relay.read_whole(flow)
             case Comes.PASSING:
@@ -288,6 +293,7 @@ class RouteCodex(quick_hooks.Own):
         desk = self.settings.desk
         reading: Reading | None = None
         line = CallLine(began=time.monotonic())
+        await self.in_turn.wait(len(flow.request.raw_content or b""))
         if (telemetry := self.settings.telemetry) is not None:
             line.seen, line.tell = telemetry.begin(line.began), telemetry.note
         carrier = Waiting(self.relay, flow, line)
@@ -378,12 +384,12 @@ class RouteCodex(quick_hooks.Own):
     @guarded
     def response(self, flow: http.HTTPFlow) -> None:
         if (later := self.relay.later_round(flow)) is not None:
-            later.end()
+            later.end(flow.response)
         elif flow in self.sealed:
             self.relay.backs.seal(flow, flow.response)
             sealing.seal_stored(flow.request)
             sealing.seal_stored(flow.response)
-        self.shown.add(flow, ctx.options.routecodex_web_flows)
+        self.over(flow)
 
     @guarded
     def error(self, flow: http.HTTPFlow) -> None:
@@ -395,7 +401,11 @@ class RouteCodex(quick_hooks.Own):
         window.legs.keep_error(flow)
         if flow in self.sealed:
             self.relay.backs.seal(flow, flow.response)
+        self.over(flow)
+
+    def over(self, flow: http.HTTPFlow) -> None:
         self.shown.add(flow, ctx.options.routecodex_web_flows)
+        self.spent.add(len(flow.request.raw_content or b""))
 
 
 addons: list[Any] = [RouteCodex()]

@@ -16,7 +16,7 @@ from ..dialects.failures import read_failure
 from ..dialects.seals import Seals
 from ..dialects.translation.neutral import Tokens
 from ..errors import RouteCodexError
-from ..masking import Mask
+from ..masking import Mask, masked
 from ..redact import Redactor, is_like_a_key
 from ..router.attempts import Attempts, GiveUp, RetryBudget, TryNext, WaitThenSame
 from ..router.balance import Rotation
@@ -147,11 +147,6 @@ class Plan:
         return self._place
 
     @property
-    def spoken(self) -> Dialect:
-        """The dialect of the running round's request."""
-        return self.translated.dialect if self.translated is not None else self.received.endpoint.dialect
-
-    @property
     def comment(self) -> str:
         keyless = replace(self.target, key="") if self.provider.auth == "client" else self.target
         name = str(keyless) if keyless.model else f"{keyless.provider} {self.call.model}".strip()
@@ -187,6 +182,11 @@ class Plan:
     def at_home_alone(self) -> bool:
         """Nothing but `origin` is routed for this call: its errors are the client's own business."""
         return self.target.provider == ORIGIN and self.decision.sole and not self.tried
+
+    @property
+    def spoken(self) -> Dialect:
+        """What the running round's provider speaks."""
+        return self.translated.dialect if self.translated is not None else self.received.endpoint.dialect
 
     def request(self) -> Request:
         """The request for the target now decided on."""
@@ -227,7 +227,8 @@ class Plan:
 
     def head(self, status: int, back: Headers) -> Head:
         pairs = headers.answer(back.items(), foreign=not upstream.goes_home(self.provider, self.received))
-        pairs = tuple((name, self.masked(value)) for name, value in pairs)
+        secrets = self.secrets
+        pairs = tuple((name, masked(value, secrets)) for name, value in pairs)
         if self.translated is not None:
             form = answers.headers_for(self.call.stream, self.received.endpoint.json_array)
             pairs = (*(pair for pair in pairs if pair[0].lower() not in form), *form.items())
@@ -244,11 +245,6 @@ class Plan:
     def mask(self) -> Mask:
         """What takes them out of the round's answer."""
         return Mask(self.secrets)
-
-    def masked(self, text: str) -> str:
-        """What a provider said beside its answer, as in a header."""
-        mask = self.mask()
-        return (mask.feed(text.encode("utf-8", "surrogatepass"), 0.0) + mask.end()).decode("utf-8", "replace") if mask else text
 
     def without_quotes(self, chunk: bytes) -> bytes:
         """An error may quote any of them, and is no text that a person asked for."""
@@ -341,10 +337,9 @@ class Plan:
     def cost(self, tokens: Tokens | None, *, answered: bool = True) -> None:
         if self.counting:
             return
-        dialect = self.spoken
         target, route = self.decision.target, self.decision.route
         sent = self._sent if answered else b""
-        self.costs.append(Cost(target, tokens, sent, dialect, self._place, self.clocks.wall(), route, answered))
+        self.costs.append(Cost(target, tokens, sent, self.spoken, self._place, self.clocks.wall(), route, answered))
 
     def paid(self, *, since: int = 0) -> Paid:
         """What all rounds cost, or those from that one on."""
