@@ -7,7 +7,6 @@ import contextlib
 import logging
 import os
 import re
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -37,7 +36,7 @@ from ..routing.usage.prices import Prices
 from ..routing.usage.spending import FILE_NAME, Spent
 from . import clockwork, garbage, intercept, people, stand_in, worker
 from .clockwork import Clockwork
-from .disk_threads import breathe, in_thread
+from .disk_threads import breathe, in_thread, short_turns
 from .journal import DebugFile, Journal
 from .work_state import WorkStateProbe
 
@@ -54,7 +53,6 @@ WITHHELD = (
 )
 _POLL_S = 1.0
 _SWEEP_S = 3600.0
-_SHORT_TURN_S = 0.0005
 _BUILT_IN: tuple[Plugin, ...] = ()
 _Stamp = tuple[int, int]
 _CLOCKS = Clocks(time.monotonic, time.time, lambda: float(time.localtime().tm_gmtoff))
@@ -199,13 +197,11 @@ class Settings:
                 store.sweep(time.time(), self.config.retention_days, breathe)
 
     async def _reload(self) -> None:
-        """Reading a large file takes longer than calls should wait. A thread that computes lets them have their turns, but for
-        each of their reads and writes only after a whole interval: a short one, meanwhile."""
+        """Reading a large file takes longer than calls should wait."""
         assert self.path is not None
-        path, interval = self.path, sys.getswitchinterval()
-        sys.setswitchinterval(min(interval, _SHORT_TURN_S))
+        path = self.path
         try:
-            with garbage.resting():
+            with short_turns(), garbage.resting():
                 config, plugins = await in_thread(self._read, path)
             if path != self.path:  # another one was chosen meanwhile
                 self._stamps = self._stamps_of([self.path, *map(Path, (*self.config.plugins, *self.config.secret_files))])
@@ -217,8 +213,6 @@ class Settings:
         else:
             if worker.leads():
                 logger.info("Configuration reloaded: %s", path.name)
-        finally:
-            sys.setswitchinterval(interval)
 
     def _read(self, path: Path) -> tuple[Config, tuple[Plugin, ...]]:
         """Also where what stands there cannot be used, it is looked at again only when it changes."""

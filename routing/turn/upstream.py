@@ -19,6 +19,8 @@ from ..headers import Fields, Outgoing
 from ..router.registry import ORIGIN, Provider, Url
 from ..values import Call, Dialect, Endpoint, Headers, Target
 
+_LONG, _MANY_PIECES, _STRIDE = 400_000, 10_000, 17
+"""Bytes; and values, each of which is some microseconds of work."""
 _COMPACTING_HOSTS = ("api.openai.com", "chatgpt.com", ".openai.azure.com", ".cognitiveservices.azure.com")
 
 
@@ -56,6 +58,12 @@ class Received:
     """As it came, content-encoding and all."""
     user: str = ""
     """Whom the proxy let in; empty where it asks nobody who they are."""
+
+    @property
+    def takes_long(self) -> bool:
+        """To read and to write it takes longer than others should wait: it is long, or in many pieces, as a sample tells."""
+        size = len(self.body)
+        return size >= _LONG or (size >= _MANY_PIECES and self.body[::_STRIDE].count(b",") * _STRIDE >= _MANY_PIECES)
 
 
 @dataclass(frozen=True, slots=True)
