@@ -19,7 +19,7 @@ from ..headers import Fields, Outgoing
 from ..router.registry import ORIGIN, Provider, Url
 from ..values import Call, Dialect, Endpoint, Headers, Target
 
-_LONG, _MANY_PIECES, _STRIDE = 400_000, 10_000, 17
+_LONG, _MANY_PIECES, _STRIDE = 4_000_000, 10_000, 17
 """Bytes; and values, each of which is some microseconds of work."""
 _COMPACTING_HOSTS = ("api.openai.com", "chatgpt.com", ".openai.azure.com", ".cognitiveservices.azure.com")
 
