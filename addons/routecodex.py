@@ -282,7 +282,8 @@ class RouteCodex(quick_hooks.Own):
         try:
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
             carrier = Waiting(self.relay, flow, received.takes_long)
-            reading = await carrier.compute(partial(desk.read, received))
+            met = await self.settings.meet(received, carrier)
+            reading = await carrier.compute(partial(desk.read, met))
             line.user = received.user
             line.session, line.client, line.asked = reading.key.id, reading.caller.client, reading.call.model
             line.call, line.flow = received.id, flow.id
@@ -314,6 +315,8 @@ class RouteCodex(quick_hooks.Own):
             await asyncio.sleep(reply.delay_s)
         if reply.before is not None:
             await if_possible(reply.before, self.journal.note)
+        if (unsaid := self.settings.unsaid()) is not None:
+            await unsaid
         flows.write_reply(flow, reply)
         flows.add_to_record(flow, record.of_reply(reply.comment, line.about, endpoint.dialect))
         self.journal.answered(line, reply.comment, str(reply.status), time.monotonic())
@@ -325,7 +328,8 @@ class RouteCodex(quick_hooks.Own):
         if flow.server_conn.via is not None and intercept.is_this_machine(flow.request.host):
             flow.server_conn = connection.Server(address=(flow.request.host, flow.request.port))
         flows.mark(flow, plan.told, Marker.CALL, record.of_round(plan, "first"))
-        CarriedTurn(self.relay, flow, departure.turn, plan, sealed, self.journal, line, departure.company).start()
+        unsaid = self.settings.unsaid
+        CarriedTurn(self.relay, flow, departure.turn, plan, sealed, self.journal, line, departure.company, unsaid).start()
         self.journal.detail(f"{plan.received.host} -> {plan.comment}")
 
     # An answer comes back
