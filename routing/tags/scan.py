@@ -180,7 +180,7 @@ def _stripped(text: str) -> str:
         return text
     stripped = text[:begin] + _decode(left, marks) + text[end:]
     # what kept full-width marks from being marks may have gone with a tag
-    return strip(stripped) if marks is _PLAIN and _is_wide(stripped) else stripped
+    return strip(stripped) if marks is _plain() and _is_wide(stripped) else stripped
 
 
 _found_in_short = functools.lru_cache(maxsize=128)(_found)
