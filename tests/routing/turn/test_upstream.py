@@ -61,14 +61,14 @@ def asked(found: Received, at: Provider, key: str = "key1", model: str = "m") ->
 @pytest.mark.parametrize(
     "body, takes_long",
     [
-        (b"{" + b"x" * 3_999_000, False),
-        (b"{" + b"x" * 4_000_000, True),
+        (b"{" + b"x" * 1_499_000, False),
+        (b"{" + b"x" * 1_500_000, True),
         (b"{}," * 12_000, True),
         (b"1," * 12_000, True),
-        (b"a word, " * 6_000, False),
+        (b"f(a_long_name, another), one_more_of_some_length = some_value[0]\n" * 20_000, False),
         (b"1," * 4_000, False),
     ],
-    ids=["long, yet not too long", "too long", "many objects", "many values", "prose", "few"],
+    ids=["long, yet not too long", "too long", "many objects", "many values", "code", "few"],
 )
 def test_what_takes_long(house: House, body: bytes, takes_long: bool) -> None:
     assert replace(received(house, Dialect.CHAT), body=body).takes_long is takes_long
