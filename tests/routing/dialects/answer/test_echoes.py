@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from routecodex.routing.dialects.answer.echoes import texts_behind
 from routecodex.routing.dialects.answer.machine import Answer, Round
 from routecodex.routing.masking import HOLD_S, SURE
 from routecodex.routing.redact import MASK
@@ -183,3 +184,12 @@ def test_a_short_key(key: str) -> None:
         answer.begin_round(secrets=(key, "short"))
         text = read(Way(CHAT), told(answer, events(CHAT, ["a", *pieces, " b short"]))).text
         assert text in [f"a{key[:few]}{MASK} b short" for few in range(len(key))]
+
+
+def test_what_texts_are_read_without_reading_their_events() -> None:
+    """Only where each event has one, and nothing is escaped at its end."""
+    one, two = b'data: {"text":"a b"}\n\n', b'data: {"text":"c","text":"d"}\n\n'
+    assert texts_behind(b'"text":"', one + one) == b"a ba b"
+    assert texts_behind(b'"text":"', one + two) is None
+    assert texts_behind(b'"text":"', one + b"data: {}\n\n") is None
+    assert texts_behind(b'"text":"', b'data: {"text":"a\\"b"}\n\n') is None
