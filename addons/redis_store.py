@@ -28,6 +28,9 @@ logger = logging.getLogger("routecodex")
 _Word: TypeAlias = bytes | str | int
 
 PATIENCE_S = 0.25
+PIECE_BYTES = 512 << 10
+"""So much, and one entry more, is read in one operation: one conversation's past must not look like a server that is gone."""
+_STOOD_STILL_S = 0.1
 _CONNECTIONS = 100
 _TRIES = 100
 _FIRST_TRIAL_S = 0.1
@@ -40,25 +43,31 @@ local function order_of(shelf)
 end
 """
 _READ = f"""{_ORDER}
-local out, i = {{}}, 0
+local out, i, room = {{}}, 0, tonumber(ARGV[3])
 for born, since, ttl, several in string.gmatch(ARGV[2], '(%w*),(%d+),(%d+),(%d+);') do
     i = i + 1
     local shelf = KEYS[i]
     ttl, several = tonumber(ttl), several ~= '1'
     local head = redis.call('HMGET', shelf, 'b', 's')
     if not head[1] then
-        out[i] = {{'', '0'}}
+        out[i] = {{'', '0', '0'}}
     else
-        local one = {{head[1], head[2]}}
+        local one = {{head[1], head[2], '0'}}
         if head[1] ~= born then since = '0' end
         if head[2] ~= since then
             if not several then
-                one[3], one[4] = '', redis.call('HGET', shelf, 'p')
+                one[4], one[5] = '', redis.call('HGET', shelf, 'p')
+                room = room - #one[5]
             else
-                local places = redis.call('ZRANGEBYSCORE', order_of(shelf), '(' .. since, '+inf')
-                for _, place in ipairs(places) do
-                    one[#one + 1] = place
-                    one[#one + 1] = redis.call('HGET', shelf, 'p' .. place)
+                local places = redis.call('ZRANGEBYSCORE', order_of(shelf), '(' .. since, '+inf', 'WITHSCORES')
+                for at = 1, #places, 2 do
+                    if room <= 0 then
+                        one[2], one[3] = at > 1 and places[at - 1] or since, '1'
+                        break
+                    end
+                    local entry = redis.call('HGET', shelf, 'p' .. places[at])
+                    room = room - #entry
+                    one[#one + 1], one[#one + 2] = places[at], entry
                 end
             end
         end
@@ -172,7 +181,7 @@ class RedisStore:
     async def read(self, wanted: Sequence[tuple[Key, Version]]) -> list[Found]:
         keys = [self._name(key) for key, _ in wanted]
         known = "".join(f"{born},{number},{self._ttl_ms(key.kind)},{BOUNDS[key.kind].entries};" for key, (born, number) in wanted)
-        found = await self._run(_READ, keys, [self._prefix, known], again=True)
+        found = await self._run(_READ, keys, [self._prefix, known, PIECE_BYTES], again=True)
         return [_found(one, known) for one, (_, known) in zip(found, wanted, strict=True)]
 
     async def change(self, key: Key, change: Change, known: tuple[Version, bytes] | None = None) -> tuple[Version, bytes]:
@@ -246,7 +255,7 @@ class RedisStore:
 
     async def _ask(self, words: tuple[_Word, ...], *, again: bool, script: str) -> Any:
         try:
-            async with asyncio.timeout(self._patience_s):
+            async with asyncio.timeout(None) as limit, _Patience(limit, self._patience_s):
                 while True:
                     try:
                         return await self._exchange(words)
@@ -312,12 +321,35 @@ class RedisStore:
         return round((BOUNDS[kind].ttl_s or self.retention_s) * 1000)
 
 
+class _Patience:
+    """Ends an operation in time. A loop that stood still itself hears first what came meanwhile."""
+
+    def __init__(self, limit: asyncio.Timeout, seconds: float) -> None:
+        self._limit, self._loop = limit, asyncio.get_running_loop()
+        self._due, self._again = self._loop.time() + seconds, True
+        self._timer = self._loop.call_at(self._due, self._over)
+
+    def _over(self) -> None:
+        now = self._loop.time()
+        if self._again and now - self._due > _STOOD_STILL_S:
+            self._again, self._due = False, now + _STOOD_STILL_S
+            self._timer = self._loop.call_at(self._due, self._over)
+        else:
+            self._limit.reschedule(now)
+
+    async def __aenter__(self) -> None:
+        pass
+
+    async def __aexit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+
 def _found(one: list[bytes], known: Version) -> Found:
     version = _version(one[0], one[1])
-    if version == known:
+    if version == known and one[2] == b"0":
         return Found(version, (), False)
-    entries = tuple((_text(place), entry) for place, entry in zip(one[2::2], one[3::2], strict=True))
-    return Found(version, entries, version[0] != known[0])
+    entries = tuple((_text(place), entry) for place, entry in zip(one[3::2], one[4::2], strict=True))
+    return Found(version, entries, version[0] != known[0], one[2] == b"1")
 
 
 def _version(born: bytes, number: bytes) -> Version:

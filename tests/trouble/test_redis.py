@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import subprocess
 import sys
@@ -137,6 +138,23 @@ def test_started_anew_nobody_notices(tmp_path: Path) -> None:
         await store.close()
 
     with redis_server(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as server:
+        run(lambda: main(server))
+
+
+def test_a_loop_that_stood_still_hears_what_came_meanwhile(tmp_path: Path) -> None:
+    async def main(server: RedisServer) -> None:
+        store = RedisStore(patient(server.url, 0.2))
+        with contextlib.suppress(Lost):
+            await store.put([Put(KEY, "", b"x")])
+        await well(store)
+        reading = asyncio.ensure_future(value(store))
+        await asyncio.sleep(0)  # the question leaves
+        await asyncio.sleep(0)
+        time.sleep(0.5)  # noqa: ASYNC251 - that is what stands still
+        assert await reading == b"x"
+        await store.close()
+
+    with redis_server(tmp_path) as server:
         run(lambda: main(server))
 
 
