@@ -50,6 +50,7 @@ from routecodex.addons.control import leash, panel
 from routecodex.addons.disk_threads import if_possible, in_thread
 from routecodex.addons.fail_closed import guarded
 from routecodex.addons.flows import Marker
+from routecodex.addons.in_turn import InTurn
 from routecodex.addons.intercept import Comes, Later, TurnedAway
 from routecodex.addons.journal import CallLine, Journal
 from routecodex.addons.layers import lift_connection_limit
@@ -102,6 +103,8 @@ class RouteCodex(quick_hooks.Own):
         self.leash: leash.Leash | None = None
         self.untrusted = Untrusted()
         self.shown = ShownFlows()
+        self.in_turn = InTurn()
+        self.spent = garbage.Spent()
         self.panel = panel.Panel(self.settings)
         self.addons = [Commands(self.settings.served)]
         """mitmproxy finds their commands."""
@@ -173,6 +176,7 @@ class RouteCodex(quick_hooks.Own):
         window.close()
         self.panel.close()
         self.settings.close()
+        self.spent.stop()
         self.take_shortcuts(False)
         self.journal.write()
         journal.forget_connections()
@@ -182,7 +186,7 @@ class RouteCodex(quick_hooks.Own):
     # A connection comes in
 
     def client_connected(self, client: connection.Client) -> None:
-        if not (intercept.is_loopback(client) or (self.settings.allows_remote_clients and people.are_asked())):
+        if not (intercept.is_from_here(client) or (self.settings.allows_remote_clients and people.are_asked())):
             client.error = "RouteCodex serves only this machine (proxy.allowRemoteClients, docs/team.md)"
             self.journal.note(f"refused {client.peername and client.peername[0]}: {client.error}")
         elif ctx.options.http2:
@@ -235,6 +239,7 @@ class RouteCodex(quick_hooks.Own):
             case Comes.AGAIN:
                 self.again(flow)
             case Comes.CALL:
+                intercept.name_host(flow.request, self.settings.hosts)
                 self.seal(flow)
                 self.relay.read_whole(flow)
             case Comes.PASSING:
@@ -273,6 +278,7 @@ class RouteCodex(quick_hooks.Own):
         desk, carrier = self.settings.desk, Waiting(self.relay, flow)
         reading: Reading | None = None
         line = CallLine(began=time.monotonic())
+        await self.in_turn.wait(len(flow.request.raw_content or b""))
         try:
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
             reading = desk.read(await self.settings.meet(received))
@@ -349,7 +355,7 @@ class RouteCodex(quick_hooks.Own):
             self.relay.backs.seal(flow, flow.response)
             sealing.seal_stored(flow.request)
             sealing.seal_stored(flow.response)
-        self.shown.add(flow, ctx.options.routecodex_web_flows)
+        self.over(flow)
 
     @guarded
     def error(self, flow: http.HTTPFlow) -> None:
@@ -360,7 +366,11 @@ class RouteCodex(quick_hooks.Own):
             carried.gone()
         if flow in self.sealed:
             self.relay.backs.seal(flow, flow.response)
+        self.over(flow)
+
+    def over(self, flow: http.HTTPFlow) -> None:
         self.shown.add(flow, ctx.options.routecodex_web_flows)
+        self.spent.add(len(flow.request.raw_content or b""))
 
 
 addons: list[Any] = [RouteCodex()]

@@ -29,7 +29,7 @@ from .journal import CallLine, Journal
 from .open_answer import OpenAnswer, in_bites
 from .relay import Relay
 from .rounds import Round, new_flow
-from .sealing import Sealed
+from .sealing import Sealed, mask_echoes
 from .window import legs
 
 
@@ -88,12 +88,17 @@ class CarriedTurn:
     def hear_head(self, source: Heard, response: http.Response) -> None:
         if source is not self.current:
             return
+        self.mask = self.plan.mask()
+        mask_echoes(response, self.plan.secrets)
         headers = flows.read_headers(response)
         self.decode = flows.stream_decoder(headers.get("content-encoding", ""))
-        self.mask = self.plan.mask()
+        if self.decode is not None:
+            del response.headers["content-encoding"]  # what is kept of it is unpacked
         self.turn.head(response.status_code, headers, time.monotonic())
-        if self.company is not None and self.turn.state is State.PEEKING:
-            self.company.listen(self.turn.answer)
+        if self.turn.state is State.PEEKING:
+            source.watch(self.turn.answer.echoes)
+            if self.company is not None:
+                self.company.listen(self.turn.answer)
         self._carry_out()
         if not self.closed:
             self._arm()
@@ -132,6 +137,7 @@ class CarriedTurn:
 
     def _hear_words(self, source: Heard, chunk: bytes) -> None:
         """What a provider says."""
+        source.keep(chunk)
         if source is self.current:
             if self.company is not None and self.turn.stream:
                 self.company.life.stream_data(chunk)
@@ -349,7 +355,7 @@ class CarriedTurn:
         self.journal.detail(f"{self.round_name} -> {self.plan.comment}")
         self.decode, self.mask = None, Mask(())
         later = LaterRound(self)
-        later.round = Round(flow, wire, later, self.relay, self.plan.hide.known)
+        later.round = Round(flow, wire, later, self.relay)
         self.current.followed()
         self.current = later
         self.relay.rounds[flow.id] = later.round
