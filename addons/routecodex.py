@@ -15,6 +15,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar, assert_never
@@ -48,7 +49,7 @@ from routecodex.addons import (
 )
 from routecodex.addons.by_hand import ByHand
 from routecodex.addons.control import leash, panel
-from routecodex.addons.disk_threads import if_possible, in_thread
+from routecodex.addons.disk_threads import computed, if_possible, in_thread
 from routecodex.addons.fail_closed import guarded
 from routecodex.addons.flows import Marker
 from routecodex.addons.in_turn import InTurn
@@ -84,9 +85,14 @@ class Waiting:
     relay: relay.Relay
     flow: http.HTTPFlow
     line: CallLine
+    takes_long: bool
+    """To compute anything about the call."""
 
     async def in_thread(self, work: Callable[[], T], /) -> T:
         return await in_thread(work)
+
+    async def compute(self, work: Callable[[], T], /) -> T:
+        return await computed(work) if self.takes_long else work()
 
     async def sleep(self, seconds: float) -> None:
         if self.line.seen is not None:
@@ -296,10 +302,11 @@ class RouteCodex(quick_hooks.Own):
         await self.in_turn.wait(len(flow.request.raw_content or b""))
         if (telemetry := self.settings.telemetry) is not None:
             line.seen, line.tell = telemetry.begin(line.began), telemetry.note
-        carrier = Waiting(self.relay, flow, line)
         try:
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
-            reading = desk.read(await self.settings.meet(received))
+            carrier = Waiting(self.relay, flow, line, received.takes_long)
+            met = await self.settings.meet(received, carrier)
+            reading = await carrier.compute(partial(desk.read, met))
             line.user = received.user
             line.session, line.client, line.asked = reading.key.id, reading.caller.client, reading.call.model
             line.call, line.flow = received.id, flow.id
@@ -325,7 +332,7 @@ class RouteCodex(quick_hooks.Own):
         desk, line = self.settings.desk, CallLine(began=time.monotonic(), client="by hand")
         try:
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
-            departure = desk.once_more(received, target)
+            departure = await desk.once_more(received, target, Waiting(self.relay, flow, line, received.takes_long))
         except RouteCodexError as error:
             await self.reply(flow, desk.refuse(endpoint, error), endpoint, line)
             return

@@ -97,7 +97,10 @@ class Shared:
 
     async def _ask(self, asked: Wanted) -> None:
         self._looked = time.monotonic()
-        self.sharing.heard(asked, await self.store.read(asked))
+        while asked:
+            found = await self.store.read(asked)
+            self.sharing.heard(asked, found)
+            asked = [(key, one.version) for (key, _), one in zip(asked, found, strict=True) if one.more]
 
     def unsaid(self) -> Awaitable[None] | None:
         """What an answer's end waits for; None: nothing."""
