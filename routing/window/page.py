@@ -26,6 +26,7 @@ _COUNTED = {
     "reasoning": "of them for reasoning",
 }
 """In this order: a saved record has lost its own."""
+_ROUNDS = {"first": "first round"}
 _TYPED_LINES = 40
 _HEAD_LINES = 4
 
@@ -58,7 +59,7 @@ def _route(record: Record) -> Iterator[str]:
     lines = [
         _joined(_text(record, "target") or "nobody was asked", _text(record, "why")),
         _joined(models, dialects),
-        _joined(_text(record, "round"), *(f"{name} {value}" for name in names if (value := _text(record, name)))),
+        _joined(_ROUNDS.get(round_ := _text(record, "round"), round_), *(f"{name} {value}" for name in names if (value := _text(record, name)))),
         *(f"failed before: {failed}" for failed in _texts(record, "attempts")),
     ]
     if left := _text(record, "leftOut"):
