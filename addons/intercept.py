@@ -61,11 +61,12 @@ def proxy_behind(modes: Sequence[str]) -> UpstreamMode | None:
 
 
 def opens(hello: tls.ClientHelloData, hosts: Hosts) -> bool:
-    """Whether the TLS of this connection is opened: its name, or the address it was made to, is ours."""
-    if is_reverse(hello.context.client):
-        return True
+    """Whether the TLS of this connection is opened: its name, or the address it was made to, is ours; or it is made to this proxy
+    itself, before anybody has said where to."""
     address = hello.context.server.address
-    return hello.client_hello.sni in hosts or (address is not None and address[0] in hosts)
+    if is_reverse(hello.context.client) or address is None:
+        return True
+    return hello.client_hello.sni in hosts or address[0] in hosts
 
 
 def is_ours(flow: http.HTTPFlow, hosts: Hosts) -> bool:

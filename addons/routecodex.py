@@ -35,6 +35,7 @@ from routecodex.addons import (
     intercept,
     internals,
     journal,
+    people,
     quick_checks,
     quick_hooks,
     relay,
@@ -135,6 +136,8 @@ class RouteCodex(quick_hooks.Own):
             self.take_shortcuts(ctx.options.routecodex_shortcuts)
         self.journal.verbose = ctx.options.termlog_verbosity == "debug"
         journal.tell_connections(self.journal.verbose)
+        if "proxyauth" in updated and "routecodex_config" not in updated:
+            self.settings.check_people()
         if "routecodex_config" in updated:
             self.read_config(ctx.options.routecodex_config)
         needed = {**NEEDED_OPTIONS, "http2": ctx.options.routecodex_http2}
@@ -184,11 +187,14 @@ class RouteCodex(quick_hooks.Own):
     # A connection comes in
 
     def client_connected(self, client: connection.Client) -> None:
-        if not (intercept.is_loopback(client) or self.settings.allows_remote_clients):
-            client.error = "RouteCodex serves only this machine (proxy.allowRemoteClients)"
+        if not (intercept.is_loopback(client) or (self.settings.allows_remote_clients and people.are_asked())):
+            client.error = "RouteCodex serves only this machine (proxy.allowRemoteClients, docs/team.md)"
             self.journal.note(f"refused {client.peername and client.peername[0]}: {client.error}")
         elif ctx.options.http2:
             lift_connection_limit(client)
+
+    def http_connect(self, flow: http.HTTPFlow) -> None:
+        people.forget_password(flow)
 
     def tls_clienthello(self, data: tls.ClientHelloData) -> None:
         if self.settings.loaded and not intercept.opens(data, self.settings.hosts):
@@ -217,6 +223,10 @@ class RouteCodex(quick_hooks.Own):
     @guarded
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         """Take the credentials off the flow before anything can show or save it; they join again on the wire."""
+        people.forget_password(flow)
+        if flow.response is not None and not self.relay.is_loaded(flow):  # mitmproxy has turned away who did not say who they are
+            sealing.seal(flow.request)
+            return
         if intercept.is_reverse(flow.client_conn) and (behind := intercept.proxy_behind(ctx.options.mode)) is not None:
             flow.server_conn = connection.Server(address=flow.server_conn.address, via=(behind.scheme, behind.address))
         if self.by_hand.target(flow) is not None:
@@ -278,6 +288,7 @@ class RouteCodex(quick_hooks.Own):
         try:
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
             reading = desk.read(received)
+            line.user = received.user
             line.session, line.client, line.asked = reading.key.id, reading.caller.client, reading.call.model
             line.call, line.flow = received.id, flow.id
             line.title, line.typed = reading.title, desk.hide.text(reading.words[:1000])

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orjson
-from mitmproxy import ctx, http, version
+from mitmproxy import ctx, exceptions, http, version
 
 from ..routing import config as configuration
 from ..routing.clock.plugin import ClockPlugin
@@ -35,7 +35,7 @@ from ..routing.turn.plugins import Plugin, TurnInfo
 from ..routing.usage.flight import Loss
 from ..routing.usage.prices import Prices
 from ..routing.usage.spending import FILE_NAME, Spent
-from . import clockwork, garbage, intercept, stand_in, worker
+from . import clockwork, garbage, intercept, people, stand_in, worker
 from .clockwork import Clockwork
 from .disk_threads import breathe, in_thread
 from .journal import DebugFile, Journal
@@ -109,6 +109,15 @@ class Settings:
         self._option = option
         self.path = self._found()
         self._use(*self._read(self.path))
+
+    def check_people(self) -> None:
+        """Whom mitmproxy asks who they are is about to change."""
+        if self._config is None:
+            return
+        try:
+            people.check(allow_remote_clients=self._config.allow_remote_clients)
+        except ConfigError as error:
+            raise exceptions.OptionsError(f"RouteCodex: {error.message}") from None
 
     def _found(self) -> Path:
         return configuration.find(self._option, os.environ, Path.home(), self.root)
@@ -216,6 +225,7 @@ class Settings:
         self._stamps = seen = self._stamps_of([path, *self._stamps])
         config = configuration.load(path, os.environ)
         self._stamps = self._stamps_of(map(Path, (*config.plugins, *config.secret_files))) | {path: seen[path]}
+        people.check(allow_remote_clients=config.allow_remote_clients)
         if config.store != "files":
             raise ConfigError("sessions.store: only `files` is supported so far")
         return config, load_plugins(config.plugins, built_in=_BUILT_IN)

@@ -25,11 +25,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 from .. import worker as worker_side
 from ..worker import CLOSED, GIVEN, TAKEN, Lines, Shared, Worker
-from .places import SHIPPED
+from .places import ROOT
 from .supervisor import LEASH
 
 Said: TypeAlias = dict[str, Any]
@@ -140,7 +141,8 @@ class Parent:
         self._accepts = False
         self._ending: float | None = None
         self._code = 0
-        self._turn = 0
+        self._last = -1
+        """Who was given a connection last."""
         self._selector = selectors.DefaultSelector()
         self._woken, self._wakes = socket.socketpair()
 
@@ -254,8 +256,7 @@ class Parent:
         able = [child for child in self.children.values() if child.takes]
         if not able:
             return None
-        self._turn += 1
-        return min(able, key=lambda child: (*child.load(now), (child.number - self._turn) % self.count))
+        return min(able, key=lambda child: (*child.load(now), (child.number - self._last - 1) % self.count))
 
     def _give(self, child: Child, port: int, link: socket.socket) -> None:
         try:
@@ -266,6 +267,7 @@ class Parent:
             return
         child.given.append((port, link))
         child.open += 1
+        self._last = child.number
 
     def _hear_door(self, child: Child) -> bool:
         """False where there is nothing more to hear."""
@@ -289,6 +291,7 @@ class Parent:
     def _fork(self, number: int, now: float) -> None:
         line, its_line = socket.socketpair()
         door, its_door = socket.socketpair()
+        _read_config(self.arguments)
         sys.stdout.flush()
         pid = os.fork()
         if not pid:
@@ -480,8 +483,6 @@ def _import_everything() -> None:
     import mitmproxy.tools.dump
     import mitmproxy.tools.main
 
-    from ...routing import config
-
     house = __name__.partition(".")[0]
     for room in ("routing", "addons"):
         package = importlib.import_module(f"{house}.{room}")
@@ -490,7 +491,17 @@ def _import_everything() -> None:
                 with contextlib.suppress(ImportError):  # an extra that is not there
                     importlib.import_module(found.name)
     mitmproxy.options.Options()
-    config.load(SHIPPED, {})
+
+
+def _read_config(arguments: Sequence[str]) -> None:
+    """The configuration is read here, once for all workers: they find it as it was. What is wrong with it they say themselves."""
+    from ...routing import config
+    from ...routing.errors import ConfigError
+
+    given = "routecodex_config="
+    chosen = next((value.removeprefix(given) for value in arguments if value.startswith(given)), "")
+    with contextlib.suppress(ConfigError, OSError, RuntimeError):
+        config.load(config.find(chosen, os.environ, Path.home(), ROOT), os.environ)
 
 
 def main(words: Sequence[str]) -> int:

@@ -42,6 +42,7 @@ def build(document: schema.Document, env: Mapping[str, str], notes: Notes) -> Co
         ),
         intercept_hosts=_build_hosts(document.proxy.intercept_hosts, providers, notes),
         allow_remote_clients=document.proxy.allow_remote_clients,
+        admins=frozenset(document.admins),
         codex_web_socket=document.proxy.codex_web_socket,
         first_byte_s=timeouts.first_byte_ms / 1000,
         idle_s=timeouts.idle_ms / 1000,

@@ -59,6 +59,8 @@ class Config:
     intercept_hosts: tuple[str, ...]
     """Exact names in lower case, or `*.example.com` for every name below."""
     allow_remote_clients: bool = False
+    admins: frozenset[str] = frozenset()
+    """Who sees what is everybody's."""
     codex_web_socket: Literal["refuse", "serve"] = "refuse"
     """Refused, Codex goes on over HTTP at once; served, each of its frames is a call of its own."""
     first_byte_s: float = 120.0

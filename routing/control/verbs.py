@@ -18,6 +18,7 @@ from ..router.health import Cooling, Healthy, Tripped
 from ..router.registry import ECHO, ORIGIN, Provider
 from ..sessions.state import SessionState
 from ..sessions.store import SessionKey
+from ..sessions.whose import owned
 from ..tags.told import why_lines
 from ..usage.spending import FILE_NAME
 from ..values import JsonObject, Target
@@ -39,6 +40,8 @@ class Served:
     folder: Path
     desk: Desk
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    person: str | None = None
+    """Who asks and is told of what is theirs alone; None: whoever keeps this server, or may see all of it."""
 
 
 Given: TypeAlias = Mapping[str, object]
@@ -50,6 +53,14 @@ class Verb:
     waits: bool = False
     """For the disk."""
     changes: bool = False
+    for_all: bool = False
+    """It is about everybody's: no single person may ask it."""
+
+
+class NotYours(RouteCodexError):
+    """It is about everybody's, and this person sees their own alone."""
+
+    code = "NOT_YOURS"
 
 
 class BadQuestion(RouteCodexError):
@@ -65,7 +76,16 @@ def verb_of(question: Given) -> Verb:
     return verb
 
 
+def run(verb: Verb, served: Served, given: Given) -> JsonObject:
+    if verb.for_all and served.person is not None:
+        raise NotYours(f"{text_of(given.get('verb'))} is about everybody's: ask one of `admins`")
+    return verb.run(served, given)
+
+
 def _status(served: Served, given: Given) -> JsonObject:
+    if served.person is not None:
+        keys = [line for provider in _own(served) for line in _unwell(served, provider)]
+        return {"server": served.server, "person": served.person, "routing": _told(served.desk.overlay.state), "keys": keys}
     return {
         "server": served.server,
         "pid": served.pid,
@@ -161,7 +181,8 @@ def _models(served: Served, given: Given) -> JsonObject:
 
 
 def _own(served: Served) -> list[Provider]:
-    providers = served.desk.config.registry.providers
+    desk = served.desk
+    providers = desk.config.registry.providers if served.person is None else desk.registry(served.person).listed
     return [provider for provider in providers.values() if provider.id not in (ORIGIN, ECHO)]
 
 
@@ -187,15 +208,15 @@ def _unwell(served: Served, provider: Provider) -> list[str]:
 
 
 def _sessions(served: Served, given: Given) -> JsonObject:
-    return {"server": served.server, "sessions": [one.told for one in kept.sessions(served.folder)]}
+    return {"server": served.server, "sessions": [one.told for one in kept.sessions(served.folder, served.person)]}
 
 
 def _session(served: Served, given: Given) -> JsonObject:
-    return {"server": served.server, **kept.session(served.folder, text_of(given.get("id")))}
+    return {"server": served.server, **kept.session(served.folder, text_of(given.get("id")), served.person)}
 
 
 def _clear_session(served: Served, given: Given) -> JsonObject:
-    erased = kept.clear(served.folder, text_of(given.get("id")))
+    erased = kept.clear(served.folder, text_of(given.get("id")), served.person)
     return {"server": served.server, "erased": list(erased)}
 
 
@@ -213,18 +234,19 @@ def _usage(served: Served, given: Given) -> JsonObject:
         raise BadQuestion(f"there is no usage by {name[:40]!r} (nearest: {', '.join(nearest(name, report.VERBS))})")
     days = given.get("days")
     since = int((served.desk.clocks.wall() - days * 86_400) * 1000) if isinstance(days, int) and days > 0 else 0
-    return report.of_file(served.desk.user_folder / FILE_NAME, by, since_ms=since)
+    return report.of_file(served.desk.user_folder / FILE_NAME, by, since_ms=since, user=served.person)
 
 
 def _why(served: Served, given: Given) -> JsonObject:
     """Where a session's last call went, and why; `id`: how the session's begins, none: the one that was asked for last."""
-    desk, begins = served.desk, text_of(given.get("id"))
+    desk, named = served.desk, text_of(given.get("id"))
     learned, now, prices = desk.learned, desk.clocks.wall(), desk.prices
+    begins = named if served.person is None else owned(served.person, named)
     keys = [key for key in learned.went.newest() if key.prefix != "chain" and key.id.startswith(begins)]
-    if begins and len({key.id for key in keys}) > 1 and not any(key.id == begins for key in keys):
-        raise BadQuestion(f"{len(keys)} sessions begin with {begins[:40]!r}")
+    if named and len({key.id for key in keys}) > 1 and not any(key.id == begins for key in keys):
+        raise BadQuestion(f"{len(keys)} sessions begin with {named[:40]!r}")
     if not keys:
-        raise BadQuestion(f"no call of a session {begins[:40]!r} is remembered" if begins else "no call is remembered")
+        raise BadQuestion(f"no call of a session {named[:40]!r} is remembered" if named else "no call is remembered")
     key = next((key for key in keys if key.id == begins), keys[0])
     lines = why_lines(learned.went.get(key), now, prices, learned.losses.get(key))
     return {"server": served.server, "session": key.id, "lines": [*lines]}
@@ -232,7 +254,8 @@ def _why(served: Served, given: Given) -> JsonObject:
 
 def _line(served: Served, given: Given) -> JsonObject:
     """For a status line: where the session's last call went, and what is in force."""
-    key = SessionKey("session", text_of(given.get("session")))
+    id = text_of(given.get("session"))
+    key = SessionKey("session", id if served.person is None else owned(served.person, id))
     target = served.desk.learned.answered.get(key)
     state = served.desk.store.load(key)
     return {
@@ -259,14 +282,14 @@ def fingerprint(value: str) -> str:
 
 VERBS: Mapping[str, Verb] = {
     "status": Verb(_status),
-    "routing": Verb(_routing),
-    "set routing": Verb(_set_routing, waits=True, changes=True),
+    "routing": Verb(_routing, for_all=True),
+    "set routing": Verb(_set_routing, waits=True, changes=True, for_all=True),
     "models": Verb(_models),
-    "compare": Verb(_compare),
+    "compare": Verb(_compare, for_all=True),
     "sessions": Verb(_sessions, waits=True),
     "session": Verb(_session, waits=True),
     "clear session": Verb(_clear_session, waits=True, changes=True),
-    "clear sessions": Verb(_clear_sessions, waits=True, changes=True),
+    "clear sessions": Verb(_clear_sessions, waits=True, changes=True, for_all=True),
     "usage": Verb(_usage, waits=True),
     "why": Verb(_why),
     "line": Verb(_line, waits=True),

@@ -28,18 +28,19 @@ from ..dialects.calls.following import own_id, pass_over_ours
 from ..dialects.echo import EchoFailure, delay_of, echo_answer
 from ..dialects.estimate import count_answer, estimate_tokens
 from ..dialects.finish import Endings
-from ..errors import KeysWithheld, NoTarget, Resting, RouteCodexError, not_found
+from ..errors import KeysWithheld, NoSuchAnswer, NoTarget, Resting, RouteCodexError, not_found
 from ..redact import Redactor
 from ..router.attempts import Attempts
 from ..router.balance import Rotation
 from ..router.choose import Decision, Wish, choose
 from ..router.classify import classify
 from ..router.features import read_features
-from ..router.registry import ECHO, ORIGIN, Provider
+from ..router.registry import ECHO, ORIGIN, Provider, Registry
 from ..sessions.derive import derive_session
 from ..sessions.newest import newest_of
 from ..sessions.state import EMPTY, SessionState, Sticky
 from ..sessions.store import SessionKey, States
+from ..sessions.whose import is_of, owned
 from ..storage.contract import InThread
 from ..tags.cleaning import clean
 from ..tags.grammar import Usage, parse_name
@@ -79,6 +80,7 @@ ROUTE_HINT = "x-routecodex-route"
 _EARLY_HEAD_S = min(client.waits_s for client in ALL) / 2
 _WHOLE_ANSWER_S = 600.0
 """A whole JSON answer is silent until it is complete; clients themselves wait this long."""
+_PEOPLE = 1_000
 REST_WAITED_S = 15.0
 """A rest of all keys that is over so soon is waited for, before anything of an answer has left."""
 REST_TOLD_S = 60.0
@@ -159,6 +161,10 @@ class Desk:
     prices: Prices = field(init=False)
     obeying: Obeying = field(init=False)
     notices: Notices = field(init=False)
+    _for_all: Vocabulary = field(init=False)
+    _is_shared: bool = field(init=False)
+    _theirs: Recent[str, Vocabulary] = field(init=False, default_factory=lambda: Recent(_PEOPLE))
+    """What each person may name, where that is not the same for all."""
     close_look_bytes: int = field(init=False)
     """No token is shorter than a byte: a call with fewer bytes fits everywhere and is no long context."""
 
@@ -170,6 +176,8 @@ class Desk:
         self.replies = Replies(self.hide, self.clocks.wall)
         self.prices = Prices(self.config.usage.prices)
         self.notices = Notices(self.learned)
+        self._for_all = Vocabulary(self.config.registry)
+        self._is_shared = self.config.registry.is_shared
         chosen, log = self.config.finish_reasons, self.finish_log
         told = None if log is None else lambda line: log(self.hide.text(line))
         self.endings = Endings(chosen.tool_use_message_stop, chosen.content_filter, told)
@@ -180,7 +188,7 @@ class Desk:
             self.learned,
             self.clocks,
             self.user_folder,
-            Vocabulary(registry),
+            self.vocabulary,
             lambda: self.reminders,
             lambda: self.overlay.state,
         )
@@ -189,6 +197,19 @@ class Desk:
         self.close_look_bytes = int(min([registry.classifier.long_context_tokens, *contexts]))
 
     # What is it, and who sent it
+
+    def vocabulary(self, user: str) -> Vocabulary:
+        """The names that a person's tags may mean."""
+        if not self._is_shared:
+            return self._for_all
+        if (known := self._theirs.get(user)) is None:
+            known = Vocabulary(self.config.registry.seen_by(user))
+            self._theirs.put(user, known)
+        return known
+
+    def registry(self, user: str) -> Registry:
+        """The configuration, as far as it is for this person."""
+        return self.vocabulary(user).registry
 
     def read(self, received: Received) -> Reading:
         call = calls.read_call(received.body, received.endpoint)
@@ -199,6 +220,7 @@ class Desk:
         if caller.session is None and caller.conversation is None and self.config.derive != "off":
             derived = derive_session(call, caller, received.credential, typed)
             caller = replace(caller, session=derived, derived=derived is not None)
+        caller = _owned(caller, received.user)
         obeys = may_obey(call, caller)
         key = self._key(received, call, caller)
         newest = self._newest(key, typed) if obeys else typed[-1] if typed else None
@@ -217,6 +239,7 @@ class Desk:
         if obeys and newest is not None:
             reading = self.obeying.with_tags(reading, newest)
         pass_over_ours(call, self.learned.begun.get)
+        self._earlier(call, caller.user)
         return reading
 
     def _client(self, caller: Caller) -> Client:
@@ -237,12 +260,18 @@ class Desk:
             return SessionKey("session", caller.session)
         if caller.conversation is not None:
             return SessionKey("conversation", caller.conversation)
-        earlier = self.learned.chains.get(call.previous_id) if call.previous_id else None
-        if earlier is not None:
+        if (earlier := self._earlier(call, caller.user)) is not None:
             return earlier[0]
         if caller.session is not None:
             return SessionKey("session", caller.session)
-        return SessionKey("chain", received.id)
+        return SessionKey("chain", owned(caller.user, received.id))
+
+    def _earlier(self, call: Call, user: str) -> tuple[SessionKey, Target | None] | None:
+        """The answer that the call goes on from, where it is known; nobody goes on from another person's."""
+        earlier = self.learned.chains.get(call.previous_id) if call.previous_id else None
+        if earlier is not None and not is_of(user, earlier[0].id):
+            raise NoSuchAnswer(f"Previous response with id {call.previous_id!r} not found.")
+        return earlier
 
     # Its tags
 
@@ -349,7 +378,7 @@ class Desk:
         if isinstance(outcome, Plan):
             outcome.aside = _aside(orders)
             if outcome.decision.clear_sticky:
-                self.notices.wait(reading.key, cleared(outcome.decision, outcome.wish, self.config.registry))
+                self.notices.wait(reading.key, cleared(outcome.decision, outcome.wish, outcome.registry))
             if self.obeying.must_keep_end(reading, orders):
                 outcome.keep_end = partial(self.obeying.keep_end, reading)
             return outcome
@@ -398,7 +427,7 @@ class Desk:
         return reading.received.endpoint.action == "count" or len(reading.received.body) >= self.close_look_bytes
 
     def _wish(self, reading: Reading, orders: Orders, estimate: int, hints: Hints, model: str) -> Wish:
-        call, received, registry = reading.call, reading.received, self.config.registry
+        call, received, registry = reading.call, reading.received, self.registry(reading.caller.user)
         typed_text = strip(reading.newest.words[:_LOOKED_AT]) if reading.newest else None
         plan = "plan" in registry.routes and is_planning(call, reading.client)
         features = read_features(call, reading.caller, estimate, typed_text, model=model, plan=plan)
@@ -425,7 +454,7 @@ class Desk:
 
     def _choose(self, reading: Reading, wish: Wish, rotation: Rotation | None = None) -> Decision:
         """The first choice that can be asked; where none can, the first of all: its refusal says why."""
-        registry, health = self.config.registry, self.learned.health
+        registry, health = self.registry(reading.caller.user), self.learned.health
         rotation = rotation or self.learned.rotation
         now = self.clocks.monotonic()
         first = decision = choose(wish, registry, health, rotation, now)
@@ -454,7 +483,7 @@ class Desk:
             call=call,
             wish=wish,
             decision=decision,
-            registry=self.config.registry,
+            registry=self.registry(reading.caller.user),
             memory=self.learned,
             clocks=self.clocks,
             attempts=self._attempts(),
@@ -506,7 +535,7 @@ class Desk:
         if not (self.config.notices and reading.obeys) or plan.counting or reading.key.prefix == "chain":
             return ()
         now, health = self.clocks.monotonic(), self.learned.health
-        causes = elsewhere(plan.decision, plan.wish, self.config.registry, health, plan.attempts, now)
+        causes = elsewhere(plan.decision, plan.wish, plan.registry, health, plan.attempts, now)
         return self.notices.due(reading.key, [*causes, *in_wrappers(reading.unheard)])
 
     def _attempts(self) -> Attempts:
@@ -586,15 +615,23 @@ class Desk:
         """Waits for the disk."""
         from ..usage import report  # a database, for whoever asks
 
-        path, now = self.user_folder / FILE_NAME, self.clocks.wall()
+        path, now, user = self.user_folder / FILE_NAME, self.clocks.wall(), reading.caller.user
         midnight = now - (now + self.clocks.utc_offset_s()) % 86_400
         session = report.of_file(path, "session", session=reading.key.id)
-        return spent_lines(session["totals"], report.of_file(path, "daily", since_ms=int(midnight * 1000))["totals"])
+        day = report.of_file(path, "daily", since_ms=int(midnight * 1000), user=user or None)
+        return spent_lines(session["totals"], day["totals"], whose=user)
 
     def _local_answer(self, reading: Reading, orders: Orders, spent: list[str]) -> Reply:
         clock = self.reminders.status(reading.caller) if self.reminders is not None else ""
         standing = Standing(
-            self.config, self.learned, self.clocks, reading, clock, spent, lambda state: self._next_one(reading, state)
+            self.registry(reading.caller.user),
+            self.learned,
+            self.prices,
+            self.clocks,
+            reading,
+            clock,
+            spent,
+            lambda state: self._next_one(reading, state),
         )
         text = standing.answer(orders)
         if for_all := described(self.overlay.state):
@@ -681,4 +718,15 @@ def _unremembered(target: Target, id: str | None, begun: str | None) -> None:
 def _asker(reading: Reading) -> Asker:
     received, caller, call = reading.received, reading.caller, reading.call
     session = reading.key.id if reading.key.prefix != "chain" else ""
-    return Asker(received.id, session, caller.client, call.model, received.body, call.endpoint.dialect, steps=reading.obeys)
+    return Asker(
+        received.id, session, caller.client, call.model, received.body, call.endpoint.dialect, reading.obeys, user=caller.user
+    )
+
+
+def _owned(caller: Caller, user: str) -> Caller:
+    """Whatever its tool calls them: sessions and conversations are this person's."""
+
+    def of_them(id: str | None) -> str | None:
+        return owned(user, id) if id is not None else None
+
+    return replace(caller, user=user, session=of_them(caller.session), conversation=of_them(caller.conversation))

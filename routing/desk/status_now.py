@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
 
-from ..config import Config
 from ..errors import RouteCodexError
 from ..router.choose import Decision, is_undeclared
-from ..router.registry import ECHO, ORIGIN
+from ..router.registry import ECHO, ORIGIN, Registry
 from ..sessions.state import SessionState
 from ..tags.grammar import Help, Models, Status, Usage, Why
 from ..tags.obey import Orders
@@ -26,8 +25,10 @@ from .reading import Reading
 class Standing:
     """One question of a person's, at one moment."""
 
-    config: Config
+    registry: Registry
+    """As far as it is for the person who asks."""
     learned: Learned
+    prices: Prices
     clocks: Clocks
     reading: Reading
     clock: str
@@ -38,7 +39,7 @@ class Standing:
     """Where a plain message would go now; raises where it can go nowhere."""
 
     def answer(self, orders: Orders) -> str:
-        registry, health, now = self.config.registry, self.learned.health, self.clocks.monotonic()
+        registry, health, now = self.registry, self.learned.health, self.clocks.monotonic()
         lines: list[str] = []
         for ask in dict.fromkeys(orders.asks):
             match ask:
@@ -48,8 +49,8 @@ class Standing:
                     lines += models_lines(registry, provider, lambda target: health.state(target, now), now)
                 case Why():
                     key = self.reading.key
-                    prices, loss = Prices(self.config.usage.prices), self.learned.losses.get(key)
-                    lines += why_lines(self.learned.went.get(key), self.clocks.wall(), prices, loss)
+                    loss = self.learned.losses.get(key)
+                    lines += why_lines(self.learned.went.get(key), self.clocks.wall(), self.prices, loss)
                 case Usage():
                     lines += self.spent
                 case Status():
@@ -68,7 +69,7 @@ class Standing:
             session=None if key.prefix == "chain" else key.id,
             lapsed=None if orders.lines else self.learned.lapsed.get(key),
             clock=self.clock,
-            undeclared=lambda sticky: is_undeclared(sticky, self.config.registry),
+            undeclared=lambda sticky: is_undeclared(sticky, self.registry),
         )
 
     def _outlook(self, orders: Orders) -> Outlook:
@@ -78,7 +79,7 @@ class Standing:
         ago = duration(max(0.0, self.clocks.wall() - failure.at)) if failure else ""
         return Outlook(
             next_goes=self._next_goes(orders.state),
-            providers=tuple(self.config.registry.providers.values()),
+            providers=tuple(self.registry.listed.values()),
             health=lambda target: health.state(target, now),
             now=now,
             failure=f"{ago} ago: {failure.failed}" if failure else "",

@@ -37,6 +37,8 @@ class Row(NamedTuple):
     reasoning: int | None
     dollars: float | None
     """None: its price is not known."""
+    user: str = ""
+    """Who asked, where the proxy asks people who they are."""
 
 
 class Paid(NamedTuple):
@@ -144,6 +146,7 @@ class Asker:
     """As the call came."""
     steps: bool
     """It is a step of a conversation, which begins as the last one did."""
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +180,7 @@ def spent(costs: Sequence[Cost], asker: Asker, *, failed: bool, lost: Callable[[
             output=tokens.output if tokens else None,
             reasoning=tokens.reasoning if tokens else None,
             dollars=None,
+            user=asker.user,
         )
         flown = Flown(
             f"{asker.session} {cost.dialect}",

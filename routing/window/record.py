@@ -25,6 +25,7 @@ def of_round(plan: Plan, name: str, *, parent: str = "", local: bool = False) ->
     record: JsonObject = {
         "call": received.id,
         "session": _cut(plan.session, 100),
+        "user": _cut(received.user, 100),
         "client": _cut(plan.client, 40),
         "round": name,
         "parent": parent,

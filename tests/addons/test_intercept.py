@@ -85,7 +85,7 @@ def test_s8_who_is_on_this_machine(address: Any, loopback: bool) -> None:
         ("other.org", ("api.anthropic.com", 443), "regular", True),
         ("other.org", ("other.org", 443), "regular", False),
         (None, ("203.0.113.1", 443), "regular", False),
-        (None, None, "regular", False),
+        (None, None, "regular", True),
         ("other.org", ("other.org", 443), "reverse:https://other.org", True),
     ],
 )

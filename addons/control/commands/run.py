@@ -51,7 +51,7 @@ def act(given: argparse.Namespace) -> int:
     if given.base_url:
         return _by_base_url(given, client, program, words, proxy if known is None else "")
     if known is not None:
-        note(f"the proxy at {proxy} is RouteCodex already: {words[0]} goes through that one")
+        note(f"the proxy at {surroundings.without_password(proxy)} is RouteCodex already: {words[0]} goes through that one")
         return _with(client, program, words, proxy, known)
     line, said, known = ready("lease", given, proxy)
     if said["web"]:
