@@ -11,7 +11,6 @@ from typing import Any
 from mitmproxy import http
 
 from ..routing import codings
-from ..routing.dialects.answer.abroad import Translation
 from ..routing.dialects.said import Said
 from ..routing.errors import RouteCodexError
 from ..routing.masking import Mask
@@ -64,8 +63,6 @@ class CarriedTurn:
         """The client has gone."""
         self.current: FirstRound | LaterRound = FirstRound(self)
         self.decode: codings.Decode | None = None
-        self.translation: Translation | None = None
-        """Makes what the round says the client's dialect."""
         self.mask = Mask(())  # takes the round's own credentials out of what it says
         self.noted = 0
         """Of what rounds cost, so many stand in their flows."""
@@ -102,10 +99,10 @@ class CarriedTurn:
         headers = flows.read_headers(response)
         self.decode = flows.stream_decoder(headers.get("content-encoding", ""))
         self.mask = self.plan.mask()
-        self.translation = self.plan.translation() if 200 <= response.status_code < 300 else None
-        self.turn.translation = self.translation
         self._keep(response, headers)
         self.turn.head(response.status_code, headers, time.monotonic())
+        if self.company is not None and self.turn.state is State.PEEKING:
+            self.company.listen(self.turn.answer)
         self._carry_out()
         if not self.closed:
             self._arm()
@@ -125,7 +122,7 @@ class CarriedTurn:
                 return
         if chunk := self.mask.feed(self.plan.without_quotes(chunk), time.monotonic()):
             self._hear_words(source, chunk)
-        if min(self._held_until, self.turn.waits_until) < float("inf"):
+        if min(self.mask.due, self.turn.waits_until) < float("inf"):
             self._arm()
 
     @contained
@@ -133,9 +130,6 @@ class CarriedTurn:
         if source is not self.current:
             return
         self._hear_held(source)
-        if self.translation is not None:
-            self._hear_words(source, b"")
-            self.plan.unsay(self.translation.left_out)
         if source is self.current:
             self.turn.end(time.monotonic())
             self._carry_out()
@@ -151,7 +145,7 @@ class CarriedTurn:
         else:
             flows.mask_headers(response, self.plan.masked)
         self.keep_error = None if answers else kept.add
-        (self.translation or self.turn.answer).show = kept.add if answers else None
+        self.turn.answer.show = kept.add if answers else None
 
     def _hear_held(self, source: Heard) -> None:
         """It began like a credential, and does not go on."""
@@ -159,22 +153,10 @@ class CarriedTurn:
             self._hear_words(source, chunk)
 
     def _hear_words(self, source: Heard, chunk: bytes) -> None:
-        """What a provider says, in the client's dialect from here on. No bytes: it has no more to say."""
-        translation = self.translation
+        """What a provider says."""
         if self.keep_error is not None:
             self.keep_error(chunk)
-        if translation is not None:
-            try:
-                chunk = translation.feed(chunk, time.monotonic()) if chunk else translation.close()
-            except RouteCodexError as error:
-                self.hear_broke(source, error.message)
-                return
-            if translation.error is not None:
-                self.turn.spoiled(translation.error, time.monotonic())
-                self._carry_out()
-            elif not chunk:
-                self.turn.alive(time.monotonic())
-        if chunk and source is self.current:
+        if source is self.current:
             if self.company is not None and self.turn.stream:
                 self.company.life.stream_data(chunk)
             first = not self.turn.spoke
@@ -438,24 +420,17 @@ class CarriedTurn:
 
     # Time
 
-    @property
-    def _held_until(self) -> float:
-        """When what may begin to repeat a key leaves; a turn's own it knows itself."""
-        return min(self.mask.due, self.translation.due) if self.translation is not None else self.mask.due
-
     def _arm(self) -> None:
-        self.alarm.set(min(self.turn.deadline, self._held_until), self._tick)
+        self.alarm.set(min(self.turn.deadline, self.mask.due), self._tick)
 
     @contained
     def _tick(self) -> None:
         if self.closed:
             return
         now = time.monotonic()
-        if now >= min(self.turn.deadline, self._held_until):
+        if now >= min(self.turn.deadline, self.mask.due):
             if chunk := self.mask.tick(now):
                 self._hear_words(self.current, chunk)
-            if self.translation is not None and (chunk := self.translation.tick(now)):
-                self.turn.data(chunk, now)
             self.turn.tick(now)
             self._carry_out()
             self._later(self.relay.poke(self.flow))

@@ -28,6 +28,7 @@ from ..dialects.calls.following import own_id, pass_over_ours
 from ..dialects.echo import EchoFailure, delay_of, echo_answer
 from ..dialects.estimate import count_answer, estimate_tokens
 from ..dialects.finish import Endings
+from ..dialects.translation import going_up
 from ..errors import KeysWithheld, NoSuchAnswer, NoTarget, Resting, RouteCodexError, not_found
 from ..redact import Redactor
 from ..router.attempts import Attempts
@@ -53,7 +54,7 @@ from ..tags.unheard import unheard_tags
 from ..tags.vocabulary import Vocabulary
 from ..turn import upstream
 from ..turn.actions import Limits
-from ..turn.company import Company, answer_to
+from ..turn.company import Company
 from ..turn.echoing import converse
 from ..turn.hidden import HiddenRounds, put_back
 from ..turn.lifecycle import Lifecycle
@@ -594,12 +595,15 @@ class Desk:
         return Departure(request, plan, turn, company)
 
     def _answer_to(self, plan: Plan, company: Company | None) -> machine.Answer:
-        plan.endings = self.endings.named(plan.received.id[:8])
-        if company is not None:
-            plan.call = company.offer(plan.call, able=plan.provider.server_tools)
-            company.life.turn.target = plan.target
-            return company.answer(plan.call, self.endings)
-        return answer_to(plan.call, plan.endings, quiet=not plan.endings.matter)
+        id, alone = plan.received.id, company is None
+        endings, created = self.endings.named(id[:8]), int(self.clocks.wall())
+        quiet = alone and not endings.matter
+        asked = going_up.asked(plan.call, id, created=created, estimate=plan.estimate, endings=endings, passes_usage=quiet)
+        if company is None:
+            return machine.Answer(asked, quiet=quiet)
+        plan.call = company.offer(plan.call, able=plan.provider.server_tools)
+        company.life.turn.target = plan.target
+        return company.answer(asked)
 
     def limits(self, plan: Plan, *, alone: bool = True) -> Limits:
         """What goes home, with nobody else taking part, keeps the client's own patience."""

@@ -9,14 +9,12 @@ from typing import assert_never
 
 from .. import headers
 from ..dialects import answers
-from ..dialects.answer.abroad import Translation
+from ..dialects.answer.machine import Round
 from ..dialects.calls.following import begun_id
 from ..dialects.estimate import Calibration, count_answer
 from ..dialects.failures import read_failure
-from ..dialects.finish import AS_USUAL, Endings
 from ..dialects.seals import Seals
-from ..dialects.translation import going_up
-from ..dialects.translation.neutral import Asked, Tokens
+from ..dialects.translation.neutral import Tokens
 from ..errors import RouteCodexError
 from ..masking import Mask
 from ..redact import Redactor, is_like_a_key
@@ -109,7 +107,6 @@ class Plan:
     """Hears later, where the provider's cache was lost, why."""
     typed: str = ""
     """What the person typed last, tags and all: for whoever looks at the flow."""
-    endings: Endings = AS_USUAL
     translated: Translated | None = None
     """How the running round's request differs in its dialect from the client's."""
     left_out: str = ""
@@ -250,27 +247,6 @@ class Plan:
         if left_out and left_out not in self.unsaid:
             self.unsaid.append(left_out)
 
-    def translation(self) -> Translation | None:
-        """What makes the round's answer one of the client's dialect; None where it is one."""
-        translated = self.translated
-        if translated is None:
-            return None
-        endpoint = self.received.endpoint
-        asked = Asked(
-            endpoint=endpoint,
-            stream=self.call.stream,
-            id=self.received.id,
-            model=self.call.model,
-            created=int(self.clocks.wall()),
-            maker=self.provider.id,
-            estimate=self.estimate(),
-            include_usage=going_up.wants_usage(self.call),
-            tools=translated.tools,
-            endings=self.endings,
-            response=going_up.repeated(self.call),
-        )
-        return Translation(translated.dialect, asked, compacts=translated.compacts, secrets=self.secrets)
-
     def failure(self, status: int, back: Headers, body: bytes) -> ProviderError:
         return read_failure(status, back, body, now=self.clocks.wall())
 
@@ -315,6 +291,12 @@ class Plan:
         return upstream.goes_home(self.provider, self.received)
 
     @property
+    def round(self) -> Round | None:
+        """Who speaks in the running round, and how; None: as the client does."""
+        there = self.translated
+        return Round(there.dialect, self.provider.id, there.tools, there.compacts) if there is not None else None
+
+    @property
     def exact(self) -> bool:
         """The client went there by itself: what it is told of the end is the server's own word, even a wrong one."""
         return self.target.provider == ORIGIN
@@ -332,9 +314,8 @@ class Plan:
         if not self.at_home:
             self.memory.seals.note(self.provider.id, said)
 
-    def said(self, items: Sequence[JsonObject], left_out: str = "") -> None:
-        """The same of a whole answer, as a history holds it; and what of it the client's dialect cannot say."""
-        self.unsay(left_out)
+    def said(self, items: Sequence[JsonObject]) -> None:
+        """The same of a whole answer, as a history holds it."""
         if not self.at_home:
             self.memory.seals.note_items(self.provider.id, items)
 

@@ -13,9 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..dialects import answers
-from ..dialects.answer.abroad import Translation
 from ..dialects.answer.machine import Answer
-from ..dialects.answer.said import Content
 from ..dialects.finish import CUT_OFF
 from ..dialects.said import Said
 from ..values import Endpoint, Headers, ProviderError, Usage
@@ -57,8 +55,6 @@ class Turn:
     """Reads what the rounds say, and writes it for the client. It is gone when the turn is over."""
     alone: bool = False
     """There is nobody to ask whether another round follows."""
-    translation: Translation | None = None
-    """Hears the running round before this does, in its provider's dialect."""
     words: tuple[str, str] = ("", "")
     """Why it ended: its provider's word, and the client's."""
     state: State = State.ASKING
@@ -114,7 +110,6 @@ class Turn:
             return
         self.heard = self._headed = now
         self.spoke = False
-        self._pulse.begin(now)
         self._raw_headers = headers
         self._head = self.planner.head(status, headers)
         good = 200 <= status < 300
@@ -122,16 +117,16 @@ class Turn:
         if good:
             notice = self.planner.notice
             self._tells = bool(notice)
+            spoken = self.planner.round
             self.answer.begin_round(
+                spoken,
                 exact=self.planner.exact,
                 secrets=self.planner.secrets,
                 notice=notice,
                 hides_count=self.planner.hides_count,
             )
-
-    def alive(self, now: float) -> None:
-        """The provider has sent something that says nothing in the client's dialect."""
-        self.heard = now
+            self._pulse.speaks = Endpoint(spoken.spoken) if spoken is not None else self.endpoint
+        self._pulse.begin(now)
 
     def data(self, chunk: bytes, now: float) -> None:
         self.heard = now
@@ -156,11 +151,6 @@ class Turn:
                 self._fail(Failed(ProviderError(502, "The provider closed the connection without an answer.", network=True)), now)
             case _:
                 pass
-
-    def spoiled(self, error: ProviderError, now: float) -> None:
-        """The provider has said that it failed; what it says stands in the stream as well, where that has begun."""
-        if self.state is State.PEEKING:
-            self._fail(Failed(error), now)
 
     def broke(self, message: str, now: float) -> None:
         """The connection could not be made, or died."""
@@ -278,11 +268,6 @@ class Turn:
         """What the answer cost, once it is complete."""
         return self._usage
 
-    @property
-    def _own(self) -> Content:
-        """What the running round's provider has said."""
-        return (self.translation or self.answer).content
-
     # What follows from it
 
     def _hear(self, chunk: bytes, now: float) -> None:
@@ -340,8 +325,8 @@ class Turn:
                 self._fail(Failed(_error_of(said, missing)), now)
                 return
             self._commit(now)
-        own = self._own
-        self._usage = said.usage if answer.content.tokens is not None else own.usage if own.tokens is not None else None
+        own = answer.content
+        self._usage = said.usage if own.tokens is not None else None
         word = own.ended.word if own.ended is not None else ""
         self.words = (word, word)
         if not is_whole:
@@ -349,7 +334,7 @@ class Turn:
             self._end_in_error(told.message, told.status)
             return
         self.planner.cost(own.tokens)
-        self.planner.said(said.native, answer.left_out)
+        self.planner.said(said.native)
         self._calls = len(said.calls) > len(said.own)
         self._go(State.DECIDING)
         if self.alone:
@@ -374,7 +359,7 @@ class Turn:
 
     def _fail(self, failed: Failed, now: float) -> None:
         self.actions.append(Abandon())
-        if self.state is State.PEEKING and (tokens := self._own.tokens) is not None:
+        if self.state is State.PEEKING and (tokens := self.answer.content.tokens) is not None:
             self.planner.cost(tokens, answered=False)
         after = self.planner.failed(failed, now)
         if after is not None:
@@ -447,11 +432,12 @@ class Turn:
 
     def _over(self, last: Action) -> None:
         if self.state is State.FLOWING:
-            tokens = self._own.tokens
-            self._usage = self._own.usage if tokens is not None else self._usage
+            tokens = self.answer.content.tokens
+            self._usage = self.answer.usage if tokens is not None else self._usage
             self.planner.cost(tokens)
         self.actions.append(last)
         self._go(State.OVER)
+        self.planner.unsay(self.answer.left_out)
         del self.answer  # long texts do not wait for the garbage collector
 
 
