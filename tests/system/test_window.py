@@ -139,7 +139,7 @@ def test_the_page_shows_calls_and_its_buttons_do_what_they_say(scene: Scene) -> 
     scene.picture("page")
     page.type("#target", "glm.glm-4.7")
     page.click("#order button", "set")
-    page.until("glm", "#routing")
+    page.until("Sticky: glm.glm-4.7", "#routing")
     assert "every call" not in page.text("#routing")
     scene.tool.provider.forget()
     scene.tool.ask("and where does this go?", stream=True)
