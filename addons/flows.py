@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from enum import StrEnum
 
 from mitmproxy import http
@@ -189,14 +189,6 @@ def add_to_record(flow: http.HTTPFlow, more: JsonObject) -> None:
     """A new one, in place of the old: copies of the flow share it."""
     known = flow.metadata.get(RECORD)
     flow.metadata[RECORD] = {**(known if isinstance(known, dict) else {}), **more}
-
-
-def mask_headers(response: http.Response, mask: Callable[[str], str]) -> None:
-    """Of a response that is only shown."""
-    pairs = header_pairs(response)
-    masked = [(name, mask(value)) for name, value in pairs]
-    if masked != pairs:
-        response.data.headers = _headers(masked)
 
 
 def turn_away(flow: http.HTTPFlow, why: str) -> None:

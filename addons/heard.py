@@ -6,12 +6,33 @@ from typing import TYPE_CHECKING, ClassVar
 
 from mitmproxy import http
 
+from ..routing.dialects.answer.echoes import Echoes
+from ..routing.dialects.answer.kept import without_echoes
+from ..routing.turn.plan import Plan
 from ..routing.values import Headers
 from .kept import Kept
+from .sealing import mask_echoes
 
 if TYPE_CHECKING:
     from .rounds import Round
     from .turns import CarriedTurn
+
+
+class Words:
+    """What a round's provider says, unpacked, for whoever looks at it later: no credential that it was sent stands in it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.kept = Kept()
+        self.echoes: Echoes | None = None
+        self.secrets = plan.secrets
+        self._spoken, self._hide = plan.spoken, plan.hide.known
+
+    def take(self) -> bytes:
+        whole, said = self.kept.is_whole, self.kept.take()
+        if self.echoes is not None and self.echoes.found:
+            # where a part of it is missing, another may hold the half of a credential
+            said = without_echoes(said, self._spoken, self.secrets) if whole else b""
+        return self._hide(said)
 
 
 class Heard:
@@ -20,12 +41,21 @@ class Heard:
     def __init__(self, carried: CarriedTurn) -> None:
         self.carried: CarriedTurn | None = carried
         """None when the turn is over: nobody hears any more, and nothing keeps the turn in memory."""
-        self.kept: Kept | None = None
-        """What its provider says, for whoever looks at it later: no credential stands in it. None where nobody can."""
+        self.words: Words | None = None
+        """None where nobody can look at them."""
 
     def head(self, response: http.Response) -> None:
         if self.carried is not None:
             self.carried.hear_head(self, response)
+
+    def keep(self, said: bytes) -> None:
+        if self.words is not None:
+            self.words.kept.add(said)
+
+    def watch(self, echoes: Echoes | None) -> None:
+        """Who looks whether a credential is repeated over several events."""
+        if self.words is not None:
+            self.words.echoes = echoes
 
     def data(self, chunk: bytes) -> None:
         if self.carried is not None:
@@ -72,16 +102,22 @@ class LaterRound(Heard):
     round: Round | None = None
     shown: http.Response | None = None
 
+    def __init__(self, carried: CarriedTurn) -> None:
+        super().__init__(carried)
+        self.words = Words(carried.plan)
+
+    def show(self, response: http.Response) -> None:
+        words, self.words = self.words, None
+        if words is not None:
+            response.data.content = words.take()
+            mask_echoes(response, words.secrets)
+
     def abandon(self) -> None:
         if self.round is not None:
             self.round.cancel()
 
     def followed(self) -> None:
         self.carried = None
-
-    def words(self) -> bytes | None:
-        kept, self.kept = self.kept, None
-        return kept.take() if kept is not None else None
 
     async def drained(self) -> None:
         if self.carried is not None:

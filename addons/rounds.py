@@ -29,8 +29,8 @@ class Listener(Protocol):
     def end(self) -> None: ...
     def broke(self, message: str) -> None: ...
 
-    def words(self) -> bytes | None:
-        """What a person may see of what came; once."""
+    def show(self, response: http.Response) -> None:
+        """What was heard, in the round's own flow: for mitmweb; nobody else reads it."""
 
     async def drained(self) -> None:
         """The provider is read on once this is over."""
@@ -39,7 +39,13 @@ class Listener(Protocol):
 class Round(ReplayHandler):
     """One request to a provider, sent as a flow of its own."""
 
-    def __init__(self, flow: http.HTTPFlow, wire: Wire, listener: Listener, relay: Relay) -> None:
+    def __init__(
+        self,
+        flow: http.HTTPFlow,
+        wire: Wire,
+        listener: Listener,
+        relay: Relay,
+    ) -> None:
         super().__init__(flow, ctx.options)
         if (behind := intercept.proxy_behind(ctx.options.mode)) is not None:
             self.layer.context.client.proxy_mode = behind  # what a tool asked for by its address goes that way, too
@@ -65,26 +71,23 @@ class Round(ReplayHandler):
 
         return listen
 
-    def end(self) -> None:
+    def end(self, response: http.Response | None) -> None:
         self.listener.end()
-        self._show()
+        if response is not None:
+            self.listener.show(response)
 
     def broke(self, message: str) -> None:
         self.listener.broke(message)
-        self._show()
-
-    def _show(self) -> None:
-        """For mitmweb and files; nobody else reads it. It is unpacked, and no credential stands in it."""
-        if (response := self.flow.response) is not None and (words := self.listener.words()) is not None:
-            response.headers.pop("content-encoding", None)
-            response.data.content = words
+        if self.flow.response is not None:
+            self.listener.show(self.flow.response)
 
     def cancel(self) -> None:
         """Stop at once: nothing more is sent, nothing more is heard."""
         if self.cancelled:
             return
         self.cancelled = True
-        self._show()
+        if self.flow.response is not None:
+            self.listener.show(self.flow.response)
         for transport in list(self.transports.values()):
             if transport.handler is not None:
                 transport.handler.cancel("the turn is over")

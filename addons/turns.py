@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from functools import partial
 from typing import Any
 
@@ -20,19 +20,17 @@ from ..routing.turn.plan import Plan, describe
 from ..routing.turn.state import State
 from ..routing.turn.stepping import Done, begin
 from ..routing.turn.turn import Turn
-from ..routing.values import Headers
 from ..routing.window import record
 from . import fail_closed, flows
 from .alarm import Alarm
 from .disk_threads import if_possible
 from .fail_closed import contained
-from .heard import FirstRound, Heard, LaterRound
+from .heard import FirstRound, Heard, LaterRound, Words
 from .journal import CallLine, Journal
-from .kept import Kept
 from .open_answer import OpenAnswer, in_bites
 from .relay import Relay
 from .rounds import Round, new_flow
-from .sealing import Sealed
+from .sealing import Sealed, mask_echoes
 from .window import legs
 
 
@@ -49,13 +47,16 @@ class CarriedTurn:
         journal: Journal,
         line: CallLine,
         company: Company | None = None,
+        unsaid: Callable[[], Awaitable[None] | None] = lambda: None,
     ) -> None:
+        """`unsaid`: what the answer's end waits for, so that other processes know of it."""
         self.relay = relay
         self.flow = flow
         self.turn = turn
         self.plan = plan
         self.sealed = sealed
         self.journal, self.line = journal, line
+        self._unsaid = unsaid
         self.company = company
         """Those who may want another round; None where nobody does."""
         self.round_name = "retry"
@@ -66,8 +67,6 @@ class CarriedTurn:
         self.mask = Mask(())  # takes the round's own credentials out of what it says
         self.noted = 0
         """Of what rounds cost, so many stand in their flows."""
-        self.keep_error: Callable[[bytes], None] | None = None
-        """Hears what is no answer."""
         self.http2 = flow.request.is_http2
         self.tasks: set[asyncio.Task[None]] = set()
         self.alarm = Alarm()
@@ -96,13 +95,19 @@ class CarriedTurn:
     def hear_head(self, source: Heard, response: http.Response) -> None:
         if source is not self.current:
             return
+        self.mask = self.plan.mask()
+        mask_echoes(response, self.plan.secrets)
         headers = flows.read_headers(response)
         self.decode = flows.stream_decoder(headers.get("content-encoding", ""))
-        self.mask = self.plan.mask()
-        self._keep(response, headers)
+        if self.decode is not None:
+            del response.headers["content-encoding"]  # what is kept of it is unpacked
+        if isinstance(self.current, FirstRound) and legs.are_seen():
+            self.current.words, self.current.began = Words(self.plan), (response.status_code, headers)
         self.turn.head(response.status_code, headers, time.monotonic())
-        if self.company is not None and self.turn.state is State.PEEKING:
-            self.company.listen(self.turn.answer)
+        if self.turn.state is State.PEEKING:
+            source.watch(self.turn.answer.echoes)
+            if self.company is not None:
+                self.company.listen(self.turn.answer)
         self._carry_out()
         if not self.closed:
             self._arm()
@@ -134,19 +139,6 @@ class CarriedTurn:
             self.turn.end(time.monotonic())
             self._carry_out()
 
-    def _keep(self, response: http.Response, back: Headers) -> None:
-        """What a provider says stays for whoever looks at it: in the flow of a later round, and beside the client's own."""
-        current, answers = self.current, 200 <= response.status_code < 300
-        if current.is_first and not legs.are_seen():
-            return
-        current.kept = kept = Kept()
-        if isinstance(current, FirstRound):
-            current.began = response.status_code, back
-        else:
-            flows.mask_headers(response, self.plan.masked)
-        self.keep_error = None if answers else kept.add
-        self.turn.answer.show = kept.add if answers else None
-
     def _hear_held(self, source: Heard) -> None:
         """It began like a credential, and does not go on."""
         if chunk := self.mask.end():
@@ -154,8 +146,7 @@ class CarriedTurn:
 
     def _hear_words(self, source: Heard, chunk: bytes) -> None:
         """What a provider says."""
-        if self.keep_error is not None:
-            self.keep_error(chunk)
+        source.keep(chunk)
         if source is self.current:
             if self.company is not None and self.turn.stream:
                 self.company.life.stream_data(chunk)
@@ -216,6 +207,7 @@ class CarriedTurn:
         if not actions:
             return
         work: Coroutine[Any, Any, None] | None = None
+        end: Iterable[bytes] | None = None
         for action in actions:
             match action:
                 case turns.Forward(data):
@@ -248,16 +240,33 @@ class CarriedTurn:
                     self._show_failure(last=True)
                     self.failed = f"status {refusal.head.status}"
                     self.answer.response = flows.whole_response(refusal)
-                case turns.Finish(end):
-                    self.answer.ending = in_bites(end)
-                    self.answer.finished = True
+                case turns.Finish(said_last):
+                    end = said_last
                 case turns.Abort():
                     self.answer.aborted = True
         actions.clear()
         if work is not None:
             self._do(work)
-        if self.turn.state is State.OVER:
-            self._close()
+        try:
+            if self.turn.state is State.OVER:
+                self._close()
+        finally:
+            if end is not None:
+                self._finish(end)
+
+    def _finish(self, end: Iterable[bytes]) -> None:
+        """Not before other processes know what the client's next call needs."""
+        if (unsaid := self._unsaid()) is None:
+            self.answer.ending = in_bites(end)
+            self.answer.finished = True
+        else:
+            self._later(self._finish_behind(unsaid, end))
+
+    async def _finish_behind(self, unsaid: Awaitable[None], end: Iterable[bytes]) -> None:
+        await unsaid
+        self.answer.ending = in_bites(end)
+        self.answer.finished = True
+        await self.relay.poke(self.flow)
 
     def _open(self, head: turns.Head) -> http.Response:
         shown = self.current.shown
@@ -287,14 +296,14 @@ class CarriedTurn:
 
     def _words_of(self, first: FirstRound) -> http.Response | None:
         """Once."""
-        kept, first.kept = first.kept, None
-        if kept is None:
+        words, first.words = first.words, None
+        if words is None:
             return None
         status, back = first.began
         head = self.plan.head(status, back).headers
-        kind = [("content-type", self.plan.masked(back["content-type"]))] if "content-type" in back else []
+        kind = [("content-type", back["content-type"])] if "content-type" in back else []
         pairs = (*(pair for pair in head if pair[0].lower() != "content-type"), *kind)
-        return flows.whole_response(turns.Refusal(turns.Head(status, pairs), kept.take()))
+        return flows.whole_response(turns.Refusal(turns.Head(status, pairs), words.take()))
 
     def _hold(self, held: bool) -> None:
         if held or self.held:

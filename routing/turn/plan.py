@@ -16,7 +16,7 @@ from ..dialects.failures import read_failure
 from ..dialects.seals import Seals
 from ..dialects.translation.neutral import Tokens
 from ..errors import RouteCodexError
-from ..masking import Mask
+from ..masking import Mask, masked
 from ..redact import Redactor, is_like_a_key
 from ..router.attempts import Attempts, GiveUp, RetryBudget, TryNext, WaitThenSame
 from ..router.balance import Rotation
@@ -29,7 +29,7 @@ from ..tags.notice import Cause, line_of
 from ..tags.unheard import Unheard, listed
 from ..usage.prices import Prices
 from ..usage.spending import Cost, Paid, paid
-from ..values import Call, Headers, JsonObject, ProviderError, Target, Usage
+from ..values import Call, Dialect, Headers, JsonObject, ProviderError, Target, Usage
 from . import upstream
 from .actions import Failed, Head, Refusal
 from .opening import Opening
@@ -78,6 +78,8 @@ class Plan:
     """Hears which target answers, the answer's id where it tells one, and the id that the client was told before it."""
     on_over: Callable[[Plan, bool], None] = lambda plan, ended: None
     """Hears that nothing more is sent, and whether the answer came to its end with nothing left to do for the client."""
+    on_seals: Callable[[str, Sequence[bytes]], None] = lambda maker, digests: None
+    """Hears whose seals the answer holds."""
     keep_end: Callable[[InThread], Awaitable[object]] | None = None
     """Keeps that end; None where nobody has to know of it later."""
     aside: str = ""
@@ -176,6 +178,11 @@ class Plan:
         """Nothing but `origin` is routed for this call: its errors are the client's own business."""
         return self.target.provider == ORIGIN and self.decision.sole and not self.tried
 
+    @property
+    def spoken(self) -> Dialect:
+        """What the running round's provider speaks."""
+        return self.translated.dialect if self.translated is not None else self.received.endpoint.dialect
+
     def request(self) -> Request:
         """The request for the target now decided on."""
         now = self.clocks.monotonic()
@@ -215,7 +222,8 @@ class Plan:
 
     def head(self, status: int, back: Headers) -> Head:
         pairs = headers.answer(back.items(), foreign=not upstream.goes_home(self.provider, self.received))
-        pairs = tuple((name, self.masked(value)) for name, value in pairs)
+        secrets = self.secrets
+        pairs = tuple((name, masked(value, secrets)) for name, value in pairs)
         if self.translated is not None:
             form = answers.headers_for(self.call.stream, self.received.endpoint.json_array)
             pairs = (*(pair for pair in pairs if pair[0].lower() not in form), *form.items())
@@ -232,11 +240,6 @@ class Plan:
     def mask(self) -> Mask:
         """What takes them out of the round's answer."""
         return Mask(self.secrets)
-
-    def masked(self, text: str) -> str:
-        """What a provider said beside its answer, as in a header."""
-        mask = self.mask()
-        return (mask.feed(text.encode("utf-8", "surrogatepass"), 0.0) + mask.end()).decode("utf-8", "replace") if mask else text
 
     def without_quotes(self, chunk: bytes) -> bytes:
         """An error may quote any of them, and is no text that a person asked for."""
@@ -313,19 +316,25 @@ class Plan:
         """Whole events or documents of the provider's: seals that it made may go back to it."""
         if not self.at_home:
             self.memory.seals.note(self.provider.id, said)
+            self._share_seals()
 
     def said(self, items: Sequence[JsonObject]) -> None:
         """The same of a whole answer, as a history holds it."""
         if not self.at_home:
             self.memory.seals.note_items(self.provider.id, items)
+            self._share_seals()
+
+    def _share_seals(self) -> None:
+        if found := self.memory.seals.collects:
+            self.on_seals(self.provider.id, found)
+            found.clear()
 
     def cost(self, tokens: Tokens | None, *, answered: bool = True) -> None:
         if self.counting:
             return
-        dialect = self.translated.dialect if self.translated is not None else self.received.endpoint.dialect
         target, route = self.decision.target, self.decision.route
         sent = self._sent if answered else b""
-        self.costs.append(Cost(target, tokens, sent, dialect, self._place, self.clocks.wall(), route, answered))
+        self.costs.append(Cost(target, tokens, sent, self.spoken, self._place, self.clocks.wall(), route, answered))
 
     def paid(self, *, since: int = 0) -> Paid:
         """What all rounds cost, or those from that one on."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from math import inf
 from typing import Any
 
 import pytest
 
+from routecodex.routing.dialects.answer.echoes import texts_behind
 from routecodex.routing.dialects.answer.machine import Answer, Round
 from routecodex.routing.masking import HOLD_S, SURE
 from routecodex.routing.redact import MASK
@@ -106,14 +108,8 @@ def test_nobody_is_told_a_key_that_is_spread_over_events(client: Way, spoken: Di
     written = events(spoken, ["Dein", " Schlüssel ist", " ", *cut(size), ", der ist", " ask", "ant."])
     for together in (1, 4):
         reads = [b"".join(written[at : at + together]) for at in range(0, len(written), together)]
-        shown: list[bytes] = []
-        answer = begun(client, spoken, quiet=quiet)
-        answer.show = shown.append
-        out = told(answer, reads)
+        out = told(begun(client, spoken, quiet=quiet), reads)
         assert not any(KEY[at : at + SURE].encode() in out for at in range(len(KEY) - SURE))
-        kept = b"".join(shown)
-        assert not any(KEY[at : at + SURE].encode() in kept for at in range(len(KEY) - SURE)), "nor who looks at it later"
-        assert spoken is RESPONSES or f"{MASK}, der ist askant." in read(Way(spoken), kept).text
         if client.dialect is spoken is RESPONSES and client.stream:
             continue  # what its end tells again was masked as a whole, these few characters with it
         before, _, behind = read(client, out).text.partition(MASK)
@@ -126,14 +122,7 @@ def test_what_only_begins_like_a_key_is_told_as_it_came(spoken: Dialect) -> None
     written = events(spoken, ["sk-", "ant-", "api", "0", "4 is", " no key. s", "k"])
     client = Way(spoken)
     for quiet in (False, True):
-        shown: list[bytes] = []
-        answer = begun(client, spoken, quiet=quiet)
-        answer.show = shown.append
-        assert told(answer, written) == b"".join(written) == b"".join(shown)
-        answer = begun(Way(CHAT if spoken is not CHAT else MESSAGES), spoken)
-        answer.show = (foreign := []).append
-        told(answer, written)
-        assert b"".join(foreign) == b"".join(written)
+        assert told(begun(client, spoken, quiet=quiet), written) == b"".join(written)
 
 
 def test_a_text_waits_for_its_next_piece_and_no_longer() -> None:
@@ -165,11 +154,16 @@ def test_arguments_are_looked_at_as_well() -> None:
         return chunk({"tool_calls": [{"index": 0, "function": {"arguments": text, **more.pop("function", {})}, **more}]})
 
     first = entry("", id="call_1", type="function", function={"name": "read"})
-    for spread in (cut(4), [KEY.replace("-", "\\u002d")]):
+    escaped = KEY.replace("-", "\\u002d")
+    for spread in (
+        cut(4),
+        [escaped],
+        *([escaped[at : at + size] for at in range(0, len(escaped), size)] for size in (1, 3, 5, 8)),
+    ):
         written = [chunk({"role": "assistant"}), first, *(entry(one) for one in ('{"k": "', *spread, '"}'))]
         raw = [sse(one) for one in (*written, chunk({}, "tool_calls"))] + [b"data: [DONE]\n\n"]
-        for client in (Way(CHAT), Way(MESSAGES), Way(RESPONSES), Way(GEMINI)):
-            out = told(begun(client, CHAT), raw)
+        for client, quiet in itertools.product((Way(CHAT), Way(MESSAGES), Way(RESPONSES), Way(GEMINI)), (False, True)):
+            out = told(begun(client, CHAT, quiet=quiet), raw)
             [(name, given)] = read(client, out).calls
             assert (name, given["k"]) in [("read", f"{KEY[:few]}{MASK}") for few in range(SURE)]
 
@@ -196,3 +190,12 @@ def test_a_short_key(key: str) -> None:
         answer.begin_round(secrets=(key, "short"))
         text = read(Way(CHAT), told(answer, events(CHAT, ["a", *pieces, " b short"]))).text
         assert text in [f"a{key[:few]}{MASK} b short" for few in range(len(key))]
+
+
+def test_what_texts_are_read_without_reading_their_events() -> None:
+    """Only where each event has one, and nothing is escaped at its end."""
+    one, two = b'data: {"text":"a b"}\n\n', b'data: {"text":"c","text":"d"}\n\n'
+    assert texts_behind(b'"text":"', one + one) == b"a ba b"
+    assert texts_behind(b'"text":"', one + two) is None
+    assert texts_behind(b'"text":"', one + b"data: {}\n\n") is None
+    assert texts_behind(b'"text":"', b'data: {"text":"a\\"b"}\n\n') is None
