@@ -84,18 +84,18 @@ def console(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) ->
     found.close()
 
 
-def test_the_commands_do_what_they_do_everywhere(console: Console) -> None:
+def test_a_flow_opens_as_a_conversation(console: Console) -> None:
     console.until("/v1/messages")
+    console.type("\r")
+    shown = console.until("CONVERSATION, newest first")
+    assert "whatisshownhere?" in shown
+    console.type("q")
+
+
+def test_the_commands_do_what_they_do_everywhere(console: Console) -> None:
     console.command("routecodex.status", "Nothing is in force for everybody")
     console.command("routecodex.models glm", "glm-4.7")
     console.command("routecodex.sticky glm.glm-4.7", "Everything goes to glm.glm-4.7")
     console.command("routecodex.clear", "is cleared")
     console.command("routecodex.why @focus", "a tag asks for six.m")
     console.command("routecodex.again @focus origin", "own credential")
-
-
-def test_a_flow_opens_as_a_conversation(console: Console) -> None:
-    console.type("\r")
-    shown = console.until("CONVERSATION, newest first")
-    assert "whatisshownhere?" in shown
-    console.type("q")
