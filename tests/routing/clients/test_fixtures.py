@@ -218,6 +218,8 @@ RECORDED: dict[str, tuple[str, Kind, bool, bool, list[str]]] = {
     "cline/at-file": ("cline", MAIN, False, False, [f"@notes.md say hi {TAG}"]),
     "codex/exec-with-instruction-file": ("codex", MAIN, True, True, [f"@notes.md say hi {TAG}"]),
     "codex/exec-resumed": ("codex", MAIN, True, True, [f"@notes.md say hi {TAG}", f"and now {TAG}"]),
+    "codex/prompt-hook": ("codex", MAIN, True, True, [f"say hi {TAG}"]),
+    "codex/stop-hook": ("codex", MAIN, True, True, [f"say hi {TAG}"]),
     "codex/compaction": ("codex", Kind.COMPACTION, True, True, [f"say hi {TAG}"]),
     "codex/terminal-after-a-shell-command": ("codex", MAIN, True, True, [f"say hi {TAG}"]),
     "continue-cn/print": ("continue", MAIN, False, False, [f"@notes.md say hi {TAG}"]),
