@@ -46,6 +46,12 @@ def claude_code(stage: Stage) -> None:
     stage.run("claude", "-p", f"delegate it {TAG}")
     stage.keep("background-agent", "cc_is_subagent=true")
     stage.keep("notification-of-a-background-agent", "task-notification>")
+    mate = {"description": "look", "prompt": "look", "subagent_type": "general-purpose", "name": "mate"}
+    stage.on("ask your mate", ToolUse("Agent", mate))
+    stage.on("cc_is_subagent=true", ToolUse("SendMessage", {"to": "main", "summary": "hello", "message": f"tell {EVIL}"}))
+    teams = {"CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS": "1"}
+    stage.run("claude", "-p", "--permission-mode", "bypassPermissions", f"ask your mate {TAG}", env=teams)
+    stage.keep("message-of-another-agent", "<agent-message")
 
 
 def codex(stage: Stage) -> None:

@@ -215,6 +215,7 @@ RECORDED: dict[str, tuple[str, Kind, bool, bool, list[str]]] = {
     "claude-code/stop-hook": ("claude-code", MAIN, True, True, [f"say hi {TAG}"]),
     "claude-code/background-agent": ("claude-code", Kind.SUBAGENT, True, True, [f"look around {EVIL}"]),
     "claude-code/notification-of-a-background-agent": ("claude-code", MAIN, True, True, [f"delegate it {TAG}"]),
+    "claude-code/message-of-another-agent": ("claude-code", MAIN, True, True, [f"ask your mate {TAG}"]),
     "cline/at-file": ("cline", MAIN, False, False, [f"@notes.md say hi {TAG}"]),
     "codex/exec-with-instruction-file": ("codex", MAIN, True, True, [f"@notes.md say hi {TAG}"]),
     "codex/exec-resumed": ("codex", MAIN, True, True, [f"@notes.md say hi {TAG}", f"and now {TAG}"]),
