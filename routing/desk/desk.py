@@ -7,9 +7,8 @@ through `prepare` (what the model is to see) → `company` (the plugins that tak
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -24,7 +23,7 @@ from ..config import Config
 from ..control.overlay import Overlay, described
 from ..dialects import calls
 from ..dialects.answer import machine
-from ..dialects.calls.following import own_id, pass_over_ours
+from ..dialects.calls.following import followed, own_id, pass_over_ours
 from ..dialects.echo import EchoFailure, delay_of, echo_answer
 from ..dialects.estimate import count_answer, estimate_tokens
 from ..dialects.finish import Endings
@@ -69,6 +68,7 @@ from ..usage.spending import FILE_NAME, Asker, spent
 from ..usage.spending import Spent as SpentRound
 from ..values import Answer, Call, Caller, Dialect, Endpoint, Target
 from .learned import Learned, Recent
+from .meeting import Met
 from .notices import Notices, cleared, elsewhere, in_wrappers
 from .obeying import Obeying, Reminders
 from .reading import Reading
@@ -98,6 +98,9 @@ class Carrier(Protocol):
 
     async def in_thread(self, work: Callable[[], T], /) -> T:
         """Runs what waits for a disk."""
+
+    async def compute(self, work: Callable[[], T], /) -> T:
+        """Runs what computes: at once, or where that takes long so that others have their turns meanwhile."""
 
     def sleep(self, seconds: float) -> Awaitable[object]: ...
 
@@ -149,6 +152,10 @@ class Desk:
     """What holds for all sessions, under what each of them says itself."""
     spend: Callable[[SpentRound], None] | None = None
     """Writes down what a round cost; None where nobody wants to know."""
+    ill: Callable[[], str] = lambda: ""
+    """Why what is shared with other processes cannot be reached; empty while all is well."""
+    on_seals: Callable[[SessionKey, str, Sequence[bytes]], None] = lambda key, maker, digests: None
+    """Hears whose seals a session's history holds, where somebody else is to know it."""
     finish_log: Callable[[str], None] | None = None
     """Hears which finish reasons were corrected; None where nobody asked for that."""
     hide: Redactor = field(init=False)
@@ -208,7 +215,8 @@ class Desk:
         """The configuration, as far as it is for this person."""
         return self.vocabulary(user).registry
 
-    def read(self, received: Received) -> Reading:
+    def meet(self, received: Received) -> Met:
+        """What the call alone tells."""
         call = calls.read_call(received.body, received.endpoint)
         caller = identify(call, received.headers, received.path, received.host)
         client = self._client(caller)
@@ -218,8 +226,16 @@ class Desk:
             derived = derive_session(call, caller, received.credential, typed)
             caller = replace(caller, session=derived, derived=derived is not None)
         caller = _owned(caller, received.user)
+        named = _named(caller)
+        key = named or (SessionKey("session", caller.session) if caller.session is not None else None)
+        return Met(received, call, caller, client, typed, key, named is not None, followed(call))
+
+    def read(self, met: Met | Received) -> Reading:
+        if isinstance(met, Received):
+            met = self.meet(met)
+        received, call, caller, client, typed = met.received, met.call, met.caller, met.client, met.typed
         obeys = may_obey(call, caller)
-        key = self._key(received, call, caller)
+        key = self._key(met)
         newest = self._newest(key, typed) if obeys else typed[-1] if typed else None
         reading = Reading(
             received,
@@ -252,16 +268,12 @@ class Desk:
             self.learned.seen.put(key, now)
         return newest
 
-    def _key(self, received: Received, call: Call, caller: Caller) -> SessionKey:
-        if caller.session is not None and not caller.derived:
-            return SessionKey("session", caller.session)
-        if caller.conversation is not None:
-            return SessionKey("conversation", caller.conversation)
-        if (earlier := self._earlier(call, caller.user)) is not None:
+    def _key(self, met: Met) -> SessionKey:
+        if met.is_named and met.key is not None:
+            return met.key
+        if (earlier := self._earlier(met.call, met.caller.user)) is not None:
             return earlier[0]
-        if caller.session is not None:
-            return SessionKey("session", caller.session)
-        return SessionKey("chain", owned(caller.user, received.id))
+        return met.key or SessionKey("chain", owned(met.caller.user, met.received.id))
 
     def _earlier(self, call: Call, user: str) -> tuple[SessionKey, Target | None] | None:
         """The answer that the call goes on from, where it is known; nobody goes on from another person's."""
@@ -293,7 +305,10 @@ class Desk:
         spent: list[str] = []
         if Usage() in orders.asks:
             spent = await carrier.in_thread(partial(self._spent, reading))
-        reply = self.prepare(reading, orders, spent)
+        if reading.alone:
+            reply = self.prepare(reading, orders, spent)
+        else:
+            reply = await carrier.compute(partial(self.prepare, reading, orders))
         if reply is not None:
             return reply
         company = self.company(reading, orders, carrier.in_thread)
@@ -302,7 +317,8 @@ class Desk:
             if company is not None:
                 carrier.when_gone(company.life.abort)
                 sent, hints = await company.begin(), company.life.hints
-            outcome = self.route(reading, orders, hints, sent=sent)
+            wish = await carrier.compute(partial(self.wish, reading, orders, hints, sent.model))
+            outcome = self.route(reading, orders, sent=sent, wish=wish)
             while isinstance(outcome, Rest):  # nothing has left for the client yet
                 await carrier.sleep(outcome.seconds)
                 outcome = self.route(reading, orders, hints, sent=sent, waits_since=outcome.since)
@@ -311,7 +327,7 @@ class Desk:
                     self.notices.wait(reading.key, *company.life.turn.tells)
                 if outcome.decision.clear_sticky:
                     await self.forget_sticky(reading, orders.state.sticky, carrier.in_thread)
-                return self._depart(outcome, company)
+                return await self._depart(outcome, company, carrier)
             if company is not None:
                 call = company.offer(sent, able=True)
                 said = await converse(company, call, lambda call: self.echo(replace(reading, call=call)), self.endings)
@@ -361,12 +377,14 @@ class Desk:
         hints: Hints | None = None,
         *,
         sent: Call | None = None,
+        wish: Wish | None = None,
         waits_since: float | None = None,
     ) -> Reply | Plan | Rest:
         """`sent`: the call as plugins edited it. It is what goes up; where it goes is decided by the client's own, but for the
-        model that is asked for. `waits_since`: when it was first told to wait."""
+        model that is asked for. `wish`: what it comes to, where that is known. `waits_since`: when it was first told to wait."""
+        sent = sent or reading.call
         try:
-            outcome = self._route(reading, orders, hints, sent or reading.call, waits_since)
+            outcome = self._route(reading, wish or self.wish(reading, orders, hints or Hints(), sent.model), sent, waits_since)
         except RouteCodexError as error:
             self._went(reading, Went(self.clocks.wall(), failed=error.message))
             raise
@@ -382,14 +400,9 @@ class Desk:
         before = partial(self.obeying.keep_end, reading) if self.obeying.must_keep_end(reading, orders) else None
         return replace(outcome, comment=outcome.comment + _aside(orders), before=before)
 
-    def _route(
-        self, reading: Reading, orders: Orders, hints: Hints | None, sent: Call, waits_since: float | None
-    ) -> Reply | Plan | Rest:
-        count = cache(partial(estimate_tokens, reading.call))
-        estimate = count() if self._size_matters(reading) else len(reading.received.body) // 4
-        wish = self._wish(reading, orders, estimate, hints or Hints(), sent.model)
+    def _route(self, reading: Reading, wish: Wish, sent: Call, waits_since: float | None) -> Reply | Plan | Rest:
         if reading.received.endpoint.action == "count":
-            return self._count(reading, wish, estimate)
+            return self._count(reading, wish)
         try:
             decision = self._choose(reading, wish)
         except Resting as resting:
@@ -400,7 +413,7 @@ class Desk:
             if self._has_secrets(decision.target):
                 raise KeysWithheld(self.withheld, details={"provider": decision.target.provider})
             decision = replace(decision, clear_sticky=False)
-        return self._plan(reading, wish, decision, sent, count if sent is reading.call else cache(partial(estimate_tokens, sent)))
+        return self._plan(reading, wish, decision, sent)
 
     def _rest(self, resting: Resting, since: float | None) -> Rest:
         """A short rest is waited out, and the client notices nothing. Of a longer one it is told; and asked to come again, where
@@ -422,6 +435,11 @@ class Desk:
     def _size_matters(self, reading: Reading) -> bool:
         """Whether a closer look at the call's size could change anything: even its bytes alone may be too few for that."""
         return reading.received.endpoint.action == "count" or len(reading.received.body) >= self.close_look_bytes
+
+    def wish(self, reading: Reading, orders: Orders, hints: Hints, model: str) -> Wish:
+        """What the call comes to, before it is known who can serve it."""
+        estimate = reading.tokens if self._size_matters(reading) else len(reading.received.body) // 4
+        return self._wish(reading, orders, estimate, hints, model)
 
     def _wish(self, reading: Reading, orders: Orders, estimate: int, hints: Hints, model: str) -> Wish:
         call, received, registry = reading.call, reading.received, self.registry(reading.caller.user)
@@ -471,7 +489,6 @@ class Desk:
         wish: Wish,
         decision: Decision,
         call: Call,
-        count: Callable[[], int],
         *,
         counting: bool = False,
     ) -> Plan:
@@ -484,7 +501,7 @@ class Desk:
             memory=self.learned,
             clocks=self.clocks,
             attempts=self._attempts(),
-            estimate=count,
+            estimate=(lambda: reading.tokens) if call is reading.call else cache(partial(estimate_tokens, call)),
             chained=self._chained(reading.call),
             session=reading.key.id if reading.key.prefix != "chain" else "",
             hide=self.hide,
@@ -498,6 +515,7 @@ class Desk:
             typed=reading.words,
             to_tell=lambda plan: self._notices(reading, plan),
             on_told=lambda causes: self.notices.told(reading.key, causes),
+            on_seals=lambda maker, digests: self.on_seals(reading.key, maker, digests),
         )
 
     def _notices(self, reading: Reading, plan: Plan) -> tuple[Cause, ...]:
@@ -544,11 +562,12 @@ class Desk:
         if went.failed:
             self.learned.failures.put(reading.key, went)
 
-    def _depart(self, plan: Plan, company: Company | None) -> Departure:
+    async def _depart(self, plan: Plan, company: Company | None, carrier: Carrier) -> Departure:
         """Our tools join, and the answer is there before anything of it has come."""
         endpoint, answer = plan.received.endpoint, self._answer_to(plan, company)
         try:
-            request = plan.request()
+            plan.begin()
+            request = plan.written(await carrier.compute(plan.write))
         except RouteCodexError:
             plan.over()
             raise
@@ -600,6 +619,8 @@ class Desk:
             lambda state: self._next_one(reading, state),
         )
         text = standing.answer(orders)
+        if ill := self.ill():
+            text = f"{text}\n{ill}."
         if for_all := described(self.overlay.state):
             text = "\n".join((text, "For all sessions of this server (routecodex daemon):", *for_all))
         return self._answer(reading, Answer(text), "answered by RouteCodex")
@@ -607,7 +628,7 @@ class Desk:
     def _next_one(self, reading: Reading, state: SessionState) -> Decision:
         """Where a plain message would go now. Nobody's turn is taken by asking."""
         wish = replace(self._wish(reading, Orders(state), 0, Hints(), reading.call.model), pinned=None)
-        return self._choose(reading, wish, copy.deepcopy(self.learned.rotation))
+        return self._choose(reading, wish, self.learned.rotation.copy())
 
     def echo(self, reading: Reading, decision: Decision | None = None) -> Reply:
         """The built-in provider's answer; without a decision: to a later round of the same turn."""
@@ -625,15 +646,15 @@ class Desk:
             return self.replies.error(reading.received.endpoint, echoed.status, echoed.message, echoed.code, {}, comment)
         return replace(self._answer(reading, echoed, comment), delay_s=delay_of(call))
 
-    def _count(self, reading: Reading, wish: Wish, estimate: int) -> Reply | Plan:
+    def _count(self, reading: Reading, wish: Wish) -> Reply | Plan:
         """The target's own count where it has one, else our estimate."""
         decision = self._choose(reading, wish, Rotation())
         provider = self.config.registry.providers[decision.target.provider]
         asks_it = _counts(provider, reading.received) and not (self.withheld and self._has_secrets(decision.target))
         if decision.target.provider == ORIGIN or asks_it:
-            return self._plan(reading, wish, decision, reading.call, lambda: estimate, counting=True)
+            return self._plan(reading, wish, decision, reading.call, counting=True)
         target = replace(decision.target, model=decision.target.model or reading.call.model)
-        tokens = self.learned.calibration.apply(target, estimate)
+        tokens = self.learned.calibration.apply(target, wish.tokens)
         body = count_answer(reading.received.endpoint.dialect, tokens)
         return Reply(200, (JSON,), body, f"{tokens} tokens, estimated by RouteCodex for {target}")
 
@@ -662,6 +683,12 @@ def time_of_day(epoch_s: float, utc_offset_s: float) -> str:
     """As a person's clock shows it."""
     seconds = int(epoch_s + utc_offset_s) % 86_400
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def _named(caller: Caller) -> SessionKey | None:
+    if caller.session is not None and not caller.derived:
+        return SessionKey("session", caller.session)
+    return SessionKey("conversation", caller.conversation) if caller.conversation is not None else None
 
 
 def _aside(orders: Orders) -> str:

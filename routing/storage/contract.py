@@ -63,6 +63,7 @@ class Bounds(NamedTuple):
     ttl_s: float
     """Since it was used last; 0: as long as sessions are kept."""
     entries: int = 1
+    """One: at the place "" alone."""
     bytes: int = 8 << 20
 
 
@@ -72,7 +73,7 @@ BOUNDS = {
     Kind.HIDDEN: Bounds(0, entries=200),
     Kind.MEMO: Bounds(7 * DAY_S, entries=128),
     Kind.SEALS: Bounds(7 * DAY_S, entries=2_000),
-    Kind.ANSWER: Bounds(30 * DAY_S),
+    Kind.ANSWER: Bounds(30 * DAY_S, entries=4),
     Kind.SERVER: Bounds(DAY_S, entries=4_096),
 }
 
@@ -92,7 +93,12 @@ class Found(NamedTuple):
     entries: tuple[tuple[str, bytes], ...]
     """Those that are newer than what was known, the newest last. Empty bytes: that place was cleared."""
     whole: bool
-    """These are all: what was known before is void."""
+    """What was known before is void."""
+    more: bool = False
+    """There are newer ones still: to be asked for from this version on."""
+
+
+Entries: TypeAlias = list[tuple[str, bytes]]
 
 
 class Put(NamedTuple):
@@ -110,8 +116,12 @@ and what the last try said counts."""
 class Store(Protocol):
     """Every operation raises `Lost` where nobody answers in time, within a quarter of a second."""
 
+    @property
+    def gone(self) -> str:
+        """Why nobody is asked now, for people; empty while all is well."""
+
     async def read(self, wanted: Sequence[tuple[Key, Version]]) -> list[Found]:
-        """What is newer than that version, of each: one round trip."""
+        """What is newer than that version, of each: one round trip. Not more at once than may come in time."""
 
     async def change(self, key: Key, change: Change, known: tuple[Version, bytes] | None = None) -> tuple[Version, bytes]:
         """What is there now, after `change`, alone among all processes. `known`: what was read last, for a first try that reads
@@ -135,3 +145,15 @@ class Store(Protocol):
         """Takes away what is past its time, where nobody else does."""
 
     async def close(self) -> None: ...
+
+
+async def read_all(store: Store, keys: Sequence[Key]) -> list[Entries]:
+    """All that lies on these shelves, in as many round trips as it takes."""
+    found: list[Entries] = [[] for _ in keys]
+    asked = [(place, NEVER) for place in range(len(keys))]
+    while asked:
+        answers = await store.read([(keys[place], version) for place, version in asked])
+        for (place, _), one in zip(asked, answers, strict=True):
+            found[place] = [*([] if one.whole else found[place]), *one.entries]
+        asked = [(place, one.version) for (place, _), one in zip(asked, answers, strict=True) if one.more]
+    return found
