@@ -265,7 +265,7 @@ class RedisStore:
                         if not again:
                             raise
                         again = False
-        except (exceptions.RedisError, OSError, TimeoutError, EOFError) as error:
+        except Exception as error:  # whatever it was: of every kind it is the same that follows
             why = "no answer in time" if isinstance(error, TimeoutError | exceptions.TimeoutError) else _said(error)
             self._lose(why)
             raise Lost(self._told) from error
