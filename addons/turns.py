@@ -283,10 +283,12 @@ class CarriedTurn:
             self._later(self._finish_behind(unsaid, end))
 
     async def _finish_behind(self, unsaid: Awaitable[None], end: Iterable[bytes]) -> None:
-        await unsaid
-        self.answer.ending = in_bites(end)
-        self.answer.finished = True
-        await self.relay.poke(self.flow)
+        try:
+            await unsaid
+        finally:
+            self.answer.ending = in_bites(end)
+            self.answer.finished = True
+            await self.relay.poke(self.flow)
         self._keep_end()
 
     def _keep_end(self) -> None:
