@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any
 
 from mitmproxy import http
@@ -29,7 +29,7 @@ from .journal import CallLine, Journal
 from .open_answer import OpenAnswer, in_bites
 from .relay import Relay
 from .rounds import Round, new_flow
-from .sealing import Sealed
+from .sealing import Sealed, mask_echoes
 from .window import legs
 
 
@@ -46,13 +46,16 @@ class CarriedTurn:
         journal: Journal,
         line: CallLine,
         company: Company | None = None,
+        unsaid: Callable[[], Awaitable[None] | None] = lambda: None,
     ) -> None:
+        """`unsaid`: what the answer's end waits for, so that other processes know of it."""
         self.relay = relay
         self.flow = flow
         self.turn = turn
         self.plan = plan
         self.sealed = sealed
         self.journal, self.line = journal, line
+        self._unsaid = unsaid
         self.company = company
         """Those who may want another round; None where nobody does."""
         self.round_name = "retry"
@@ -85,12 +88,17 @@ class CarriedTurn:
     def hear_head(self, source: Heard, response: http.Response) -> None:
         if source is not self.current:
             return
+        self.mask = self.plan.mask()
+        mask_echoes(response, self.plan.secrets)
         headers = flows.read_headers(response)
         self.decode = flows.stream_decoder(headers.get("content-encoding", ""))
-        self.mask = self.plan.mask()
+        if self.decode is not None:
+            del response.headers["content-encoding"]  # what is kept of it is unpacked
         self.turn.head(response.status_code, headers, time.monotonic())
-        if self.company is not None and self.turn.state is State.PEEKING:
-            self.company.listen(self.turn.answer)
+        if self.turn.state is State.PEEKING:
+            source.watch(self.turn.answer.echoes)
+            if self.company is not None:
+                self.company.listen(self.turn.answer)
         self._carry_out()
         if not self.closed:
             self._arm()
@@ -129,6 +137,7 @@ class CarriedTurn:
 
     def _hear_words(self, source: Heard, chunk: bytes) -> None:
         """What a provider says."""
+        source.keep(chunk)
         if source is self.current:
             if self.company is not None and self.turn.stream:
                 self.company.life.stream_data(chunk)
@@ -189,6 +198,7 @@ class CarriedTurn:
         if not actions:
             return
         work: Coroutine[Any, Any, None] | None = None
+        end: Iterable[bytes] | None = None
         for action in actions:
             match action:
                 case turns.Forward(data):
@@ -217,16 +227,33 @@ class CarriedTurn:
                 case turns.Refuse(refusal):
                     self.failed = f"status {refusal.head.status}"
                     self.answer.response = flows.whole_response(refusal)
-                case turns.Finish(end):
-                    self.answer.ending = in_bites(end)
-                    self.answer.finished = True
+                case turns.Finish(said_last):
+                    end = said_last
                 case turns.Abort():
                     self.answer.aborted = True
         actions.clear()
         if work is not None:
             self._do(work)
-        if self.turn.state is State.OVER:
-            self._close()
+        try:
+            if self.turn.state is State.OVER:
+                self._close()
+        finally:
+            if end is not None:
+                self._finish(end)
+
+    def _finish(self, end: Iterable[bytes]) -> None:
+        """Not before other processes know what the client's next call needs."""
+        if (unsaid := self._unsaid()) is None:
+            self.answer.ending = in_bites(end)
+            self.answer.finished = True
+        else:
+            self._later(self._finish_behind(unsaid, end))
+
+    async def _finish_behind(self, unsaid: Awaitable[None], end: Iterable[bytes]) -> None:
+        await unsaid
+        self.answer.ending = in_bites(end)
+        self.answer.finished = True
+        await self.relay.poke(self.flow)
 
     def _open(self, head: turns.Head) -> http.Response:
         shown = self.current.shown
@@ -328,7 +355,7 @@ class CarriedTurn:
         self.journal.detail(f"{self.round_name} -> {self.plan.comment}")
         self.decode, self.mask = None, Mask(())
         later = LaterRound(self)
-        later.round = Round(flow, wire, later, self.relay, self.plan.hide.known)
+        later.round = Round(flow, wire, later, self.relay)
         self.current.followed()
         self.current = later
         self.relay.rounds[flow.id] = later.round

@@ -49,6 +49,7 @@ def build(document: schema.Document, env: Mapping[str, str], notes: Notes) -> Co
         content_s=timeouts.content_ms / 1000,
         derive=document.sessions.derive,
         store=_build_store(document.sessions.store, env, notes),
+        on_store_lost=document.sessions.on_store_lost,
         retention_days=document.sessions.retention_days,
         typed_in=tuple(dict.fromkeys(document.sessions.typed_in)),
         max_attempts=document.retries.max_attempts,

@@ -52,7 +52,10 @@ class Sessions(Section):
     """Of tools that name no session: whether tags and stopMessage, or `all` with reminders, get an id made from how the
     conversation begins."""
     store: str = Field(default="files", repr=False)
-    """Where state is kept: files under `~/.routecodex`."""
+    """Where state is kept: `files` under `~/.routecodex`, or a Redis that several proxies share (`redis://…`, `rediss://…`)."""
+    on_store_lost: Literal["refuse", "local"] = "refuse"
+    """While that Redis is gone: sessions' calls are refused, or go on with what this proxy knows, without stopMessage, reminders
+    and tags that change something."""
     retention_days: int = Field(default=30, ge=1, le=36_500)
     """So long an unused conversation's state is kept."""
     typed_in: list[Annotated[str, Field(pattern=r"^[A-Za-z][\w.:-]{0,63}$")]] = []

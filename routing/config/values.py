@@ -71,6 +71,8 @@ class Config:
     """For which features a call without a session id gets a derived one."""
     store: str = field(default="files", repr=False)
     """`files`, or a redis:// address (which may hold a password)."""
+    on_store_lost: Literal["refuse", "local"] = "refuse"
+    """What becomes of sessions' calls while that cannot be reached."""
     retention_days: int = 30
     typed_in: tuple[str, ...] = ()
     """Wrappers whose text a person typed, whatever tool writes them."""

@@ -5,7 +5,7 @@ A session's files bear its name: its state, its hidden rounds (`history/`), its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +38,7 @@ class Kept:
     id: str
     state: SessionState
     changed: float
-    """Epoch seconds."""
+    """Epoch seconds; 0 where nobody knows."""
 
     @property
     def told(self) -> JsonObject:
@@ -64,11 +64,12 @@ def in_force(state: SessionState) -> list[str]:
 
 def sessions(folder: Path, person: str | None = None) -> list[Kept]:
     """Those with something in force, the newest first. `person`: of them alone, here and below."""
-    found = [kept for kept in _all(folder, person) if not kept.state.idle]
+    found = [kept for kept in all_of(folder, person) if not kept.state.idle]
     return sorted(found, key=lambda kept: -kept.changed)
 
 
-def _all(folder: Path, person: str | None) -> Iterator[Kept]:
+def all_of(folder: Path, person: str | None = None) -> Iterator[Kept]:
+    """Every session that has a state."""
     files = Folder(folder)
     for name in files.names():
         kind = name.partition("-")[0]
@@ -87,7 +88,7 @@ def _all(folder: Path, person: str | None) -> Iterator[Kept]:
 
 def session(folder: Path, id: str, person: str | None = None) -> JsonObject:
     """Everything that is stored of one session; the beginning of its id is enough."""
-    kept = _the_one(folder, id, person)
+    kept = the_one(all_of(folder, person), id)
     key = (kept.kind, kept.id)
     tasks = _document(folder / clock_store.FOLDER, file_name("", kept.id))
     rounds = _document(folder / hidden_store.FOLDER, file_name(*key))
@@ -97,9 +98,9 @@ def session(folder: Path, id: str, person: str | None = None) -> JsonObject:
     return {**kept.told, "reminders": len(reminders), "hiddenRounds": len(hidden), "files": files}
 
 
-def _the_one(folder: Path, id: str, person: str | None) -> Kept:
-    """By its id, or as its tool calls it."""
-    found = list(_all(folder, person))
+def the_one(sessions: Iterable[Kept], id: str) -> Kept:
+    """By its id, or as its tool calls it, or how one of them begins."""
+    found = list(sessions)
     exact = [kept for kept in found if id in (kept.id, parted(kept.id)[1])]
     near = exact or [kept for kept in found if id and (kept.id.startswith(id) or parted(kept.id)[1].startswith(id))]
     if not near:
@@ -112,7 +113,7 @@ def _the_one(folder: Path, id: str, person: str | None) -> Kept:
 def clear(folder: Path, id: str, person: str | None = None) -> list[str]:
     """Erases all that is stored of one session; which files. Of a session without a state, its reminders and rounds."""
     try:
-        id = _the_one(folder, id, person).id
+        id = the_one(all_of(folder, person), id).id
     except NoSession:
         id = id if person is None or is_of(person, id) else owned(person, id)
         if not any(path.is_file() for path in _files(folder, id)):

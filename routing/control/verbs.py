@@ -22,6 +22,7 @@ from ..sessions.whose import owned
 from ..usage.spending import FILE_NAME
 from ..values import JsonObject, Target
 from . import kept
+from .elsewhere import InFiles, KeptSessions
 from .overlay import BadOrder, Order, described, ordered
 
 if TYPE_CHECKING:  # only to say types: the desk knows the overlay
@@ -41,6 +42,12 @@ class Served:
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     person: str | None = None
     """Who asks and is told of what is theirs alone; None: whoever keeps this server, or may see all of it."""
+    elsewhere: KeptSessions | None = None
+    """Who keeps the sessions, where they are in no files."""
+
+    @property
+    def kept(self) -> KeptSessions:
+        return self.elsewhere or InFiles(self.folder)
 
 
 Given: TypeAlias = Mapping[str, object]
@@ -93,7 +100,7 @@ def _status(served: Served, given: Given) -> JsonObject:
         "sessions": str(served.folder),
         "routing": _told(served.desk.overlay.state),
         "keys": [line for provider in _own(served) for line in _unwell(served, provider)],
-        "warnings": list(served.desk.config.warnings),
+        "warnings": [*served.desk.config.warnings, *filter(None, [served.desk.ill()])],
     }
 
 
@@ -207,20 +214,20 @@ def _unwell(served: Served, provider: Provider) -> list[str]:
 
 
 def _sessions(served: Served, given: Given) -> JsonObject:
-    return {"server": served.server, "sessions": [one.told for one in kept.sessions(served.folder, served.person)]}
+    return {"server": served.server, "sessions": [one.told for one in served.kept.sessions(served.person)]}
 
 
 def _session(served: Served, given: Given) -> JsonObject:
-    return {"server": served.server, **kept.session(served.folder, text_of(given.get("id")), served.person)}
+    return {"server": served.server, **served.kept.session(text_of(given.get("id")), served.person)}
 
 
 def _clear_session(served: Served, given: Given) -> JsonObject:
-    erased = kept.clear(served.folder, text_of(given.get("id")), served.person)
+    erased = served.kept.clear(text_of(given.get("id")), served.person)
     return {"server": served.server, "erased": list(erased)}
 
 
 def _clear_sessions(served: Served, given: Given) -> JsonObject:
-    return {"server": served.server, "erased": list(kept.clear_all(served.folder))}
+    return {"server": served.server, "erased": list(served.kept.clear_all())}
 
 
 def _usage(served: Served, given: Given) -> JsonObject:

@@ -7,9 +7,8 @@ through `prepare` (what the model is to see) → `company` (the plugins that tak
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -24,7 +23,7 @@ from ..config import Config
 from ..control.overlay import Overlay, described
 from ..dialects import calls
 from ..dialects.answer import machine
-from ..dialects.calls.following import own_id, pass_over_ours
+from ..dialects.calls.following import followed, own_id, pass_over_ours
 from ..dialects.echo import EchoFailure, delay_of, echo_answer
 from ..dialects.estimate import count_answer, estimate_tokens
 from ..dialects.finish import Endings
@@ -69,6 +68,7 @@ from ..usage.spending import FILE_NAME, Asker, spent
 from ..usage.spending import Spent as SpentRound
 from ..values import Answer, Call, Caller, Dialect, Endpoint, Target
 from .learned import Learned, Recent
+from .meeting import Met
 from .notices import Notices, cleared, elsewhere, in_wrappers
 from .obeying import Obeying, Reminders
 from .reading import Reading
@@ -149,6 +149,10 @@ class Desk:
     """What holds for all sessions, under what each of them says itself."""
     spend: Callable[[SpentRound], None] | None = None
     """Writes down what a round cost; None where nobody wants to know."""
+    ill: Callable[[], str] = lambda: ""
+    """Why what is shared with other processes cannot be reached; empty while all is well."""
+    on_seals: Callable[[SessionKey, str, Sequence[bytes]], None] = lambda key, maker, digests: None
+    """Hears whose seals a session's history holds, where somebody else is to know it."""
     finish_log: Callable[[str], None] | None = None
     """Hears which finish reasons were corrected; None where nobody asked for that."""
     hide: Redactor = field(init=False)
@@ -208,7 +212,8 @@ class Desk:
         """The configuration, as far as it is for this person."""
         return self.vocabulary(user).registry
 
-    def read(self, received: Received) -> Reading:
+    def meet(self, received: Received) -> Met:
+        """What the call alone tells."""
         call = calls.read_call(received.body, received.endpoint)
         caller = identify(call, received.headers, received.path, received.host)
         client = self._client(caller)
@@ -218,8 +223,16 @@ class Desk:
             derived = derive_session(call, caller, received.credential, typed)
             caller = replace(caller, session=derived, derived=derived is not None)
         caller = _owned(caller, received.user)
+        named = _named(caller)
+        key = named or (SessionKey("session", caller.session) if caller.session is not None else None)
+        return Met(received, call, caller, client, typed, key, named is not None, followed(call))
+
+    def read(self, met: Met | Received) -> Reading:
+        if isinstance(met, Received):
+            met = self.meet(met)
+        received, call, caller, client, typed = met.received, met.call, met.caller, met.client, met.typed
         obeys = may_obey(call, caller)
-        key = self._key(received, call, caller)
+        key = self._key(met)
         newest = self._newest(key, typed) if obeys else typed[-1] if typed else None
         reading = Reading(
             received,
@@ -252,16 +265,12 @@ class Desk:
             self.learned.seen.put(key, now)
         return newest
 
-    def _key(self, received: Received, call: Call, caller: Caller) -> SessionKey:
-        if caller.session is not None and not caller.derived:
-            return SessionKey("session", caller.session)
-        if caller.conversation is not None:
-            return SessionKey("conversation", caller.conversation)
-        if (earlier := self._earlier(call, caller.user)) is not None:
+    def _key(self, met: Met) -> SessionKey:
+        if met.is_named and met.key is not None:
+            return met.key
+        if (earlier := self._earlier(met.call, met.caller.user)) is not None:
             return earlier[0]
-        if caller.session is not None:
-            return SessionKey("session", caller.session)
-        return SessionKey("chain", owned(caller.user, received.id))
+        return met.key or SessionKey("chain", owned(met.caller.user, met.received.id))
 
     def _earlier(self, call: Call, user: str) -> tuple[SessionKey, Target | None] | None:
         """The answer that the call goes on from, where it is known; nobody goes on from another person's."""
@@ -498,6 +507,7 @@ class Desk:
             typed=reading.words,
             to_tell=lambda plan: self._notices(reading, plan),
             on_told=lambda causes: self.notices.told(reading.key, causes),
+            on_seals=lambda maker, digests: self.on_seals(reading.key, maker, digests),
         )
 
     def _notices(self, reading: Reading, plan: Plan) -> tuple[Cause, ...]:
@@ -600,6 +610,8 @@ class Desk:
             lambda state: self._next_one(reading, state),
         )
         text = standing.answer(orders)
+        if ill := self.ill():
+            text = f"{text}\n{ill}."
         if for_all := described(self.overlay.state):
             text = "\n".join((text, "For all sessions of this server (routecodex daemon):", *for_all))
         return self._answer(reading, Answer(text), "answered by RouteCodex")
@@ -607,7 +619,7 @@ class Desk:
     def _next_one(self, reading: Reading, state: SessionState) -> Decision:
         """Where a plain message would go now. Nobody's turn is taken by asking."""
         wish = replace(self._wish(reading, Orders(state), 0, Hints(), reading.call.model), pinned=None)
-        return self._choose(reading, wish, copy.deepcopy(self.learned.rotation))
+        return self._choose(reading, wish, self.learned.rotation.copy())
 
     def echo(self, reading: Reading, decision: Decision | None = None) -> Reply:
         """The built-in provider's answer; without a decision: to a later round of the same turn."""
@@ -662,6 +674,12 @@ def time_of_day(epoch_s: float, utc_offset_s: float) -> str:
     """As a person's clock shows it."""
     seconds = int(epoch_s + utc_offset_s) % 86_400
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def _named(caller: Caller) -> SessionKey | None:
+    if caller.session is not None and not caller.derived:
+        return SessionKey("session", caller.session)
+    return SessionKey("conversation", caller.conversation) if caller.conversation is not None else None
 
 
 def _aside(orders: Orders) -> str:

@@ -171,7 +171,11 @@ def strip(text: str) -> str:
 def _stripped(text: str) -> str:
     begin, end, raw, marks = _region(text)
     left = _without_tags(raw, marks)
-    return text if left is raw else text[:begin] + _decode(left, marks) + text[end:]
+    if left is raw:
+        return text
+    stripped = text[:begin] + _decode(left, marks) + text[end:]
+    # what kept full-width marks from being marks may have gone with a tag
+    return strip(stripped) if marks is _PLAIN and _is_wide(stripped) else stripped
 
 
 _found_in_short = functools.lru_cache(maxsize=128)(_found)

@@ -447,6 +447,11 @@ class Answer:
         return str(whole)
 
     @property
+    def echoes(self) -> Echoes | None:
+        """What takes the running round's credentials out of it; None where there are none."""
+        return self._echoes
+
+    @property
     def converted(self) -> bool:
         """The round came in the form that was not asked for."""
         return self._source.form is not None and (self._source.form == "stream") is not self._asked.stream

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from math import inf
 from typing import Any
 
@@ -153,11 +154,16 @@ def test_arguments_are_looked_at_as_well() -> None:
         return chunk({"tool_calls": [{"index": 0, "function": {"arguments": text, **more.pop("function", {})}, **more}]})
 
     first = entry("", id="call_1", type="function", function={"name": "read"})
-    for spread in (cut(4), [KEY.replace("-", "\\u002d")]):
+    escaped = KEY.replace("-", "\\u002d")
+    for spread in (
+        cut(4),
+        [escaped],
+        *([escaped[at : at + size] for at in range(0, len(escaped), size)] for size in (1, 3, 5, 8)),
+    ):
         written = [chunk({"role": "assistant"}), first, *(entry(one) for one in ('{"k": "', *spread, '"}'))]
         raw = [sse(one) for one in (*written, chunk({}, "tool_calls"))] + [b"data: [DONE]\n\n"]
-        for client in (Way(CHAT), Way(MESSAGES), Way(RESPONSES), Way(GEMINI)):
-            out = told(begun(client, CHAT), raw)
+        for client, quiet in itertools.product((Way(CHAT), Way(MESSAGES), Way(RESPONSES), Way(GEMINI)), (False, True)):
+            out = told(begun(client, CHAT, quiet=quiet), raw)
             [(name, given)] = read(client, out).calls
             assert (name, given["k"]) in [("read", f"{KEY[:few]}{MASK}") for few in range(SURE)]
 
