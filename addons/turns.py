@@ -250,10 +250,12 @@ class CarriedTurn:
             self._later(self._finish_behind(unsaid, end))
 
     async def _finish_behind(self, unsaid: Awaitable[None], end: Iterable[bytes]) -> None:
-        await unsaid
-        self.answer.ending = in_bites(end)
-        self.answer.finished = True
-        await self.relay.poke(self.flow)
+        try:
+            await unsaid
+        finally:
+            self.answer.ending = in_bites(end)
+            self.answer.finished = True
+            await self.relay.poke(self.flow)
 
     def _open(self, head: turns.Head) -> http.Response:
         shown = self.current.shown
