@@ -18,6 +18,12 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 SET_BY_HAND = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES")
 
 
+def give_back() -> None:
+    """What lies unused between pieces that are in use goes back to the system, too; nothing in C libraries that cannot."""
+    if sys.platform.startswith("linux") and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
+        trim(0)
+
+
 def settle() -> bool:
     """Both stay as they are from now on. False where it is not so: in other C libraries, and where a person has set something."""
     if not sys.platform.startswith("linux") or any(name in os.environ for name in SET_BY_HAND):

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..routing.clock.claims import FileClaims
 from ..routing.clock.moment import Moments, steady_seconds
 from ..routing.clock.plugin import ClockPlugin, ClockSwitchedOff, Note
-from ..routing.clock.reminders import Reservations
+from ..routing.clock.reminders import Claims, Reservations
 from ..routing.clock.store import ClockStore
 from ..routing.clock.watch import Watch
 from ..routing.config import Config
@@ -24,11 +24,13 @@ from .sntp import Sntp
 class Clockwork:
     """One for each folder."""
 
-    def __init__(self, folder: Path) -> None:
-        self.store = ClockStore(folder)
+    def __init__(self, folder: Path, store: ClockStore | None = None, claims: Claims | None = None) -> None:
+        """`store`, `claims`: where several machines share them; else they lie in the folder."""
+        self.store = store or ClockStore(folder)
         moments = Moments(time.time, steady_seconds)
         self._sntp = Sntp(moments, asks=worker.leads())
-        self._watch = Watch(self.store, moments, Reservations(FileClaims(folder)), lambda: str(uuid.uuid4()), self._sntp.ntp)
+        reservations = Reservations(claims or FileClaims(folder))
+        self._watch = Watch(self.store, moments, reservations, lambda: str(uuid.uuid4()), self._sntp.ntp)
         self._swept: float | None = None
 
     def plugin(self, config: Config, note: Note, log: Callable[[str], None]) -> ClockPlugin | ClockSwitchedOff:
@@ -45,6 +47,8 @@ class Clockwork:
 
     async def sweep(self, settings: Clock | None) -> None:
         """What has expired goes: once at the start, then as often as the settings say."""
+        if self._watch.unwritten:
+            await asyncio.get_running_loop().run_in_executor(PATIENT, self._watch.write_unwritten)
         if settings is None or not worker.leads():
             return
         now = time.monotonic()
@@ -62,8 +66,8 @@ class Clockwork:
 _SHARED: dict[Path, Clockwork] = {}
 
 
-def shared(folder: Path) -> Clockwork:
+def shared(folder: Path, store: ClockStore | None = None, claims: Claims | None = None) -> Clockwork:
     """The same for everybody in this process: an addon that is loaded anew must know what the old one is delivering."""
     if folder not in _SHARED:
-        _SHARED[folder] = Clockwork(folder)
+        _SHARED[folder] = Clockwork(folder, store, claims)
     return _SHARED[folder]

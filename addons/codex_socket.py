@@ -33,7 +33,7 @@ from ..routing.codex.conversation import Conversation, Post, Told
 from ..routing.codex.frames import post_headers
 from ..routing.codex.telling import Telling
 from ..routing.errors import RouteCodexError
-from . import flows
+from . import flows, people
 from .exchange import Exchange
 from .fail_closed import contained, report
 from .relay import Commands, Poke, Relay, TurnStream
@@ -275,6 +275,7 @@ class SocketTurn:
         )
         flow = new_flow(socket.flow, request)
         flow.is_replay = None
+        people.stands_for(flow, socket.flow)
         socket.relay.sealed[flow] = socket.sealed
         self.exchange = Exchange(flow, socket.relay, self, socket.drained)
         self.over = False

@@ -19,6 +19,7 @@ from ..routing.turn.actions import Head, Refusal
 from ..routing.turn.replies import Reply
 from ..routing.turn.upstream import Received, Request
 from ..routing.values import Endpoint, Headers, JsonObject
+from . import people
 from .framing import with_headers
 from .layers import Place, place_of
 from .relay import Wire
@@ -110,6 +111,7 @@ async def read_request(flow: http.HTTPFlow, endpoint: Endpoint, sealed: Sealed, 
         endpoint=endpoint,
         body=await read_body(request),
         wire_body=request.raw_content or b"",
+        user=people.name_of(flow),
     )
 
 

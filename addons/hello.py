@@ -6,11 +6,12 @@ recognised the same way.
 
 from __future__ import annotations
 
+import base64
 import json
 import socket
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 HOST = "routecodex.invalid"
 """No such name exists anywhere: the domain is reserved for that."""
@@ -41,7 +42,7 @@ def ask(url: str, limit_s: float = _LIMIT_S) -> Hello | None:
         return None
     if parts.scheme != "http" or not host:
         return None
-    question = f"GET http://{HOST}{PATH} HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n"
+    question = f"GET http://{HOST}{PATH} HTTP/1.1\r\nHost: {HOST}\r\n{who(url)}Connection: close\r\n\r\n"
     try:
         with socket.create_connection((host, port), limit_s) as line:
             line.settimeout(limit_s)
@@ -52,6 +53,15 @@ def ask(url: str, limit_s: float = _LIMIT_S) -> Hello | None:
     except OSError:
         return None
     return _read(bytes(heard))
+
+
+def who(url: str) -> str:
+    """The header by which a person says who they are, where the proxy's address holds that."""
+    parts = urlsplit(url if "//" in url else f"http://{url}")
+    if not parts.username:
+        return ""
+    said = base64.b64encode(f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode())
+    return f"Proxy-Authorization: Basic {said.decode()}\r\n"
 
 
 def _read(heard: bytes) -> Hello | None:

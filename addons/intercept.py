@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mitmproxy import connection, http, tls
-from mitmproxy.proxy.mode_specs import ProxyMode, ReverseMode, UpstreamMode
+from mitmproxy.proxy.mode_specs import LocalMode, ProxyMode, ReverseMode, TransparentMode, UpstreamMode
 
 from ..routing.clients.programs import base_url_line
 from ..routing.dialects.endpoints import endpoint_of
@@ -61,17 +61,25 @@ def proxy_behind(modes: Sequence[str]) -> UpstreamMode | None:
 
 
 def opens(hello: tls.ClientHelloData, hosts: Hosts) -> bool:
-    """Whether the TLS of this connection is opened: its name, or the address it was made to, is ours."""
-    if is_reverse(hello.context.client):
-        return True
+    """Whether the TLS of this connection is opened: its name, or the address it was made to, is ours; or it is made to this proxy
+    itself, before anybody has said where to."""
     address = hello.context.server.address
-    return hello.client_hello.sni in hosts or (address is not None and address[0] in hosts)
+    if is_reverse(hello.context.client) or address is None:
+        return True
+    return hello.client_hello.sni in hosts or address[0] in hosts
 
 
 def is_ours(flow: http.HTTPFlow, hosts: Hosts) -> bool:
     return flow.request.method != "CONNECT" and (
         flow.request.host in hosts or flow.request.pretty_host in hosts or is_reverse(flow.client_conn)
     )
+
+
+def name_host(request: http.Request, hosts: Hosts) -> None:
+    """Where a connection was made to an address, as in `local`, `transparent` and often `socks5`, the host is who the request
+    says it is for: providers serve names."""
+    if request.host not in hosts and request.pretty_host in hosts:
+        request.host = request.pretty_host
 
 
 class Comes(Enum):
@@ -194,6 +202,15 @@ def _name_in(url: str) -> str:
         return ""
 
 
+def _place_in(url: str) -> tuple[str, int | None]:
+    """Another port is another site, also on this machine."""
+    try:
+        split = urlsplit(url)
+        return (split.hostname or "").rstrip("."), split.port or {"http": 80, "https": 443}.get(split.scheme)
+    except ValueError:
+        return "", None
+
+
 def is_a_pages(request: http.Request, arrival: Arrival | None) -> bool:
     """Whether a web page asks, and not one of the host itself. A browser says so, and lets no page say otherwise."""
     if request.headers.get("sec-fetch-site", "none").strip().lower() not in ("none", "same-origin"):
@@ -202,7 +219,9 @@ def is_a_pages(request: http.Request, arrival: Arrival | None) -> bool:
     if origin is None:
         return False
     asked = arrival.host if arrival is not None else request.pretty_host
-    return not origin.startswith(("http://", "https://")) or _name_in(origin) != _name_in(f"//{asked}")
+    return not origin.startswith(("http://", "https://")) or _place_in(origin) != _place_in(
+        f"{origin.partition(':')[0]}://{asked}"
+    )
 
 
 def is_read(request: http.Request, arrival: Arrival | None) -> bool:
@@ -251,8 +270,13 @@ def _is_own(address: str) -> bool:
     return True
 
 
-def is_loopback(client: connection.Client) -> bool:
-    return bool(client.peername) and _is_loopback(str(client.peername[0]))
+def is_from_here(client: connection.Client) -> bool:
+    """Whether a program of this machine has connected. Whose connections mitmproxy itself takes hold of (`local`, `transparent`)
+    come from an address that the machine has besides, or that nobody has."""
+    address = str(client.peername[0]) if client.peername else ""
+    if _is_loopback(address) or isinstance(client.proxy_mode, LocalMode):
+        return True
+    return isinstance(client.proxy_mode, TransparentMode) and _is_own(address)
 
 
 def _is_loopback(text: str) -> bool:

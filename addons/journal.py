@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ..routing.sessions.whose import parted
 from ..routing.values import JsonObject
 from .disk_threads import PATIENT
 
@@ -51,10 +52,12 @@ class CallLine:
     call: str = ""
     flow: str = ""
     """The ids of the call and of its client's flow."""
+    user: str = ""
+    """Who asks, where the proxy asks people who they are."""
 
     @property
     def about(self) -> dict[str, str]:
-        names = ("call", "session", "client", "asked", "typed")
+        names = ("call", "session", "user", "client", "asked", "typed")
         return {name: getattr(self, name) for name in names}
 
     def say(self, comment: str, status: str, now: float, *, tokens: tuple[int, int] | None = None, rounds: int = 1) -> str:
@@ -62,7 +65,8 @@ class CallLine:
         more = f"{rounds} rounds" if rounds > 1 else ""
         parts = (f"{self.asked} → {comment}".strip(), status, spent, more, f"{now - self.began:.1f} s")
         whole = " · ".join(part for part in parts if part)
-        return f"{self.session.removeprefix('derived-')[:8] or '-'} {self.client or '-'} {whole}"
+        session = parted(self.session)[1].removeprefix("derived-")[:8] or "-"
+        return f"{self.user + ' ' if self.user else ''}{session} {self.client or '-'} {whole}"
 
 
 class Journal:
@@ -81,7 +85,7 @@ class Journal:
         self.note(line.say(comment, status, now, tokens=tokens, rounds=rounds))
         call: JsonObject = {"time": time.time(), "comment": comment, "status": status, "seconds": now - line.began}
         call |= {"session": line.session, "client": line.client, "asked": line.asked, "title": line.title, "call": line.call}
-        self.calls.append({**call, "tokens": tokens, "rounds": rounds, "flow": line.flow})
+        self.calls.append({**call, "user": line.user, "tokens": tokens, "rounds": rounds, "flow": line.flow})
 
     def note(self, line: str) -> None:
         """Many lines may leave as one record: each says when it was."""

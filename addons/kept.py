@@ -23,6 +23,10 @@ class Kept:
             if len(self._tail) > 2 * TAIL_BYTES:
                 del self._tail[:-TAIL_BYTES]
 
+    @property
+    def is_whole(self) -> bool:
+        return self._size <= HEAD_BYTES + TAIL_BYTES
+
     def take(self) -> bytes:
         """All of it where it was short, else the two with a comment between them; nothing is kept after that."""
         head, tail = self._head, bytes(self._tail[-TAIL_BYTES:])

@@ -38,7 +38,7 @@ _READ = """
 local out = {}
 for i = 1, #KEYS / 2 do
     local shelf, order = KEYS[2 * i - 1], KEYS[2 * i]
-    local born, since, ttl = ARGV[3 * i - 2], ARGV[3 * i - 1], tonumber(ARGV[3 * i])
+    local born, since, ttl, several = ARGV[4 * i - 3], ARGV[4 * i - 2], tonumber(ARGV[4 * i - 1]), ARGV[4 * i] ~= '1'
     local head = redis.call('HMGET', shelf, 'b', 's')
     if not head[1] then
         out[i] = {'', '0'}
@@ -46,7 +46,7 @@ for i = 1, #KEYS / 2 do
         local one = {head[1], head[2]}
         if head[1] ~= born then since = '0' end
         if head[2] ~= since then
-            if order == '' then
+            if not several then
                 one[3], one[4] = '', redis.call('HGET', shelf, 'p')
             else
                 local places = redis.call('ZRANGEBYSCORE', order, '(' .. since, '+inf')
@@ -58,7 +58,7 @@ for i = 1, #KEYS / 2 do
         end
         if ttl > 0 and redis.call('PTTL', shelf) < ttl * 0.9 then
             redis.call('PEXPIRE', shelf, ttl)
-            if order ~= '' then redis.call('PEXPIRE', order, ttl) end
+            if several then redis.call('PEXPIRE', order, ttl) end
         end
         out[i] = one
     end
@@ -76,24 +76,24 @@ for i = 1, #KEYS / 2 do
         local place, entry = ARGV[at], ARGV[at + 1]
         at = at + 2
         local number = redis.call('HINCRBY', shelf, 's', 1)
-        if order ~= '' then
+        if most > 1 then
             redis.call('HINCRBY', shelf, 'z', #entry - redis.call('HSTRLEN', shelf, 'p' .. place))
             redis.call('ZADD', order, number, place)
         end
         redis.call('HSET', shelf, 'p' .. place, entry)
     end
-    if order ~= '' then
+    if most > 1 then
         local held, size = redis.call('ZCARD', order), tonumber(redis.call('HGET', shelf, 'z'))
         while held > most or (size > bytes and held > 1) do
             local oldest = redis.call('ZPOPMIN', order)[1]
-            size = redis.call('HINCRBY', shelf, 'z', -redis.call('HSTRLEN', shelf, 'p' .. oldest))
+            size = redis.call('HINCRBY', shelf, 'z', 0 - redis.call('HSTRLEN', shelf, 'p' .. oldest))
             redis.call('HDEL', shelf, 'p' .. oldest)
             held = held - 1
         end
     end
     if ttl > 0 then
         redis.call('PEXPIRE', shelf, ttl)
-        if order ~= '' then redis.call('PEXPIRE', order, ttl) end
+        if most > 1 then redis.call('PEXPIRE', order, ttl) end
     end
 end
 return 1
@@ -142,13 +142,12 @@ class RedisStore:
         *,
         retention_s: float = 0,
         heard: Callable[[str], None] = lambda line: None,
-        patience_s: float = PATIENCE_S,
         wait: Callable[[float], Any] = asyncio.sleep,
     ) -> None:
-        """`url`: as redis-py reads it; `?prefix=…` tells installations apart that share a server. `heard`: what a person should
-        know, once a change."""
+        """`url`: as redis-py reads it; `?prefix=…` tells installations apart that share a server, `?wait=…` says how many seconds
+        an operation may take. `heard`: what a person should know, once a change."""
         self.retention_s = retention_s
-        self.place, address, prefix = _read(url)
+        self.place, address, prefix, patience_s = _read(url)
         """Where it is, without a password."""
         self._prefix = prefix
         self._heard = heard
@@ -159,15 +158,19 @@ class RedisStore:
                 address, max_connections=_CONNECTIONS, timeout=patience_s, retry=Retry(NoBackoff(), 0), protocol=2
             )
         )
-        self.gone = ""
+        self._why = ""
         """Why nobody is asked now; empty while all is well."""
         self._trial: asyncio.Task[None] | None = None
+
+    @property
+    def gone(self) -> str:
+        return self._told if self._why else ""
 
     async def read(self, wanted: Sequence[tuple[Key, Version]]) -> list[Found]:
         keys, given = list[bytes](), list[_Word]()
         for key, (born, number) in wanted:
             keys += self._names(key)
-            given += [born, number, self._ttl_ms(key.kind)]
+            given += [born, number, self._ttl_ms(key.kind), BOUNDS[key.kind].entries]
         found = await self._run(_READ, keys, given, again=True)
         return [_found(one, known) for one, (_, known) in zip(found, wanted, strict=True)]
 
@@ -215,8 +218,7 @@ class RedisStore:
         """A key at a time: the order of its entries goes with it."""
         count = 0
         for key in keys:
-            names = [name for name in self._names(key) if name]
-            count += bool(await self._asked("DEL", *names, again=True))
+            count += bool(await self._asked("DEL", *self._names(key), again=True))
         return count
 
     async def expire(self) -> None:
@@ -237,7 +239,7 @@ class RedisStore:
         return await self._asked("EVALSHA", _SHA[script], len(keys), *keys, *given, again=again, script=script)
 
     async def _asked(self, *words: _Word, again: bool = False, script: str = "") -> Any:
-        if self.gone:
+        if self._why:
             raise Lost(self._told)
         return await self._ask(words, again=again, script=script)
 
@@ -262,10 +264,10 @@ class RedisStore:
 
     @property
     def _told(self) -> str:
-        return f"The sessions' store {self.place} cannot be reached ({self.gone})"
+        return f"The sessions' store {self.place} cannot be reached ({self._why})"
 
     def _lose(self, why: str) -> None:
-        was, self.gone = self.gone, why
+        was, self._why = self._why, why
         if not was:
             self._heard(self._told)
         if self._trial is None or self._trial.done():
@@ -282,17 +284,15 @@ class RedisStore:
                 await self._ask(("EVAL", _CLAIM, 1, *names, name, 1), again=True, script=_CLAIM)
             except Lost:
                 continue
-            self.gone = ""
+            self._why = ""
             self._heard(f"The sessions' store {self.place} is there again")
             return
 
     # Names
 
     def _names(self, key: Key) -> tuple[bytes, bytes]:
-        """Of the shelf, and of its order where it has one."""
-        several = BOUNDS[key.kind].entries > 1
-        order = f"{self._prefix}:{key.kind}-order:{key.id}" if several else ""
-        return _bytes(f"{self._prefix}:{key.kind}:{key.id}"), _bytes(order)
+        """Of the shelf, and of its order where it has several places."""
+        return _bytes(f"{self._prefix}:{key.kind}:{key.id}"), _bytes(f"{self._prefix}:{key.kind}-order:{key.id}")
 
     def _claimed(self, name: str) -> bytes:
         return _bytes(f"{self._prefix}:claim:{name}")
@@ -326,13 +326,25 @@ def _said(error: Exception) -> str:
     return (str(error) or type(error).__name__).splitlines()[0][:200]
 
 
-def _read(url: str) -> tuple[str, str, str]:
-    """The address for people, the one for redis-py, and the prefix of all names."""
+def _read(url: str) -> tuple[str, str, str, float]:
+    """The address for people, the one for redis-py, the prefix of all names, and how many seconds an operation may take."""
     parts = urlsplit(url)
     asked = parse_qs(parts.query, keep_blank_values=True)
-    (prefix,) = asked.pop("prefix", [_PREFIX])[-1:]
+    prefix, wait = asked.pop("prefix", [_PREFIX])[-1], asked.pop("wait", [""])[-1]
     host = f"{parts.hostname}:{parts.port or 6379}{parts.path.rstrip('/')}"
-    return f"{parts.scheme}://{host}", urlunsplit(parts._replace(query=urlencode(asked, doseq=True))), prefix
+    return (
+        f"{parts.scheme}://{host}",
+        urlunsplit(parts._replace(query=urlencode(asked, doseq=True))),
+        prefix,
+        _seconds(wait),
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text) if text else PATIENCE_S
+    except ValueError:
+        return PATIENCE_S
 
 
 def _plain(text: str) -> str:

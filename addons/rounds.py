@@ -18,7 +18,6 @@ from mitmproxy.proxy import commands
 from mitmproxy.proxy.layers.http import HttpLayer, HTTPMode
 
 from . import intercept
-from .kept import Kept
 from .relay import Relay, Wire
 
 
@@ -29,6 +28,9 @@ class Listener(Protocol):
     def data(self, chunk: bytes) -> None: ...
     def end(self) -> None: ...
     def broke(self, message: str) -> None: ...
+
+    def show(self, response: http.Response) -> None:
+        """What was heard, in the round's own flow: for mitmweb; nobody else reads it."""
 
     async def drained(self) -> None:
         """The provider is read on once this is over."""
@@ -43,7 +45,6 @@ class Round(ReplayHandler):
         wire: Wire,
         listener: Listener,
         relay: Relay,
-        hide: Callable[[bytes], bytes],
     ) -> None:
         super().__init__(flow, ctx.options)
         if (behind := intercept.proxy_behind(ctx.options.mode)) is not None:
@@ -57,9 +58,7 @@ class Round(ReplayHandler):
         relay.adopt(self.layer)
         self.wire = wire
         self.listener = listener
-        self.hide = hide
         self.cancelled = False
-        self.kept = Kept()
 
     def hear(self, response: http.Response) -> Callable[[bytes], list[bytes]]:
         """The head has come; the filter for what follows."""
@@ -67,16 +66,15 @@ class Round(ReplayHandler):
 
         def listen(chunk: bytes) -> list[bytes]:
             if chunk:
-                self.kept.add(chunk)
                 self.listener.data(chunk)
             return []  # never b"": mitmproxy would write that as the last chunk
 
         return listen
 
     def end(self, response: http.Response | None) -> None:
-        if response is not None:
-            response.data.content = self.hide(self.kept.take())  # for mitmweb; nobody else reads it
         self.listener.end()
+        if response is not None:
+            self.listener.show(response)
 
     def cancel(self) -> None:
         """Stop at once: nothing more is sent, nothing more is heard."""

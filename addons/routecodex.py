@@ -35,6 +35,7 @@ from routecodex.addons import (
     intercept,
     internals,
     journal,
+    people,
     quick_checks,
     quick_hooks,
     relay,
@@ -49,6 +50,7 @@ from routecodex.addons.control import leash, panel
 from routecodex.addons.disk_threads import if_possible, in_thread
 from routecodex.addons.fail_closed import guarded
 from routecodex.addons.flows import Marker
+from routecodex.addons.in_turn import InTurn
 from routecodex.addons.intercept import Comes, Later, TurnedAway
 from routecodex.addons.journal import CallLine, Journal
 from routecodex.addons.layers import lift_connection_limit
@@ -101,6 +103,8 @@ class RouteCodex(quick_hooks.Own):
         self.leash: leash.Leash | None = None
         self.untrusted = Untrusted()
         self.shown = ShownFlows()
+        self.in_turn = InTurn()
+        self.spent = garbage.Spent()
         self.panel = panel.Panel(self.settings)
         self.addons = [Commands(self.settings.served)]
         """mitmproxy finds their commands."""
@@ -130,6 +134,8 @@ class RouteCodex(quick_hooks.Own):
             self.take_shortcuts(ctx.options.routecodex_shortcuts)
         self.journal.verbose = ctx.options.termlog_verbosity == "debug"
         journal.tell_connections(self.journal.verbose)
+        if "proxyauth" in updated and "routecodex_config" not in updated:
+            self.settings.check_people()
         if "routecodex_config" in updated:
             self.read_config(ctx.options.routecodex_config)
         needed = {**NEEDED_OPTIONS, "http2": ctx.options.routecodex_http2}
@@ -170,6 +176,7 @@ class RouteCodex(quick_hooks.Own):
         window.close()
         self.panel.close()
         self.settings.close()
+        self.spent.stop()
         self.take_shortcuts(False)
         self.journal.write()
         journal.forget_connections()
@@ -179,11 +186,14 @@ class RouteCodex(quick_hooks.Own):
     # A connection comes in
 
     def client_connected(self, client: connection.Client) -> None:
-        if not (intercept.is_loopback(client) or self.settings.allows_remote_clients):
-            client.error = "RouteCodex serves only this machine (proxy.allowRemoteClients)"
+        if not (intercept.is_from_here(client) or (self.settings.allows_remote_clients and people.are_asked())):
+            client.error = "RouteCodex serves only this machine (proxy.allowRemoteClients, docs/team.md)"
             self.journal.note(f"refused {client.peername and client.peername[0]}: {client.error}")
         elif ctx.options.http2:
             lift_connection_limit(client)
+
+    def http_connect(self, flow: http.HTTPFlow) -> None:
+        people.forget_password(flow)
 
     def tls_clienthello(self, data: tls.ClientHelloData) -> None:
         if self.settings.loaded and not intercept.opens(data, self.settings.hosts):
@@ -212,6 +222,10 @@ class RouteCodex(quick_hooks.Own):
     @guarded
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         """Take the credentials off the flow before anything can show or save it; they join again on the wire."""
+        people.forget_password(flow)
+        if flow.response is not None and not self.relay.is_loaded(flow):  # mitmproxy has turned away who did not say who they are
+            sealing.seal(flow.request)
+            return
         if intercept.is_reverse(flow.client_conn) and (behind := intercept.proxy_behind(ctx.options.mode)) is not None:
             flow.server_conn = connection.Server(address=flow.server_conn.address, via=(behind.scheme, behind.address))
         match intercept.what_comes(flow, self.relay, self.settings.hosts):
@@ -225,6 +239,7 @@ class RouteCodex(quick_hooks.Own):
             case Comes.AGAIN:
                 self.again(flow)
             case Comes.CALL:
+                intercept.name_host(flow.request, self.settings.hosts)
                 self.seal(flow)
                 self.relay.read_whole(flow)
             case Comes.PASSING:
@@ -263,9 +278,11 @@ class RouteCodex(quick_hooks.Own):
         desk, carrier = self.settings.desk, Waiting(self.relay, flow)
         reading: Reading | None = None
         line = CallLine(began=time.monotonic())
+        await self.in_turn.wait(len(flow.request.raw_content or b""))
         try:
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
-            reading = desk.read(received)
+            reading = desk.read(await self.settings.meet(received))
+            line.user = received.user
             line.session, line.client, line.asked = reading.key.id, reading.caller.client, reading.call.model
             line.call, line.flow = received.id, flow.id
             line.title, line.typed = reading.title, desk.hide.text(reading.words[:1000])
@@ -296,6 +313,8 @@ class RouteCodex(quick_hooks.Own):
             await asyncio.sleep(reply.delay_s)
         if reply.before is not None:
             await if_possible(reply.before, self.journal.note)
+        if (unsaid := self.settings.unsaid()) is not None:
+            await unsaid
         flows.write_reply(flow, reply)
         flows.add_to_record(flow, record.of_reply(reply.comment, line.about, endpoint.dialect))
         self.journal.answered(line, reply.comment, str(reply.status), time.monotonic())
@@ -307,7 +326,8 @@ class RouteCodex(quick_hooks.Own):
         if flow.server_conn.via is not None and intercept.is_this_machine(flow.request.host):
             flow.server_conn = connection.Server(address=(flow.request.host, flow.request.port))
         flows.mark(flow, plan.told, Marker.CALL, record.of_round(plan, "first"))
-        CarriedTurn(self.relay, flow, departure.turn, plan, sealed, self.journal, line, departure.company).start()
+        unsaid = self.settings.unsaid
+        CarriedTurn(self.relay, flow, departure.turn, plan, sealed, self.journal, line, departure.company, unsaid).start()
         self.journal.detail(f"{plan.received.host} -> {plan.comment}")
 
     # An answer comes back
@@ -335,7 +355,7 @@ class RouteCodex(quick_hooks.Own):
             self.relay.backs.seal(flow, flow.response)
             sealing.seal_stored(flow.request)
             sealing.seal_stored(flow.response)
-        self.shown.add(flow, ctx.options.routecodex_web_flows)
+        self.over(flow)
 
     @guarded
     def error(self, flow: http.HTTPFlow) -> None:
@@ -346,7 +366,11 @@ class RouteCodex(quick_hooks.Own):
             carried.gone()
         if flow in self.sealed:
             self.relay.backs.seal(flow, flow.response)
+        self.over(flow)
+
+    def over(self, flow: http.HTTPFlow) -> None:
         self.shown.add(flow, ctx.options.routecodex_web_flows)
+        self.spent.add(len(flow.request.raw_content or b""))
 
 
 addons: list[Any] = [RouteCodex()]

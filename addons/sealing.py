@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection, Container
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
@@ -11,6 +11,7 @@ from mitmproxy import http
 from mitmproxy.proxy.layers.http import HttpEvent, RequestHeaders, ResponseHeaders
 
 from ..routing import headers as fields
+from ..routing.masking import masked
 from ..routing.redact import mask_body
 from ..routing.secret_names import is_secret_header
 from .framing import with_headers
@@ -103,6 +104,19 @@ def put_on_wire(stream: TurnStream, event: HttpEvent) -> None:
         stream.wire = None
     elif isinstance(event, ResponseHeaders):
         event.response = stream.relay.backs.wire(stream.flow, event.response)
+
+
+def mask_echoes(response: http.Response, secrets: Collection[str]) -> None:
+    """A provider may repeat the credential that it was sent in any part of a head, and behind the body."""
+    if secrets:
+        response.reason = masked(response.reason, secrets)
+        response.headers = _without(response.headers, secrets)
+        response.trailers = _without(response.trailers, secrets) if response.trailers is not None else None
+
+
+def _without(headers: http.Headers, secrets: Collection[str]) -> http.Headers:
+    told = [(name, masked(value.decode("latin-1"), secrets).encode("latin-1", "replace")) for name, value in headers.fields]
+    return http.Headers(told)
 
 
 def seal_stored(message: http.Message | None) -> None:

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import logging
 import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orjson
-from mitmproxy import ctx, http, version
+from mitmproxy import ctx, exceptions, http, version
 
 from ..routing import config as configuration
 from ..routing.clock.plugin import ClockPlugin
 from ..routing.config import Config
+from ..routing.control.elsewhere import Elsewhere
 from ..routing.control.overlay import Overlay
 from ..routing.control.verbs import Served
 from ..routing.desk.desk import Desk
 from ..routing.desk.learned import Learned
-from ..routing.errors import ConfigError
+from ..routing.desk.meeting import Met
+from ..routing.errors import ConfigError, StoreError
 from ..routing.sessions.store import FileStore, States
 from ..routing.stop_message.plugin import StopMessagePlugin
 from ..routing.turn.empty_reply import EmptyReply
@@ -32,16 +35,19 @@ from ..routing.turn.hidden_store import HiddenStore
 from ..routing.turn.loading import load_plugins
 from ..routing.turn.plan import Clocks
 from ..routing.turn.plugins import Plugin, TurnInfo
+from ..routing.turn.upstream import Received
 from ..routing.usage.flight import Loss
 from ..routing.usage.prices import Prices
 from ..routing.usage.spending import FILE_NAME, Spent
-from . import clockwork, garbage, intercept, stand_in, worker
+from . import clockwork, garbage, intercept, people, stand_in, worker
 from .clockwork import Clockwork
 from .disk_threads import breathe, in_thread
 from .journal import DebugFile, Journal
 from .work_state import WorkStateProbe
 
 if TYPE_CHECKING:
+    from ..routing.storage.contract import Store
+    from .shared import Shared
     from .usage_writer import UsageWriter
 
 logger = logging.getLogger("routecodex")
@@ -78,6 +84,9 @@ class Settings:
         self._clockwork: Clockwork | None = None
         self._finish_log: DebugFile | None = None
         self._usage: UsageWriter | None = None
+        self._shared: Shared | None = None
+        self._store: Store | None = None
+        self._opened_store = ""
         self._stamps: dict[Path, _Stamp | None] = {}
         """When the configuration and its plugins were written, as they were read last."""
         self._task: asyncio.Task[None] | None = None
@@ -101,14 +110,58 @@ class Settings:
         if self._desk is None:
             folder = session_folder()
             self._overlay = Overlay(folder, server_id(), worker.here.shared.orders if worker.here is not None else None)
-            self._clockwork = clockwork.shared(folder)
-            self._desk = self._new_desk(FileStore(folder), HiddenStore(folder))
+            self._opened_store = self.config.store
+            self._shared = shared = self._new_shared(folder)
+            if shared is None:
+                self._clockwork = clockwork.shared(folder)
+                self._desk = self._new_desk(FileStore(folder), HiddenStore(folder))
+            else:
+                self._clockwork = clockwork.shared(folder, shared.tasks, shared.claims)
+                self._desk = self._new_desk(shared.states, shared.hidden)
         return self._desk
+
+    def _new_shared(self, folder: Path) -> Shared | None:
+        """What is shared with other processes; None where there are none."""
+        in_files = self.config.store == "files"
+        if in_files and worker.here is None:
+            return None
+        from . import shared, stores  # for whoever is not alone
+
+        self._store = stores.opened(self.config, folder)
+        return shared.Shared(
+            self._store,
+            self.learned,
+            _CLOCKS,
+            folder,
+            everything=not in_files,
+            refuses=not in_files and self.config.on_store_lost == "refuse",
+            note=self.journal.note,
+        )
+
+    async def meet(self, received: Received) -> Met:
+        """A call as it came in; what others know of it is known here from now on. `Lost` where nothing may go on without."""
+        met = self.desk.meet(received)
+        if self._shared is not None:
+            await self._shared.fetch(met)
+        return met
+
+    def unsaid(self) -> Awaitable[None] | None:
+        """What an answer's end waits for, so that others know of it; None: nothing."""
+        return self._shared.unsaid() if self._shared is not None else None
 
     def load(self, option: str) -> None:
         self._option = option
         self.path = self._found()
         self._use(*self._read(self.path))
+
+    def check_people(self) -> None:
+        """Whom mitmproxy asks who they are is about to change."""
+        if self._config is None:
+            return
+        try:
+            people.check(allow_remote_clients=self._config.allow_remote_clients)
+        except ConfigError as error:
+            raise exceptions.OptionsError(f"RouteCodex: {error.message}") from None
 
     def _found(self) -> Path:
         return configuration.find(self._option, os.environ, Path.home(), self.root)
@@ -139,7 +192,13 @@ class Settings:
     def served(self) -> Served:
         """This server, for its verbs."""
         listening = tuple((str(address[0]), int(address[1])) for address in ctx.master.addons.get("proxyserver").listen_addrs())
-        return Served(server_id(), worker.server_pid(), listening, str(self.path), session_folder(), self.desk, os.environ)
+        elsewhere = self._elsewhere()
+        pid, folder = worker.server_pid(), session_folder()
+        return Served(server_id(), pid, listening, str(self.path), folder, self.desk, os.environ, elsewhere=elsewhere)
+
+    def _elsewhere(self) -> Elsewhere | None:
+        shared = self._shared
+        return Elsewhere(shared.store, shared.bridge) if shared is not None and shared.everything else None
 
     def watch(self) -> None:
         if self._task is None:
@@ -165,11 +224,18 @@ class Settings:
         swept = time.monotonic() - _SWEEP_S
         while True:
             await asyncio.sleep(_POLL_S)
+            if self.loaded and self._desk is None and self.config.store != "files":
+                assert self.desk is not None  # the first call finds a connection
             if self._appeared() or any(_stamp(path) not in (None, stamp) for path, stamp in self._stamps.items()):
                 await self._reload()
             if self.loaded and worker.leads() and time.monotonic() - swept >= _SWEEP_S:
                 swept = time.monotonic()
                 await in_thread(self._sweep, self.desk)
+                if self._store is not None:
+                    with contextlib.suppress(StoreError):
+                        await self._store.expire()
+            if self._shared is not None:
+                await self._shared.tick()
             if self._clockwork is not None:
                 await self._clockwork.sweep(self.config.clock)
             self._report_stores()
@@ -216,8 +282,13 @@ class Settings:
         self._stamps = seen = self._stamps_of([path, *self._stamps])
         config = configuration.load(path, os.environ)
         self._stamps = self._stamps_of(map(Path, (*config.plugins, *config.secret_files))) | {path: seen[path]}
+        people.check(allow_remote_clients=config.allow_remote_clients)
         if config.store != "files":
-            raise ConfigError("sessions.store: only `files` is supported so far")
+            try:
+                importlib.import_module(f"{__package__}.redis_store")
+            except ImportError as error:
+                needs = "redis needs its client for Python: pip install 'routecodex[redis]'"
+                raise ConfigError(f"sessions.store: {needs} ({error})") from None
         return config, load_plugins(config.plugins, built_in=_BUILT_IN)
 
     def _stamps_of(self, paths: Iterable[Path]) -> dict[Path, _Stamp | None]:
@@ -230,6 +301,8 @@ class Settings:
         self._close_usage(wait_s=0)
         self.hosts = intercept.Hosts(config.intercept_hosts)
         if self._desk is not None:
+            if config.store != self._opened_store:
+                logger.warning("sessions.store has changed: until the proxy is started anew, the old one is used")
             self._desk = self._new_desk(self._desk.store, self._desk.hidden)
         stand_in.lift()
         for warning in config.warnings if worker.leads() else ():
@@ -259,6 +332,8 @@ class Settings:
             overlay=self._overlay,
             spend=self._spend if self.config.usage.enabled else None,
             finish_log=self._new_finish_log() if self.config.finish_reasons.log else None,
+            on_seals=self._shared.sharing.seals if self._shared is not None else lambda key, maker, digests: None,
+            ill=lambda: self._store.gone if self._store is not None else "",
         )
 
     def _spend(self, spent: Spent) -> None:

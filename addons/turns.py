@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any
 
 from mitmproxy import http
 
 from ..routing import codings
-from ..routing.dialects.answer.abroad import Translation
 from ..routing.dialects.said import Said
 from ..routing.errors import RouteCodexError
 from ..routing.masking import Mask
@@ -30,7 +29,7 @@ from .journal import CallLine, Journal
 from .open_answer import OpenAnswer, in_bites
 from .relay import Relay
 from .rounds import Round, new_flow
-from .sealing import Sealed
+from .sealing import Sealed, mask_echoes
 from .window import legs
 
 
@@ -47,13 +46,16 @@ class CarriedTurn:
         journal: Journal,
         line: CallLine,
         company: Company | None = None,
+        unsaid: Callable[[], Awaitable[None] | None] = lambda: None,
     ) -> None:
+        """`unsaid`: what the answer's end waits for, so that other processes know of it."""
         self.relay = relay
         self.flow = flow
         self.turn = turn
         self.plan = plan
         self.sealed = sealed
         self.journal, self.line = journal, line
+        self._unsaid = unsaid
         self.company = company
         """Those who may want another round; None where nobody does."""
         self.round_name = "retry"
@@ -61,8 +63,6 @@ class CarriedTurn:
         """The client has gone."""
         self.current: FirstRound | LaterRound = FirstRound(self)
         self.decode: codings.Decode | None = None
-        self.translation: Translation | None = None
-        """Makes what the round says the client's dialect."""
         self.mask = Mask(())  # takes the round's own credentials out of what it says
         self.http2 = flow.request.is_http2
         self.tasks: set[asyncio.Task[None]] = set()
@@ -88,11 +88,17 @@ class CarriedTurn:
     def hear_head(self, source: Heard, response: http.Response) -> None:
         if source is not self.current:
             return
+        self.mask = self.plan.mask()
+        mask_echoes(response, self.plan.secrets)
         headers = flows.read_headers(response)
         self.decode = flows.stream_decoder(headers.get("content-encoding", ""))
-        self.mask = self.plan.mask()
-        self.translation = self.plan.translation() if 200 <= response.status_code < 300 else None
+        if self.decode is not None:
+            del response.headers["content-encoding"]  # what is kept of it is unpacked
         self.turn.head(response.status_code, headers, time.monotonic())
+        if self.turn.state is State.PEEKING:
+            source.watch(self.turn.answer.echoes)
+            if self.company is not None:
+                self.company.listen(self.turn.answer)
         self._carry_out()
         if not self.closed:
             self._arm()
@@ -112,7 +118,7 @@ class CarriedTurn:
                 return
         if chunk := self.mask.feed(self.plan.without_quotes(chunk), time.monotonic()):
             self._hear_words(source, chunk)
-        if min(self._held_until, self.turn.waits_until) < float("inf"):
+        if min(self.mask.due, self.turn.waits_until) < float("inf"):
             self._arm()
 
     @contained
@@ -120,9 +126,6 @@ class CarriedTurn:
         if source is not self.current:
             return
         self._hear_held(source)
-        if self.translation is not None:
-            self._hear_words(source, b"")
-            self.plan.unsay(self.translation.left_out)
         if source is self.current:
             self.turn.end(time.monotonic())
             self._carry_out()
@@ -133,20 +136,9 @@ class CarriedTurn:
             self._hear_words(source, chunk)
 
     def _hear_words(self, source: Heard, chunk: bytes) -> None:
-        """What a provider says, in the client's dialect from here on. No bytes: it has no more to say."""
-        translation = self.translation
-        if translation is not None:
-            try:
-                chunk = translation.feed(chunk, time.monotonic()) if chunk else translation.close()
-            except RouteCodexError as error:
-                self.hear_broke(source, error.message)
-                return
-            if translation.error is not None:
-                self.turn.spoiled(translation.error, time.monotonic())
-                self._carry_out()
-            elif not chunk:
-                self.turn.alive(time.monotonic())
-        if chunk and source is self.current:
+        """What a provider says."""
+        source.keep(chunk)
+        if source is self.current:
             if self.company is not None and self.turn.stream:
                 self.company.life.stream_data(chunk)
             first = not self.turn.spoke
@@ -206,6 +198,7 @@ class CarriedTurn:
         if not actions:
             return
         work: Coroutine[Any, Any, None] | None = None
+        end: Iterable[bytes] | None = None
         for action in actions:
             match action:
                 case turns.Forward(data):
@@ -234,16 +227,33 @@ class CarriedTurn:
                 case turns.Refuse(refusal):
                     self.failed = f"status {refusal.head.status}"
                     self.answer.response = flows.whole_response(refusal)
-                case turns.Finish(end):
-                    self.answer.ending = in_bites(end)
-                    self.answer.finished = True
+                case turns.Finish(said_last):
+                    end = said_last
                 case turns.Abort():
                     self.answer.aborted = True
         actions.clear()
         if work is not None:
             self._do(work)
-        if self.turn.state is State.OVER:
-            self._close()
+        try:
+            if self.turn.state is State.OVER:
+                self._close()
+        finally:
+            if end is not None:
+                self._finish(end)
+
+    def _finish(self, end: Iterable[bytes]) -> None:
+        """Not before other processes know what the client's next call needs."""
+        if (unsaid := self._unsaid()) is None:
+            self.answer.ending = in_bites(end)
+            self.answer.finished = True
+        else:
+            self._later(self._finish_behind(unsaid, end))
+
+    async def _finish_behind(self, unsaid: Awaitable[None], end: Iterable[bytes]) -> None:
+        await unsaid
+        self.answer.ending = in_bites(end)
+        self.answer.finished = True
+        await self.relay.poke(self.flow)
 
     def _open(self, head: turns.Head) -> http.Response:
         shown = self.current.shown
@@ -345,7 +355,7 @@ class CarriedTurn:
         self.journal.detail(f"{self.round_name} -> {self.plan.comment}")
         self.decode, self.mask = None, Mask(())
         later = LaterRound(self)
-        later.round = Round(flow, wire, later, self.relay, self.plan.hide.known)
+        later.round = Round(flow, wire, later, self.relay)
         self.current.followed()
         self.current = later
         self.relay.rounds[flow.id] = later.round
@@ -371,24 +381,17 @@ class CarriedTurn:
 
     # Time
 
-    @property
-    def _held_until(self) -> float:
-        """When what may begin to repeat a key leaves; a turn's own it knows itself."""
-        return min(self.mask.due, self.translation.due) if self.translation is not None else self.mask.due
-
     def _arm(self) -> None:
-        self.alarm.set(min(self.turn.deadline, self._held_until), self._tick)
+        self.alarm.set(min(self.turn.deadline, self.mask.due), self._tick)
 
     @contained
     def _tick(self) -> None:
         if self.closed:
             return
         now = time.monotonic()
-        if now >= min(self.turn.deadline, self._held_until):
+        if now >= min(self.turn.deadline, self.mask.due):
             if chunk := self.mask.tick(now):
                 self._hear_words(self.current, chunk)
-            if self.translation is not None and (chunk := self.translation.tick(now)):
-                self.turn.data(chunk, now)
             self.turn.tick(now)
             self._carry_out()
             self._later(self.relay.poke(self.flow))

@@ -65,6 +65,12 @@ class Resting(NoTarget):
         """Until then."""
 
 
+class NoSuchAnswer(RouteCodexError):
+    """The call goes on from an answer that this person was not given."""
+
+    code = "previous_response_not_found"
+
+
 class KeysWithheld(RouteCodexError):
     """There is a target, but its key is not safe here."""
 
@@ -123,6 +129,10 @@ def disabled(name: str, why: str = "") -> NoTarget:
     """`why`: what the configuration says to it."""
     because = f": {why}" if why else ""
     return NoTarget(f"Requested provider {name} is disabled{because}", details={"provider": name, "reason": "disabled"})
+
+
+def not_for_you(name: str, why: str) -> NoTarget:
+    return NoTarget(f"Requested provider {name} cannot be used: {why}", details={"provider": name, "reason": "user"})
 
 
 def unhealthy(name: str) -> NoTarget:

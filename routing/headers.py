@@ -90,7 +90,7 @@ def secret_params(path: str) -> list[str]:
 
 def _secret_params(path: str) -> Iterator[tuple[int, int, int]]:
     """Where their names begin, and where their values begin and end."""
-    if "?" not in path and "#" not in path:
+    if "?" not in path and "#" not in path and ";" not in path and "&" not in path:
         return
     at = 0
     while (found := _PARAM.search(path, at)) is not None:

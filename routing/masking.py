@@ -1,7 +1,8 @@
 """Takes credentials out of bytes that come in pieces: a provider that quotes the key it was sent may cut it anywhere.
 
 1. From `SURE` matching characters on, what may become a credential is held back, for `HOLD_S` seconds at most.
-2. A credential counts as one also where JSON has escaped some of its characters (`\\u002d`, `\\/`).
+2. A credential counts as one also where JSON has escaped some of its characters (`\\u002d`, `\\/`), or JSON within JSON has,
+   which has twice as many backslashes and one more each time.
 3. What is held too long leaves as it is while it is less than half of a credential, and as the mask from there on.
 4. Nothing else is changed, and nothing else waits. Looking costs one search for each credential's beginning.
 """
@@ -19,9 +20,12 @@ from .redact import MASK, SHORTEST
 SURE = 8
 HOLD_S = 0.2
 _MASK = MASK.encode()
-_BEFORE = SURE * 6
+_BACKSLASHES = rb"\\{1,15}+"
+_LONGEST = 15 + len(b"u0000")
+_BEFORE = SURE * _LONGEST
 """So many bytes may hold a beginning that is not sure yet, each character escaped."""
-_ESCAPE = re.compile(rb"\\(?:u00([2-7][0-9a-fA-F])|/)")
+_ESCAPE = re.compile(_BACKSLASHES + rb"(?:u00([2-7][0-9a-fA-F])|/)")
+_BEGUN_ESCAPE = re.compile(_BACKSLASHES + rb"(u?0{0,2}[2-7]?)\Z")
 _BACKSLASH = 0x5C
 
 
@@ -74,6 +78,11 @@ class Mask:
     def idle(self) -> bool:
         """Nothing is held, and nothing of what was held may still come."""
         return not (self._held or self._swallows)
+
+    @property
+    def is_clean(self) -> bool:
+        """Nor does anything hang on what has left."""
+        return self.idle and b"\\" not in self._gone
 
     @property
     def due(self) -> float:
@@ -135,6 +144,12 @@ class Mask:
         self._open = found
 
 
+def masked(text: str, secrets: Iterable[str]) -> str:
+    """What was said in one piece."""
+    mask = Mask(secrets)
+    return (mask.feed(text.encode("utf-8", "surrogatepass"), 0.0) + mask.end()).decode("utf-8", "replace") if mask else text
+
+
 class _Search:
     """For the next place where a credential begins for sure. Each part of the bytes is looked at once."""
 
@@ -168,7 +183,10 @@ class _Search:
 @functools.lru_cache(maxsize=256)
 def _secret(text: bytes) -> _Secret:
     head = text[:SURE]
-    letters = (b"(?:%s|\\\\u00(?i:%02x)%s)" % (re.escape(bytes((one,))), one, b"|\\\\/" if one == 0x2F else b"") for one in head)
+    letters = (
+        b"(?:%s|%s(?:u00(?i:%02x)%s))" % (re.escape(bytes((one,))), _BACKSLASHES, one, b"|/" if one == 0x2F else b"")
+        for one in head
+    )
     return _Secret(text, head, re.compile(b"".join(letters)))
 
 
@@ -176,8 +194,10 @@ def _mask_at(data: bytes, sent: int, start: int) -> int:
     """Where the mask of a match stands, not in the middle of an escape of which a part has left."""
     if start >= sent:
         return start
-    place = data.rfind(b"\\", max(start, sent - 5), sent)
-    return sent if place < 0 else max(sent, place + (6 if data[place + 1 : place + 2] == b"u" else 2))
+    for escape in _ESCAPE.finditer(data, max(start, sent - _LONGEST)):
+        if escape.end() > sent:
+            return escape.end() if escape.start() < sent else sent
+    return sent
 
 
 def _unescaped(found: re.Match[bytes]) -> bytes:
@@ -194,12 +214,11 @@ def _matching(data: bytes, secret: _Secret, start: int) -> _Match:
             continue
         if data[at] != _BACKSLASH:
             return _Match(secret, start, at, count, open=False)
-        written = data[at : at + 6]
-        whole = b"\\u%04x" % letter
-        if letter == 0x2F and written[:2] == b"\\/":
-            at += 2
-        elif written.lower() == whole:
-            at += 6
+        if (escape := _ESCAPE.match(data, at)) is not None:
+            if _unescaped(escape)[0] != letter:
+                return _Match(secret, start, at, count, open=False)
+            at = escape.end()
         else:
-            return _Match(secret, start, at, count, open=at + len(written) == size and whole.startswith(written.lower()))
+            begun = _BEGUN_ESCAPE.match(data, at)
+            return _Match(secret, start, at, count, open=begun is not None and (b"u%04x" % letter).startswith(begun[1]))
     return _Match(secret, start, at, len(secret.text), open=False)

@@ -13,8 +13,9 @@ from urllib.parse import unquote_plus
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BETWEEN = re.compile(r"[^A-Za-z0-9]+")
 _STRONG = (
-    r"(?:\w*(?:apikey|accesskey|secretkey|authkey|password|passwd|passphrase|secret|secrets|authorization|bearer|jwt)"
-    r"|auth|oauth2?|authentication|credentials?|cookies?|cookie2|byok|api-keys?|secret-keys?|access-keys?|private-keys?)"
+    r"(?:\w*(?:apikey|accesskey|secretkey|authkey|password|passwd|passphrase|passcode|passkey|secret|secrets|authorization|bearer|jwt)"
+    r"|auth|oauth2?|authentication|credentials?|cookies?|cookie2|byok|api-keys?|secret-keys?|access-keys?|private-keys?"
+    r"|connection-?string|pat)\d{0,3}"
 )
 _WEAK = r"(?:\w*token|key)"
 """`tokens` are counted; a `token` is somebody's."""
@@ -53,8 +54,11 @@ def is_secret_header(name: str) -> bool:
 
 
 def is_secret_param(name: str) -> bool:
-    """As it stands in an address: what is percent-encoded means the same."""
-    words = _as_words(unquote_plus(name[:400]))
+    """As it stands in an address: what is percent-encoded means the same, however often it is."""
+    plain = name[:400]
+    while "%" in plain and (once := unquote_plus(plain)) != plain:
+        plain = once
+    words = _as_words(plain)
     return words in _LOGIN or _SHOWN.search(words) is not None
 
 

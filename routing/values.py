@@ -166,6 +166,8 @@ class Caller:
     """`session` was derived by us, not named by the client."""
     agent: str = ""
     """The type of the subagent that asks, where the client tells it."""
+    user: str = ""
+    """Who it is, where the proxy asks people who they are; then every id here is theirs alone (`sessions.whose`)."""
 
 
 @dataclass(frozen=True, slots=True)

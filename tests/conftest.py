@@ -63,8 +63,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """The sheet hears how each test ended, where it asks."""
     report = yield
     if report.when == "call" or report.failed:
-        found = re.search(r"(\d+) passing examples", getattr(item, "hypothesis_statistics", ""))
-        note_outcome(item.nodeid, report.outcome, report.duration, int(found[1]) if found else 0)
+        passing = re.findall(r"(\d+) passing", getattr(item, "hypothesis_statistics", ""))
+        note_outcome(item.nodeid, report.outcome, report.duration, sum(map(int, passing)))
     return report
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from .. import hello
 from ..hello import Hello
 from . import surroundings
-from .line import Line, Said, reach
+from .line import LIMIT_S, Line, Said, reach
 from .places import Places, config_file, places
 from .say import Failed, note
 
@@ -23,6 +24,7 @@ _DIFFERS = {
     "workers": "--workers",
     "flows": "-w",
 }
+_AGAIN_S = 0.1
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +54,9 @@ def ready(want: str, given: argparse.Namespace, upstream: str, bases: Sequence[s
     """A proxy that has answered. What differs from what was wanted is said."""
     here = places()
     line, said = reach(here, question(want, given, here, upstream, bases))
-    known = hello.ask(f"http://127.0.0.1:{said['port']}")
+    end = time.monotonic() + LIMIT_S
+    while (known := hello.ask(f"http://127.0.0.1:{said['port']}", LIMIT_S)) is None and time.monotonic() < end:
+        time.sleep(_AGAIN_S)  # it died just now, and comes back
     if known is None:
         line.close()
         raise Failed(f"the proxy on port {said['port']} does not answer", "`routecodex log` may say why")

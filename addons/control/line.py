@@ -23,6 +23,8 @@ Said: TypeAlias = dict[str, Any]
 LIMIT_S = 60.0
 """A machine that starts ten proxies' worth of tools at once is slow; nobody waits longer."""
 _POLL_S = 0.02
+STOPPED = b'{"error": "the proxy was stopped", "next": "`routecodex run` starts it again"}\n'
+"""Said to whoever holds the proxy open, or waits for it, where it ends all the same."""
 
 
 class Line:
@@ -45,14 +47,16 @@ class Line:
         said: Said = json.loads(heard)
         return said
 
-    def wait_for_end(self) -> None:
-        """Until the supervisor is gone; nothing else is said on this line any more."""
+    def wait_for_end(self) -> bool:
+        """Until the supervisor is gone. Whether somebody stopped it: nothing else is said on this line any more."""
         self._link.settimeout(None)
+        heard = b""
         try:
-            while self._link.recv(4096):
-                pass
+            while chunk := self._link.recv(4096):
+                heard += chunk
         except OSError:
             pass
+        return STOPPED in heard
 
     def close(self) -> None:
         """Wakes whoever waits for the end, too."""

@@ -12,11 +12,12 @@ import asyncio
 import logging
 import os
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from ...routing.control.verbs import verb_of
+from ...routing.control.verbs import run, verb_of
 from ...routing.dialects.fields import read_object
 from ...routing.errors import RouteCodexError
 from ...routing.jsonbytes import dumps
@@ -120,18 +121,19 @@ class Panel:
         except (OSError, ValueError, TimeoutError):
             link.close()
 
-    async def answer(self, line: bytes) -> JsonObject:
+    async def answer(self, line: bytes, person: str | None = None) -> JsonObject:
+        """`person`: who asks from outside, and is told of their own alone."""
         try:
             question = read_object(line)
             if question is None:
                 return {"error": "a question is one line with a JSON object"}
             if not self.settings.loaded:
                 return {"error": "the server has no configuration that it can use: `routecodex check` says why"}
-            verb, served = verb_of(question), self.settings.served()
+            verb, served = verb_of(question), replace(self.settings.served(), person=person)
             if not verb.waits:
-                return verb.run(served, question)
+                return run(verb, served, question)
             async with self._in_turn:
-                said = await in_thread(verb.run, served, question)
+                said = await in_thread(run, verb, served, question)
             if verb.changes and not question.get("try"):
                 self.settings.journal.note(f"by hand: {_done(said)}"[:500])
             return said

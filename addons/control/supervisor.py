@@ -25,6 +25,7 @@ from urllib.parse import unquote, urlsplit
 
 from filelock import FileLock, Timeout
 
+from .line import STOPPED
 from .places import MAIN, SCRIPT, SERVER_ID, Places, places
 
 Said: TypeAlias = dict[str, Any]
@@ -182,6 +183,8 @@ class Supervisor:
         self.kept = False
         said = {**await self._status(), "ends": now or not self.leases}
         if now:
+            for lease in self.leases:
+                lease.write(STOPPED)
             self.over.set()
         return said
 

@@ -46,6 +46,12 @@ def upstream(places: Places, env: Mapping[str, str]) -> tuple[str, Hello | None]
     return f"{parts.scheme}://{parts.netloc}", None
 
 
+def without_password(url: str) -> str:
+    """As it may be shown."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
 def _last_port(places: Places) -> str:
     return places.port.read_text().strip() if places.port.is_file() else ""
 

@@ -44,6 +44,8 @@ else:
 class FileClaims:
     """One for each folder and process: a second one would lose the first one's locks when its file is closed."""
 
+    waits = False
+
     def __init__(self, folder: Path) -> None:
         self._path = folder / "clock" / "locks" / "deliveries.lock"
         self._file: int | None = None

@@ -200,7 +200,7 @@ class ClockPlugin(Plugin):
             for task in self._watch.missed(mine.session, self._settings.retention_ms):
                 due = local_text(task.due_at_ms)
                 turn.tells.append(Cause(f"missed {task.task_id}", f"the reminder for {due} has expired: no call came in time"))
-            found = self._watch.reserve(mine.session, turn.id, self._settings) if waiting else None
+            found = await self._reserved(mine.session, turn.id) if waiting else None
         except StoreError as error:
             self._note(turn, f"clock: no reminders, {error.message}")
             return None
@@ -209,6 +209,10 @@ class ClockPlugin(Plugin):
             ids = ", ".join(found.task_ids)
             self._note(turn, f"clock: request {turn.id}, session {mine.session}: {counted(len(found.tasks))} due, {ids}")
         return found
+
+    async def _reserved(self, session: str, id: str) -> Reservation | None:
+        reserve = partial(self._watch.reserve, session, id, self._settings)
+        return await self._in_thread(reserve) if self._watch.reservations.claims.waits else reserve()
 
     async def _waiting(self, session: str) -> Tasks:
         """In a thread, where there is much to read: no other call waits for a large file. StoreError."""
@@ -228,6 +232,8 @@ class ClockPlugin(Plugin):
             if isinstance(done, StoreError):
                 self._note(turn, f"clock: delivered, which could not be written ({done.message})")
             else:
+                if others := len(lot.reservation.tasks) - len(done):
+                    self._note(turn, f"clock: {counted(others)} of these came from another process, too, or were cleared")
                 counts = ", ".join(f"{task.task_id} (delivery {task.delivery_count})" for task in done)
                 self._note(turn, f"clock: request {turn.id}: {counted(len(done))} delivered{counts and f', {counts}'}")
 

@@ -81,12 +81,17 @@ def _printable(text: str) -> str:
 class Claims(Protocol):
     """Between processes: who holds a task."""
 
+    waits: bool
+    """Asking takes a while: it is done in a thread."""
+
     def take(self, task_id: str) -> bool: ...
     def give_back(self, task_id: str) -> None: ...
 
 
 class NoClaims:
     """There is one process only."""
+
+    waits = False
 
     def take(self, task_id: str) -> bool:
         return True
@@ -124,8 +129,7 @@ class Reservations:
         None where nothing is left.
         """
         found = list(islice((task for task in load() if (session_id, task.task_id) not in self._holders), MOST_AT_ONCE))
-        with self._lock:
-            taken = {task.task_id for task in found if self._take(id, session_id, task.task_id)}
+        taken = self._taken(id, session_id, [task.task_id for task in found])
         if not taken:
             return None
         tasks: Tasks = ()
@@ -157,11 +161,21 @@ class Reservations:
                 if self._holders.get((session_id, task_id)) == id:
                     self._free(session_id, task_id)
 
-    def _take(self, id: str, session_id: str, task_id: str) -> bool:
-        if (session_id, task_id) in self._holders or not self.claims.take(task_id):
-            return False
-        self._holders[session_id, task_id] = id
-        return True
+    def _taken(self, id: str, session_id: str, task_ids: Iterable[str]) -> set[str]:
+        """Other processes are asked without the lock: that may take a while."""
+        with self._lock:
+            mine = [task_id for task_id in task_ids if (session_id, task_id) not in self._holders]
+            self._holders.update({(session_id, task_id): id for task_id in mine})
+        taken = {task_id for task_id in mine if self.claims.take(task_id)}
+        with self._lock:
+            for task_id in mine:
+                is_held = self._holders.get((session_id, task_id)) == id
+                if task_id in taken and not is_held:
+                    taken.discard(task_id)  # cleared meanwhile
+                    self.claims.give_back(task_id)
+                elif task_id not in taken and is_held:
+                    del self._holders[session_id, task_id]
+        return taken
 
     def _free(self, session_id: str, task_id: str) -> None:
         del self._holders[session_id, task_id]

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..config.values import Clock
 from ..errors import StoreError
@@ -27,6 +27,8 @@ class Watch:
     new_id: Callable[[], str]
     ntp: Callable[[], JsonObject]
     """How the time was measured, as the tool tells it."""
+    unwritten: list[Reservation] = field(default_factory=list)
+    """What was delivered, and is not marked so yet."""
 
     # What waits
 
@@ -74,7 +76,7 @@ class Watch:
     def commit(self, reservation: Reservation) -> Tasks | StoreError:
         """Blocks. What was marked as delivered: all that no other process was faster with, and nobody cleared.
 
-        What cannot be written stays reserved, so that this process never delivers it again.
+        What cannot be written stays reserved, so that nobody delivers it again, and is written later.
         """
         ids, now_ms = set(reservation.task_ids), self.moments.now_ms()
         marked: list[Tasks] = []
@@ -87,9 +89,15 @@ class Watch:
         try:
             self.store.update(reservation.session_id, change)
         except StoreError as error:
+            self.unwritten.append(reservation)
             return error
         self.reservations.give_up(reservation)
         return marked[-1]
+
+    def write_unwritten(self) -> None:
+        """Blocks. Deliveries that could not be written: marked again, a task is counted once."""
+        for reservation in [self.unwritten.pop(0) for _ in range(len(self.unwritten))]:
+            self.commit(reservation)
 
     # What a person or a model asks for
 

@@ -41,7 +41,7 @@ class Proxy(Section):
     """Hosts whose TLS is opened, `"*.example.com"` with quotes; all others are tunnelled unopened. Without it: those of the usual
     providers. Those of your own are added by themselves."""
     allow_remote_clients: bool = False
-    """Whether programs on other machines are served."""
+    """Whether programs on other machines are served; only with mitmproxy's `proxyauth` (docs/team.md)."""
     codex_web_socket: Literal["refuse", "serve"] = "refuse"
     """Codex asks over a WebSocket first: refused it goes on over HTTP at once; served, each of its frames is a call."""
     timeouts: Timeouts = Timeouts()
@@ -52,7 +52,10 @@ class Sessions(Section):
     """Of tools that name no session: whether tags and stopMessage, or `all` with reminders, get an id made from how the
     conversation begins."""
     store: str = Field(default="files", repr=False)
-    """Where state is kept: files under `~/.routecodex`."""
+    """Where state is kept: `files` under `~/.routecodex`, or a Redis that several proxies share (`redis://…`, `rediss://…`)."""
+    on_store_lost: Literal["refuse", "local"] = "refuse"
+    """While that Redis is gone: sessions' calls are refused, or go on with what this proxy knows, without stopMessage, reminders
+    and tags that change something."""
     retention_days: int = Field(default=30, ge=1, le=36_500)
     """So long an unused conversation's state is kept."""
     typed_in: list[Annotated[str, Field(pattern=r"^[A-Za-z][\w.:-]{0,63}$")]] = []
@@ -131,6 +134,8 @@ class Provider(Section):
     """Of the original: the same, the other way round."""
     count_tokens: bool | None = None
     """Whether it counts tokens (`count_tokens`, `:countTokens`); unsaid, its host tells."""
+    users: list[str] | None = None
+    """Who may use it, by the names that people give at the proxy (docs/team.md); unsaid, everybody."""
     compaction: bool | None = None
     """Whether it makes Codex's compaction items; unsaid, its host tells."""
 
@@ -278,6 +283,8 @@ class Document(Section):
     virtualrouter: VirtualRouter = VirtualRouter()
     notices: bool = True
     """Whether one line before an answer's first text says what changed without your asking; no model sees it."""
+    admins: list[str] = []
+    """Who of a team sees everybody's sessions, calls and usage (docs/team.md)."""
     plugins: list[str] = []
     """Python files, beside this file; and the built-in `empty_reply` (an empty answer is asked for once more)."""
 

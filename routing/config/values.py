@@ -59,6 +59,8 @@ class Config:
     intercept_hosts: tuple[str, ...]
     """Exact names in lower case, or `*.example.com` for every name below."""
     allow_remote_clients: bool = False
+    admins: frozenset[str] = frozenset()
+    """Who sees what is everybody's."""
     codex_web_socket: Literal["refuse", "serve"] = "refuse"
     """Refused, Codex goes on over HTTP at once; served, each of its frames is a call of its own."""
     first_byte_s: float = 120.0
@@ -69,6 +71,8 @@ class Config:
     """For which features a call without a session id gets a derived one."""
     store: str = field(default="files", repr=False)
     """`files`, or a redis:// address (which may hold a password)."""
+    on_store_lost: Literal["refuse", "local"] = "refuse"
+    """What becomes of sessions' calls while that cannot be reached."""
     retention_days: int = 30
     typed_in: tuple[str, ...] = ()
     """Wrappers whose text a person typed, whatever tool writes them."""

@@ -5,7 +5,7 @@ A session's files bear its name: its state, its hidden rounds (`history/`), its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from ..dialects.fields import list_of, object_of, read_object, text_of
 from ..errors import RouteCodexError
 from ..sessions.record import from_json
 from ..sessions.state import SessionState
+from ..sessions.whose import is_of, owned, parted
 from ..storage.disk import CORRUPT, TEMPORARY, Folder, NotRegular
 from ..storage.names import file_name
 from ..turn import hidden_store
@@ -37,7 +38,7 @@ class Kept:
     id: str
     state: SessionState
     changed: float
-    """Epoch seconds."""
+    """Epoch seconds; 0 where nobody knows."""
 
     @property
     def told(self) -> JsonObject:
@@ -61,13 +62,14 @@ def in_force(state: SessionState) -> list[str]:
     return lines
 
 
-def sessions(folder: Path) -> list[Kept]:
-    """Those with something in force, the newest first."""
-    found = [kept for kept in _all(folder) if not kept.state.idle]
+def sessions(folder: Path, person: str | None = None) -> list[Kept]:
+    """Those with something in force, the newest first. `person`: of them alone, here and below."""
+    found = [kept for kept in all_of(folder, person) if not kept.state.idle]
     return sorted(found, key=lambda kept: -kept.changed)
 
 
-def _all(folder: Path) -> Iterator[Kept]:
+def all_of(folder: Path, person: str | None = None) -> Iterator[Kept]:
+    """Every session that has a state."""
     files = Folder(folder)
     for name in files.names():
         kind = name.partition("-")[0]
@@ -80,12 +82,13 @@ def _all(folder: Path) -> Iterator[Kept]:
         document = read_object(found[1]) if found is not None else None
         if found is not None and document is not None:
             id = text_of(document.get("id")) or name.removeprefix(f"{kind}-").removesuffix(".json")
-            yield Kept(kind, id, from_json(object_of(document)), found[0][0] / 1e9)
+            if person is None or is_of(person, id):
+                yield Kept(kind, id, from_json(object_of(document)), found[0][0] / 1e9)
 
 
-def session(folder: Path, id: str) -> JsonObject:
+def session(folder: Path, id: str, person: str | None = None) -> JsonObject:
     """Everything that is stored of one session; the beginning of its id is enough."""
-    kept = _the_one(folder, id)
+    kept = the_one(all_of(folder, person), id)
     key = (kept.kind, kept.id)
     tasks = _document(folder / clock_store.FOLDER, file_name("", kept.id))
     rounds = _document(folder / hidden_store.FOLDER, file_name(*key))
@@ -95,10 +98,11 @@ def session(folder: Path, id: str) -> JsonObject:
     return {**kept.told, "reminders": len(reminders), "hiddenRounds": len(hidden), "files": files}
 
 
-def _the_one(folder: Path, id: str) -> Kept:
-    found = list(_all(folder))
-    exact = [kept for kept in found if kept.id == id]
-    near = exact or [kept for kept in found if id and kept.id.startswith(id)]
+def the_one(sessions: Iterable[Kept], id: str) -> Kept:
+    """By its id, or as its tool calls it, or how one of them begins."""
+    found = list(sessions)
+    exact = [kept for kept in found if id in (kept.id, parted(kept.id)[1])]
+    near = exact or [kept for kept in found if id and (kept.id.startswith(id) or parted(kept.id)[1].startswith(id))]
     if not near:
         raise NoSession(f"Nothing is stored of a session {id}")
     if len({kept.id for kept in near}) > 1:
@@ -106,11 +110,12 @@ def _the_one(folder: Path, id: str) -> Kept:
     return near[0]
 
 
-def clear(folder: Path, id: str) -> list[str]:
+def clear(folder: Path, id: str, person: str | None = None) -> list[str]:
     """Erases all that is stored of one session; which files. Of a session without a state, its reminders and rounds."""
     try:
-        id = _the_one(folder, id).id
+        id = the_one(all_of(folder, person), id).id
     except NoSession:
+        id = id if person is None or is_of(person, id) else owned(person, id)
         if not any(path.is_file() for path in _files(folder, id)):
             raise
     return [path.name for path in _files(folder, id) if _erase(path)]

@@ -18,9 +18,11 @@ from ..router.health import Cooling, Healthy, Tripped
 from ..router.registry import ECHO, ORIGIN, Provider
 from ..sessions.state import SessionState
 from ..sessions.store import SessionKey
+from ..sessions.whose import owned
 from ..usage.spending import FILE_NAME
 from ..values import JsonObject, Target
 from . import kept
+from .elsewhere import InFiles, KeptSessions
 from .overlay import BadOrder, Order, described, ordered
 
 if TYPE_CHECKING:  # only to say types: the desk knows the overlay
@@ -38,6 +40,14 @@ class Served:
     folder: Path
     desk: Desk
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    person: str | None = None
+    """Who asks and is told of what is theirs alone; None: whoever keeps this server, or may see all of it."""
+    elsewhere: KeptSessions | None = None
+    """Who keeps the sessions, where they are in no files."""
+
+    @property
+    def kept(self) -> KeptSessions:
+        return self.elsewhere or InFiles(self.folder)
 
 
 Given: TypeAlias = Mapping[str, object]
@@ -49,6 +59,14 @@ class Verb:
     waits: bool = False
     """For the disk."""
     changes: bool = False
+    for_all: bool = False
+    """It is about everybody's: no single person may ask it."""
+
+
+class NotYours(RouteCodexError):
+    """It is about everybody's, and this person sees their own alone."""
+
+    code = "NOT_YOURS"
 
 
 class BadQuestion(RouteCodexError):
@@ -64,7 +82,16 @@ def verb_of(question: Given) -> Verb:
     return verb
 
 
+def run(verb: Verb, served: Served, given: Given) -> JsonObject:
+    if verb.for_all and served.person is not None:
+        raise NotYours(f"{text_of(given.get('verb'))} is about everybody's: ask one of `admins`")
+    return verb.run(served, given)
+
+
 def _status(served: Served, given: Given) -> JsonObject:
+    if served.person is not None:
+        keys = [line for provider in _own(served) for line in _unwell(served, provider)]
+        return {"server": served.server, "person": served.person, "routing": _told(served.desk.overlay.state), "keys": keys}
     return {
         "server": served.server,
         "pid": served.pid,
@@ -73,7 +100,7 @@ def _status(served: Served, given: Given) -> JsonObject:
         "sessions": str(served.folder),
         "routing": _told(served.desk.overlay.state),
         "keys": [line for provider in _own(served) for line in _unwell(served, provider)],
-        "warnings": list(served.desk.config.warnings),
+        "warnings": [*served.desk.config.warnings, *filter(None, [served.desk.ill()])],
     }
 
 
@@ -160,7 +187,8 @@ def _models(served: Served, given: Given) -> JsonObject:
 
 
 def _own(served: Served) -> list[Provider]:
-    providers = served.desk.config.registry.providers
+    desk = served.desk
+    providers = desk.config.registry.providers if served.person is None else desk.registry(served.person).listed
     return [provider for provider in providers.values() if provider.id not in (ORIGIN, ECHO)]
 
 
@@ -186,20 +214,20 @@ def _unwell(served: Served, provider: Provider) -> list[str]:
 
 
 def _sessions(served: Served, given: Given) -> JsonObject:
-    return {"server": served.server, "sessions": [one.told for one in kept.sessions(served.folder)]}
+    return {"server": served.server, "sessions": [one.told for one in served.kept.sessions(served.person)]}
 
 
 def _session(served: Served, given: Given) -> JsonObject:
-    return {"server": served.server, **kept.session(served.folder, text_of(given.get("id")))}
+    return {"server": served.server, **served.kept.session(text_of(given.get("id")), served.person)}
 
 
 def _clear_session(served: Served, given: Given) -> JsonObject:
-    erased = kept.clear(served.folder, text_of(given.get("id")))
+    erased = served.kept.clear(text_of(given.get("id")), served.person)
     return {"server": served.server, "erased": list(erased)}
 
 
 def _clear_sessions(served: Served, given: Given) -> JsonObject:
-    return {"server": served.server, "erased": list(kept.clear_all(served.folder))}
+    return {"server": served.server, "erased": list(served.kept.clear_all())}
 
 
 def _usage(served: Served, given: Given) -> JsonObject:
@@ -212,12 +240,13 @@ def _usage(served: Served, given: Given) -> JsonObject:
         raise BadQuestion(f"there is no usage by {name[:40]!r} (nearest: {', '.join(nearest(name, report.VERBS))})")
     days = given.get("days")
     since = int((served.desk.clocks.wall() - days * 86_400) * 1000) if isinstance(days, int) and days > 0 else 0
-    return report.of_file(served.desk.user_folder / FILE_NAME, by, since_ms=since)
+    return report.of_file(served.desk.user_folder / FILE_NAME, by, since_ms=since, user=served.person)
 
 
 def _line(served: Served, given: Given) -> JsonObject:
     """For a status line: where the session's last call went, and what is in force."""
-    key = SessionKey("session", text_of(given.get("session")))
+    id = text_of(given.get("session"))
+    key = SessionKey("session", id if served.person is None else owned(served.person, id))
     target = served.desk.learned.answered.get(key)
     state = served.desk.store.load(key)
     return {
@@ -244,14 +273,14 @@ def fingerprint(value: str) -> str:
 
 VERBS: Mapping[str, Verb] = {
     "status": Verb(_status),
-    "routing": Verb(_routing),
-    "set routing": Verb(_set_routing, waits=True, changes=True),
+    "routing": Verb(_routing, for_all=True),
+    "set routing": Verb(_set_routing, waits=True, changes=True, for_all=True),
     "models": Verb(_models),
-    "compare": Verb(_compare),
+    "compare": Verb(_compare, for_all=True),
     "sessions": Verb(_sessions, waits=True),
     "session": Verb(_session, waits=True),
     "clear session": Verb(_clear_session, waits=True, changes=True),
-    "clear sessions": Verb(_clear_sessions, waits=True, changes=True),
+    "clear sessions": Verb(_clear_sessions, waits=True, changes=True, for_all=True),
     "usage": Verb(_usage, waits=True),
     "line": Verb(_line, waits=True),
 }

@@ -7,9 +7,8 @@ through `prepare` (what the model is to see) → `company` (the plugins that tak
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -24,22 +23,24 @@ from ..config import Config
 from ..control.overlay import Overlay, described
 from ..dialects import calls
 from ..dialects.answer import machine
-from ..dialects.calls.following import own_id, pass_over_ours
+from ..dialects.calls.following import followed, own_id, pass_over_ours
 from ..dialects.echo import EchoFailure, delay_of, echo_answer
 from ..dialects.estimate import count_answer, estimate_tokens
 from ..dialects.finish import Endings
-from ..errors import KeysWithheld, Resting, RouteCodexError
+from ..dialects.translation import going_up
+from ..errors import KeysWithheld, NoSuchAnswer, Resting, RouteCodexError
 from ..redact import Redactor
 from ..router.attempts import Attempts
 from ..router.balance import Rotation
 from ..router.choose import Decision, Wish, choose
 from ..router.classify import classify
 from ..router.features import read_features
-from ..router.registry import ECHO, ORIGIN, Provider
+from ..router.registry import ECHO, ORIGIN, Provider, Registry
 from ..sessions.derive import derive_session
 from ..sessions.newest import newest_of
 from ..sessions.state import SessionState, Sticky
 from ..sessions.store import SessionKey, States
+from ..sessions.whose import is_of, owned
 from ..storage.contract import InThread
 from ..tags.cleaning import clean
 from ..tags.grammar import Usage
@@ -51,7 +52,7 @@ from ..tags.unheard import unheard_tags
 from ..tags.vocabulary import Vocabulary
 from ..turn import upstream
 from ..turn.actions import Limits
-from ..turn.company import Company, answer_to
+from ..turn.company import Company
 from ..turn.echoing import converse
 from ..turn.hidden import HiddenRounds, put_back
 from ..turn.lifecycle import Lifecycle
@@ -67,6 +68,7 @@ from ..usage.spending import FILE_NAME, Asker, spent
 from ..usage.spending import Spent as SpentRound
 from ..values import Answer, Call, Caller, Dialect, Endpoint, Target
 from .learned import Learned, Recent
+from .meeting import Met
 from .notices import Notices, cleared, elsewhere, in_wrappers
 from .obeying import Obeying, Reminders
 from .reading import Reading
@@ -77,6 +79,7 @@ ROUTE_HINT = "x-routecodex-route"
 _EARLY_HEAD_S = min(client.waits_s for client in ALL) / 2
 _WHOLE_ANSWER_S = 600.0
 """A whole JSON answer is silent until it is complete; clients themselves wait this long."""
+_PEOPLE = 1_000
 REST_WAITED_S = 15.0
 """A rest of all keys that is over so soon is waited for, before anything of an answer has left."""
 REST_TOLD_S = 60.0
@@ -146,6 +149,10 @@ class Desk:
     """What holds for all sessions, under what each of them says itself."""
     spend: Callable[[SpentRound], None] | None = None
     """Writes down what a round cost; None where nobody wants to know."""
+    ill: Callable[[], str] = lambda: ""
+    """Why what is shared with other processes cannot be reached; empty while all is well."""
+    on_seals: Callable[[SessionKey, str, Sequence[bytes]], None] = lambda key, maker, digests: None
+    """Hears whose seals a session's history holds, where somebody else is to know it."""
     finish_log: Callable[[str], None] | None = None
     """Hears which finish reasons were corrected; None where nobody asked for that."""
     hide: Redactor = field(init=False)
@@ -156,6 +163,10 @@ class Desk:
     replies: Replies = field(init=False)
     obeying: Obeying = field(init=False)
     notices: Notices = field(init=False)
+    _for_all: Vocabulary = field(init=False)
+    _is_shared: bool = field(init=False)
+    _theirs: Recent[str, Vocabulary] = field(init=False, default_factory=lambda: Recent(_PEOPLE))
+    """What each person may name, where that is not the same for all."""
     close_look_bytes: int = field(init=False)
     """No token is shorter than a byte: a call with fewer bytes fits everywhere and is no long context."""
 
@@ -166,6 +177,8 @@ class Desk:
         self.hide = Redactor(secrets)
         self.replies = Replies(self.hide, self.clocks.wall)
         self.notices = Notices(self.learned)
+        self._for_all = Vocabulary(self.config.registry)
+        self._is_shared = self.config.registry.is_shared
         chosen, log = self.config.finish_reasons, self.finish_log
         told = None if log is None else lambda line: log(self.hide.text(line))
         self.endings = Endings(chosen.tool_use_message_stop, chosen.content_filter, told)
@@ -176,7 +189,7 @@ class Desk:
             self.learned,
             self.clocks,
             self.user_folder,
-            Vocabulary(registry),
+            self.vocabulary,
             lambda: self.reminders,
             lambda: self.overlay.state,
         )
@@ -186,7 +199,21 @@ class Desk:
 
     # What is it, and who sent it
 
-    def read(self, received: Received) -> Reading:
+    def vocabulary(self, user: str) -> Vocabulary:
+        """The names that a person's tags may mean."""
+        if not self._is_shared:
+            return self._for_all
+        if (known := self._theirs.get(user)) is None:
+            known = Vocabulary(self.config.registry.seen_by(user))
+            self._theirs.put(user, known)
+        return known
+
+    def registry(self, user: str) -> Registry:
+        """The configuration, as far as it is for this person."""
+        return self.vocabulary(user).registry
+
+    def meet(self, received: Received) -> Met:
+        """What the call alone tells."""
         call = calls.read_call(received.body, received.endpoint)
         caller = identify(call, received.headers, received.path, received.host)
         client = self._client(caller)
@@ -195,8 +222,17 @@ class Desk:
         if caller.session is None and caller.conversation is None and self.config.derive != "off":
             derived = derive_session(call, caller, received.credential, typed)
             caller = replace(caller, session=derived, derived=derived is not None)
+        caller = _owned(caller, received.user)
+        named = _named(caller)
+        key = named or (SessionKey("session", caller.session) if caller.session is not None else None)
+        return Met(received, call, caller, client, typed, key, named is not None, followed(call))
+
+    def read(self, met: Met | Received) -> Reading:
+        if isinstance(met, Received):
+            met = self.meet(met)
+        received, call, caller, client, typed = met.received, met.call, met.caller, met.client, met.typed
         obeys = may_obey(call, caller)
-        key = self._key(received, call, caller)
+        key = self._key(met)
         newest = self._newest(key, typed) if obeys else typed[-1] if typed else None
         reading = Reading(
             received,
@@ -213,6 +249,7 @@ class Desk:
         if obeys and newest is not None:
             reading = self.obeying.with_tags(reading, newest)
         pass_over_ours(call, self.learned.begun.get)
+        self._earlier(call, caller.user)
         return reading
 
     def _client(self, caller: Caller) -> Client:
@@ -228,17 +265,19 @@ class Desk:
             self.learned.seen.put(key, now)
         return newest
 
-    def _key(self, received: Received, call: Call, caller: Caller) -> SessionKey:
-        if caller.session is not None and not caller.derived:
-            return SessionKey("session", caller.session)
-        if caller.conversation is not None:
-            return SessionKey("conversation", caller.conversation)
-        earlier = self.learned.chains.get(call.previous_id) if call.previous_id else None
-        if earlier is not None:
+    def _key(self, met: Met) -> SessionKey:
+        if met.is_named and met.key is not None:
+            return met.key
+        if (earlier := self._earlier(met.call, met.caller.user)) is not None:
             return earlier[0]
-        if caller.session is not None:
-            return SessionKey("session", caller.session)
-        return SessionKey("chain", received.id)
+        return met.key or SessionKey("chain", owned(met.caller.user, met.received.id))
+
+    def _earlier(self, call: Call, user: str) -> tuple[SessionKey, Target | None] | None:
+        """The answer that the call goes on from, where it is known; nobody goes on from another person's."""
+        earlier = self.learned.chains.get(call.previous_id) if call.previous_id else None
+        if earlier is not None and not is_of(user, earlier[0].id):
+            raise NoSuchAnswer(f"Previous response with id {call.previous_id!r} not found.")
+        return earlier
 
     # Its tags
 
@@ -345,7 +384,7 @@ class Desk:
         if isinstance(outcome, Plan):
             outcome.aside = _aside(orders)
             if outcome.decision.clear_sticky:
-                self.notices.wait(reading.key, cleared(outcome.decision, outcome.wish, self.config.registry))
+                self.notices.wait(reading.key, cleared(outcome.decision, outcome.wish, outcome.registry))
             if self.obeying.must_keep_end(reading, orders):
                 outcome.keep_end = partial(self.obeying.keep_end, reading)
             return outcome
@@ -394,7 +433,7 @@ class Desk:
         return reading.received.endpoint.action == "count" or len(reading.received.body) >= self.close_look_bytes
 
     def _wish(self, reading: Reading, orders: Orders, estimate: int, hints: Hints, model: str) -> Wish:
-        call, received, registry = reading.call, reading.received, self.config.registry
+        call, received, registry = reading.call, reading.received, self.registry(reading.caller.user)
         typed_text = strip(reading.newest.words[:_LOOKED_AT]) if reading.newest else None
         plan = "plan" in registry.routes and is_planning(call, reading.client)
         features = read_features(call, reading.caller, estimate, typed_text, model=model, plan=plan)
@@ -421,7 +460,7 @@ class Desk:
 
     def _choose(self, reading: Reading, wish: Wish, rotation: Rotation | None = None) -> Decision:
         """The first choice that can be asked; where none can, the first of all: its refusal says why."""
-        registry, health = self.config.registry, self.learned.health
+        registry, health = self.registry(reading.caller.user), self.learned.health
         rotation = rotation or self.learned.rotation
         now = self.clocks.monotonic()
         first = decision = choose(wish, registry, health, rotation, now)
@@ -450,7 +489,7 @@ class Desk:
             call=call,
             wish=wish,
             decision=decision,
-            registry=self.config.registry,
+            registry=self.registry(reading.caller.user),
             memory=self.learned,
             clocks=self.clocks,
             attempts=self._attempts(),
@@ -468,6 +507,7 @@ class Desk:
             typed=reading.words,
             to_tell=lambda plan: self._notices(reading, plan),
             on_told=lambda causes: self.notices.told(reading.key, causes),
+            on_seals=lambda maker, digests: self.on_seals(reading.key, maker, digests),
         )
 
     def _notices(self, reading: Reading, plan: Plan) -> tuple[Cause, ...]:
@@ -475,7 +515,7 @@ class Desk:
         if not (self.config.notices and reading.obeys) or plan.counting or reading.key.prefix == "chain":
             return ()
         now, health = self.clocks.monotonic(), self.learned.health
-        causes = elsewhere(plan.decision, plan.wish, self.config.registry, health, plan.attempts, now)
+        causes = elsewhere(plan.decision, plan.wish, plan.registry, health, plan.attempts, now)
         return self.notices.due(reading.key, [*causes, *in_wrappers(reading.unheard)])
 
     def _attempts(self) -> Attempts:
@@ -528,12 +568,15 @@ class Desk:
         return Departure(request, plan, turn, company)
 
     def _answer_to(self, plan: Plan, company: Company | None) -> machine.Answer:
-        plan.endings = self.endings.named(plan.received.id[:8])
-        if company is not None:
-            plan.call = company.offer(plan.call, able=plan.provider.server_tools)
-            company.life.turn.target = plan.target
-            return company.answer(plan.call, self.endings)
-        return answer_to(plan.call, plan.endings, quiet=not plan.endings.matter)
+        id, alone = plan.received.id, company is None
+        endings, created = self.endings.named(id[:8]), int(self.clocks.wall())
+        quiet = alone and not endings.matter
+        asked = going_up.asked(plan.call, id, created=created, estimate=plan.estimate, endings=endings, passes_usage=quiet)
+        if company is None:
+            return machine.Answer(asked, quiet=quiet)
+        plan.call = company.offer(plan.call, able=plan.provider.server_tools)
+        company.life.turn.target = plan.target
+        return company.answer(asked)
 
     def limits(self, plan: Plan, *, alone: bool = True) -> Limits:
         """What goes home, with nobody else taking part, keeps the client's own patience."""
@@ -549,17 +592,26 @@ class Desk:
         """Waits for the disk."""
         from ..usage import report  # a database, for whoever asks
 
-        path, now = self.user_folder / FILE_NAME, self.clocks.wall()
+        path, now, user = self.user_folder / FILE_NAME, self.clocks.wall(), reading.caller.user
         midnight = now - (now + self.clocks.utc_offset_s()) % 86_400
         session = report.of_file(path, "session", session=reading.key.id)
-        return spent_lines(session["totals"], report.of_file(path, "daily", since_ms=int(midnight * 1000))["totals"])
+        day = report.of_file(path, "daily", since_ms=int(midnight * 1000), user=user or None)
+        return spent_lines(session["totals"], day["totals"], whose=user)
 
     def _local_answer(self, reading: Reading, orders: Orders, spent: list[str]) -> Reply:
         clock = self.reminders.status(reading.caller) if self.reminders is not None else ""
         standing = Standing(
-            self.config, self.learned, self.clocks, reading, clock, spent, lambda state: self._next_one(reading, state)
+            self.registry(reading.caller.user),
+            self.learned,
+            self.clocks,
+            reading,
+            clock,
+            spent,
+            lambda state: self._next_one(reading, state),
         )
         text = standing.answer(orders)
+        if ill := self.ill():
+            text = f"{text}\n{ill}."
         if for_all := described(self.overlay.state):
             text = "\n".join((text, "For all sessions of this server (routecodex daemon):", *for_all))
         return self._answer(reading, Answer(text), "answered by RouteCodex")
@@ -567,7 +619,7 @@ class Desk:
     def _next_one(self, reading: Reading, state: SessionState) -> Decision:
         """Where a plain message would go now. Nobody's turn is taken by asking."""
         wish = replace(self._wish(reading, Orders(state), 0, Hints(), reading.call.model), pinned=None)
-        return self._choose(reading, wish, copy.deepcopy(self.learned.rotation))
+        return self._choose(reading, wish, self.learned.rotation.copy())
 
     def echo(self, reading: Reading, decision: Decision | None = None) -> Reply:
         """The built-in provider's answer; without a decision: to a later round of the same turn."""
@@ -624,6 +676,12 @@ def time_of_day(epoch_s: float, utc_offset_s: float) -> str:
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
+def _named(caller: Caller) -> SessionKey | None:
+    if caller.session is not None and not caller.derived:
+        return SessionKey("session", caller.session)
+    return SessionKey("conversation", caller.conversation) if caller.conversation is not None else None
+
+
 def _aside(orders: Orders) -> str:
     """What was taken out and did nothing."""
     return f" · {' '.join(orders.ignored)}" if orders.ignored else ""
@@ -640,4 +698,15 @@ __all__ = ["Desk", "Learned", "Plan", "Reading", "Recent", "Reply"]
 def _asker(reading: Reading) -> Asker:
     received, caller, call = reading.received, reading.caller, reading.call
     session = reading.key.id if reading.key.prefix != "chain" else ""
-    return Asker(received.id, session, caller.client, call.model, received.body, call.endpoint.dialect, steps=reading.obeys)
+    return Asker(
+        received.id, session, caller.client, call.model, received.body, call.endpoint.dialect, reading.obeys, user=caller.user
+    )
+
+
+def _owned(caller: Caller, user: str) -> Caller:
+    """Whatever its tool calls them: sessions and conversations are this person's."""
+
+    def of_them(id: str | None) -> str | None:
+        return owned(user, id) if id is not None else None
+
+    return replace(caller, user=user, session=of_them(caller.session), conversation=of_them(caller.conversation))

@@ -1,8 +1,9 @@
-"""What the running server remembers of its calls; bounded, and gone with the process."""
+"""What the running server remembers of its calls; bounded, and gone with the process, unless others share it."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -26,14 +27,27 @@ class Recent(Generic[K, V]):
     def __init__(self, most: int = _REMEMBERED) -> None:
         self._most = most
         self._entries: OrderedDict[K, V] = OrderedDict()
+        self.changed: Callable[[K, V | None], None] | None = None
+        """Hears what is new, where somebody else is to know it; None: it was dropped."""
 
     def get(self, key: K) -> V | None:
         return self._entries.get(key)
 
     def drop(self, key: K) -> None:
+        if self._entries.pop(key, None) is not None and self.changed is not None:
+            self.changed(key, None)
+
+    def forget(self, key: K) -> None:
+        """As somebody else did."""
         self._entries.pop(key, None)
 
     def put(self, key: K, value: V) -> None:
+        if self.changed is not None and (key not in self._entries or self._entries[key] != value):
+            self.changed(key, value)
+        self.learn(key, value)
+
+    def learn(self, key: K, value: V) -> None:
+        """From somebody else."""
         self._entries.pop(key, None)
         self._entries[key] = value
         if len(self._entries) > self._most:

@@ -20,7 +20,7 @@ from ..tags.grammar import ClockClear, StopSet
 from ..tags.obey import CLOCK_CLEARED, Means, Orders, leaves_nothing, orders_for
 from ..tags.once import Place, ended, is_new, obeyed_before, placed, remembered, without_old_texts
 from ..tags.scan import strip
-from ..tags.texts import read_text
+from ..tags.texts import read_text, texts_of
 from ..tags.typed_tags import tags_of
 from ..tags.vocabulary import Vocabulary
 from ..turn.plan import Clocks
@@ -48,14 +48,15 @@ class Obeying:
     learned: Learned
     clocks: Clocks
     user_folder: Path
-    vocabulary: Vocabulary
-    """The names that tags may mean."""
+    vocabulary: Callable[[str], Vocabulary]
+    """The names that a person's tags may mean."""
     reminders: Callable[[], Reminders | None]
     under: Callable[[], SessionState]
     """What holds for all sessions of this server."""
 
     def with_tags(self, reading: Reading, newest: Typed) -> Reading:
-        tags = tags_of(newest, self.vocabulary)
+        vocabulary = self.vocabulary(reading.caller.user)
+        tags = tags_of(newest, vocabulary)
         if not tags:
             return reading
         place, ends = placed(reading.call, reading.typed, newest)
@@ -63,7 +64,7 @@ class Obeying:
             rest = without_old_texts(reading.typed[-1], ends, self.store.load(reading.key))
             if len(rest.texts) < len(newest.texts):
                 newest = rest
-                tags = tags_of(newest, self.vocabulary)
+                tags = tags_of(newest, vocabulary)
                 place, _ = placed(reading.call, reading.typed, newest)
         alone = bool(tags) and is_for_us(reading.call, newest)
         return replace(reading, newest=newest, tags=tags, place=place if tags else None, alone=alone)
@@ -160,12 +161,13 @@ class Obeying:
         return replace(orders, state=remembered(orders.state, place, "ended" if reading.alone else "open"))
 
     def _means(self, reading: Reading) -> Means:
-        registry, model = self.config.registry, reading.call.model
+        user, model = reading.caller.user, reading.call.model
+        registry = self.vocabulary(user).registry
         return Means(
             registry,
             now_ms=round(self.clocks.wall() * 1000),
             client_model=model,
-            read_text=lambda relative: read_text(relative, self.user_folder),
+            read_text=lambda relative: read_text(relative, texts_of(user, self.user_folder)),
             stop_enabled=self.config.stop.enabled,
             clock_enabled=self.config.clock is not None,
             under=self.under(),

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
 
-from ..config import Config
 from ..errors import RouteCodexError
 from ..router.choose import Decision, is_undeclared
-from ..router.registry import ECHO, ORIGIN
+from ..router.registry import ECHO, ORIGIN, Registry
 from ..sessions.state import SessionState
 from ..tags.grammar import Help, Models, Status, Usage, Why
 from ..tags.obey import Orders
@@ -25,7 +24,8 @@ from .reading import Reading
 class Standing:
     """One question of a person's, at one moment."""
 
-    config: Config
+    registry: Registry
+    """As far as it is for the person who asks."""
     learned: Learned
     clocks: Clocks
     reading: Reading
@@ -37,7 +37,7 @@ class Standing:
     """Where a plain message would go now; raises where it can go nowhere."""
 
     def answer(self, orders: Orders) -> str:
-        registry, health, now = self.config.registry, self.learned.health, self.clocks.monotonic()
+        registry, health, now = self.registry, self.learned.health, self.clocks.monotonic()
         lines: list[str] = []
         for ask in dict.fromkeys(orders.asks):
             match ask:
@@ -66,7 +66,7 @@ class Standing:
             session=None if key.prefix == "chain" else key.id,
             lapsed=None if orders.lines else self.learned.lapsed.get(key),
             clock=self.clock,
-            undeclared=lambda sticky: is_undeclared(sticky, self.config.registry),
+            undeclared=lambda sticky: is_undeclared(sticky, self.registry),
         )
 
     def _outlook(self, orders: Orders) -> Outlook:
@@ -76,7 +76,7 @@ class Standing:
         ago = duration(max(0.0, self.clocks.wall() - failure.at)) if failure else ""
         return Outlook(
             next_goes=self._next_goes(orders.state),
-            providers=tuple(self.config.registry.providers.values()),
+            providers=tuple(self.registry.listed.values()),
             health=lambda target: health.state(target, now),
             now=now,
             failure=f"{ago} ago: {failure.failed}" if failure else "",

@@ -22,6 +22,8 @@ _MOST = 50_000
 class Seals:
     def __init__(self) -> None:
         self._makers: OrderedDict[bytes, str] = OrderedDict()
+        self.collects: list[bytes] | None = None
+        """The digests of what is new, where somebody else is to know it."""
 
     def note(self, maker: str, answer: bytes) -> None:
         """What this provider said, or a part of it that cuts nothing in two."""
@@ -44,6 +46,12 @@ class Seals:
 
     def _remember(self, maker: str, seal: bytes) -> None:
         digest = _digest(seal)
+        if self.collects is not None and self._makers.get(digest) != maker:
+            self.collects.append(digest)
+        self.learn(digest, maker)
+
+    def learn(self, digest: bytes, maker: str) -> None:
+        """From somebody else."""
         self._makers.pop(digest, None)
         self._makers[digest] = maker
         while len(self._makers) > _MOST:

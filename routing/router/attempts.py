@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -32,6 +33,10 @@ class RetryBudget:
     """In flight."""
     retrying: int = 0
     """Of these, repeating an attempt that no provider has answered yet."""
+    others: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Both of each other process that serves the same people, as it said last."""
+    changed: Callable[[], None] | None = None
+    """Hears that others should know."""
 
     def begin(self) -> None:
         self.calls += 1
@@ -40,7 +45,16 @@ class RetryBudget:
         self.calls = max(0, self.calls - 1)
 
     def may_retry(self) -> bool:
-        return self.retrying < max(self.floor, int(self.share * self.calls))
+        calls, retrying = self.calls, self.retrying
+        for of_other, by_other in self.others.values():
+            calls, retrying = calls + of_other, retrying + by_other
+        return retrying < max(self.floor, int(self.share * calls))
+
+    def retries(self, change: int) -> None:
+        """One more, or one less."""
+        self.retrying += change
+        if self.changed is not None:
+            self.changed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +123,7 @@ class Attempts:
             return 0.0
         if self.budget.may_retry():
             self._retrying, self._waits_since = True, None
-            self.budget.retrying += 1
+            self.budget.retries(1)
             return 0.0
         self._waits_since = now if self._waits_since is None else self._waits_since
         return _PLACE_LOOK_S if now - self._waits_since < PLACE_PATIENCE_S else None
@@ -122,7 +136,7 @@ class Attempts:
         """A provider answers (or nobody is asked again): the place in the budget is free."""
         if self._retrying:
             self._retrying = False
-            self.budget.retrying -= 1
+            self.budget.retries(-1)
 
     def done(self) -> None:
         self.settled()

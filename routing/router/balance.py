@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -26,6 +26,14 @@ class Rotation:
 
     wheels: dict[str, dict[str, float]] = field(default_factory=dict)
     kept: dict[str, Target] = field(default_factory=dict)
+    turned: Callable[[str], None] | None = None
+    """Hears which wheel has turned, where somebody else is to know it."""
+    stays: Callable[[str], None] | None = None
+    """The same of a pool and its target."""
+
+    def copy(self) -> Rotation:
+        """For a look ahead: nobody hears of it."""
+        return Rotation(dict(self.wheels), dict(self.kept))
 
     def turn(self, wheel: str, weights: Mapping[str, float]) -> str:
         """Smooth weighted round-robin: each gains its weight, the highest goes and pays the sum of all."""
@@ -36,12 +44,16 @@ class Rotation:
         # Who is resting keeps nothing for later: coming back, it takes its turns, not those it missed.
         self.wheels[wheel] = now
         _bound(self.wheels)
+        if self.turned is not None:
+            self.turned(wheel)
         return chosen
 
     def keep(self, pool: str, target: Target) -> None:
         self.kept.pop(pool, None)
         self.kept[pool] = target
         _bound(self.kept)
+        if self.stays is not None:
+            self.stays(pool)
 
 
 def _bound(remembered: dict[str, dict[str, float]] | dict[str, Target]) -> None:

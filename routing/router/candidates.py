@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ..errors import disabled, nearest, not_found
+from ..errors import disabled, nearest, not_for_you, not_found
 from ..sessions.state import EMPTY, SessionState
 from ..values import Named, Target
 from .balance import Mode
@@ -106,7 +106,9 @@ class Candidates:
         full = ".".join(part for part in (name, key, model) if part)
         provider = self.registry.providers.get(name)
         if provider is None:
-            raise not_found(full, known=nearest(name, self.registry.providers))
+            raise not_found(full, known=nearest(name, self.registry.listed))
+        if provider.shut:
+            raise not_for_you(name, provider.why)
         if not provider.enabled or name in self.wish.state.disabled_providers:
             raise disabled(name, provider.why_off())
         if key and provider.key(key) is None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ..errors import ConfigError, NoTarget, Resting, disabled, nearest, not_found, unhealthy
+from ..errors import ConfigError, NoTarget, Resting, disabled, nearest, not_for_you, not_found, unhealthy
 from ..sessions.state import SessionState, Sticky
 from ..values import Target
 from .balance import Rotation, balance
@@ -256,7 +256,7 @@ class _Choice:
     def _all_off(self) -> NoTarget:
         for name in self.wish.state.allowed:
             if name not in self.registry.providers:
-                return not_found(name, known=nearest(name, self.registry.providers))
+                return not_found(name, known=nearest(name, self.registry.listed))
         named = self.wish.state.allowed or tuple(
             target.provider
             for route in self.wish.classified.routes
@@ -264,6 +264,9 @@ class _Choice:
             for target in pool.targets
         )
         if named:
-            return disabled(named[0], self.registry.providers[named[0]].why_off() if named[0] in self.registry.providers else "")
+            provider = self.registry.providers.get(named[0])
+            if provider is not None and provider.shut:
+                return not_for_you(provider.id, provider.why)
+            return disabled(named[0], provider.why_off() if provider is not None else "")
         routes = list(self.wish.classified.routes)
         return NoTarget(f"No key is usable in the routes {', '.join(routes)}", details={"reason": "disabled", "routes": routes})

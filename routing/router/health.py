@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
@@ -139,6 +139,8 @@ class Health:
     settings: HealthSettings = field(default_factory=HealthSettings)
     exempt: frozenset[str] = frozenset({ORIGIN, ECHO})
     _records: dict[Scope, _Record] = field(default_factory=dict)
+    changed: Callable[[Scope], None] | None = None
+    """Hears of which scope something new is known, where somebody else is to know it."""
 
     def use(self, registry: Registry) -> None:
         """The configuration in force; what was learned under an earlier one stays."""
@@ -147,19 +149,22 @@ class Health:
 
     def state(self, target: Target, now: float) -> Condition:
         """The worse of what is known of the target and of its key."""
-        conditions = [record.condition(now) for record in self._known(target)]
+        conditions = [record.condition(now) for _, record in self._known(target)]
         return max(conditions, key=_badness, default=Healthy())
 
     def begin(self, target: Target, now: float) -> None:
         """An attempt goes out. After a rest it is the probe."""
-        for record in self._known(target):
+        for scope, record in self._known(target):
             if record.shut and record.left(now) <= 0 and record.probing(now) is None:
                 record.probe = now
+                self._say(scope)
 
     def released(self, target: Target) -> None:
         """The attempt ended without telling anything about the key: the client left, or a limit of ours ended it."""
-        for record in self._known(target):
-            record.probe = None
+        for scope, record in self._known(target):
+            if record.probe is not None:
+                record.probe = None
+                self._say(scope)
 
     def succeeded(self, target: Target, now: float, *, began: float | None = None) -> None:
         """`began` is when the attempt went out: an answer begun before a rest does not end that rest."""
@@ -167,6 +172,7 @@ class Health:
             record = self._records.get(scope)
             if record is not None and not (began is not None and record.left(now) > 0 and began < record.since):
                 del self._records[scope]
+                self._say(scope)
 
     def failed(
         self,
@@ -184,6 +190,7 @@ class Health:
         if fault in (Fault.NOBODY, Fault.NETWORK) or target.provider in self.exempt:
             return
         record = self._record(target, whole_key=fault in _KEY_FAULTS)
+        self._say(_scopes(target)[1 if fault in _KEY_FAULTS else 0])
         # Calls that were already under way when the key began to rest all fail together: that is one failure, not many.
         storm = began is not None and record.left(now) > 0 and began < record.since
         hint = _hint(error.retry_after_s)
@@ -247,8 +254,56 @@ class Health:
             )
             self._keep((str(names[0]), str(names[1]), str(names[2])), record)
 
-    def _known(self, target: Target) -> Iterator[_Record]:
-        return (self._records[scope] for scope in _scopes(target) if scope in self._records)
+    # What others know
+
+    def told(self, scope: Scope, now: float, wall: float) -> JsonObject:
+        """As other machines understand it: in wall time. Empty: there is nothing to say of it any more."""
+        record = self._records.get(scope)
+        if record is None:
+            return {}
+        record.left(now)
+        said: JsonObject = {
+            "since": wall - (now - record.since),
+            "length": record.length,
+            "shut": record.shut,
+            "tripped": record.tripped,
+            "told": record.told,
+            "reason": record.reason,
+            "rateSteps": record.rate_steps,
+            "ratedAt": wall - (now - record.rated_at),
+            "serverRow": record.server_row,
+        }
+        return said if record.probe is None else {**said, "probe": wall - (now - record.probe)}
+
+    def learn(self, scope: Scope, said: JsonObject, now: float, wall: float) -> None:
+        """What another one has told. Where its clock is ahead of ours, no rest grows longer by it."""
+        if not said:
+            self._records.pop(scope, None)
+            return
+
+        def here(name: str) -> float:
+            return now - max(0.0, wall - _number(said.get(name)))
+
+        record = _Record(
+            since=here("since"),
+            length=max(0.0, min(_number(said.get("length")), DAY_S)),
+            shut=said.get("shut") is True,
+            tripped=said.get("tripped") is True,
+            told=said.get("told") is True,
+            reason=reason if isinstance(reason := said.get("reason"), str) else "",
+            rate_steps=int(max(0.0, min(_number(said.get("rateSteps")), 1000.0))),
+            rated_at=here("ratedAt"),
+            server_row=int(max(0.0, min(_number(said.get("serverRow")), 1000.0))),
+            probe=here("probe") if "probe" in said else None,
+        )
+        self._keep(scope, record)
+
+    def _say(self, scope: Scope) -> None:
+        if self.changed is not None:
+            self.changed(scope)
+
+    def _known(self, target: Target) -> Iterator[tuple[Scope, _Record]]:
+        return ((scope, self._records[scope]) for scope in _scopes(target) if scope in self._records)
 
     def _record(self, target: Target, *, whole_key: bool) -> _Record:
         scope = _scopes(target)[1 if whole_key else 0]

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ..values import Dialect, Target
@@ -68,6 +68,17 @@ class Provider:
     """Whether it compacts Responses conversations; None: OpenAI's and Azure's hosts do."""
     why: str = field(default="", compare=False)
     """Why it is not enabled."""
+    users: tuple[str, ...] | None = None
+    """Who may use it; None: everybody."""
+    shut: bool = False
+    """Not for the person who asks: named to nobody who does not name it."""
+
+    def is_for(self, user: str) -> bool:
+        return self.users is None or user in self.users
+
+    def shut_to(self, user: str) -> Provider:
+        who = f"it is not for {user}" if user else "it is for some people alone, and this call came without a name"
+        return replace(self, enabled=False, shut=True, why=f"{who} (providers.{self.id}.users)")
 
     def key(self, alias: str) -> Key | None:
         return next((key for key in self.keys if key.alias == alias), None)
@@ -160,3 +171,20 @@ class Registry:
     hard_limit: bool = False
     on_exhausted: Literal["clear", "keep"] = "clear"
     health: HealthSettings = field(default_factory=HealthSettings)
+
+    @property
+    def is_shared(self) -> bool:
+        """Some of it is for some people alone."""
+        return any(provider.users is not None for provider in self.providers.values())
+
+    def seen_by(self, user: str) -> Registry:
+        """The same, where what is not for this person is shut."""
+        providers = {
+            name: provider if provider.is_for(user) else provider.shut_to(user) for name, provider in self.providers.items()
+        }
+        return replace(self, providers=providers)
+
+    @property
+    def listed(self) -> dict[str, Provider]:
+        """What may be told of it."""
+        return {name: provider for name, provider in self.providers.items() if not provider.shut}

@@ -6,6 +6,7 @@ message. They were obeyed, or refused, when they came; only what is new gives or
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -38,7 +39,7 @@ def newest_of(typed: Sequence[Typed], seen: Seen | None) -> tuple[Typed | None, 
 
 
 def _fingerprint(words: str) -> int:
-    """Of long words the beginning and the end."""
+    """The same in every process. Of long words the beginning and the end."""
     if len(words) > 2 * _SAMPLE:
-        return hash((len(words), words[:_SAMPLE], words[-_SAMPLE:]))
-    return hash(words)
+        words = f"{words[:_SAMPLE]}{len(words)}{words[-_SAMPLE:]}"
+    return int.from_bytes(hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=6).digest())

@@ -60,7 +60,7 @@ class FileStore:
     def __init__(self, folder: Path, disk: Disk | None = None) -> None:
         self.warnings = Warnings()
         self._files = CachedFolder(
-            Folder(folder, disk), _StateForm(), self.warnings, own=("session-", "conversation-"), always_reads=True
+            Folder(folder, disk), StateForm(), self.warnings, own=("session-", "conversation-"), always_reads=True
         )
 
     def load(self, key: SessionKey) -> SessionState:
@@ -79,7 +79,7 @@ class FileStore:
         return self._files.sweep(now, retention_days, rest)
 
 
-class _StateForm:
+class StateForm:
     """A session's state, its id beside it, and a sum that tells damage."""
 
     empty = EMPTY

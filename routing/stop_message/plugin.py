@@ -31,7 +31,7 @@ from .decide import (
     text_to_send,
 )
 from .guards import Loop
-from .work_state import Work
+from .work_state import Work, from_conversation
 
 Probe = Callable[[Call], Awaitable[Work]]
 Note = Callable[[TurnInfo, str], None]
@@ -112,7 +112,11 @@ class StopMessagePlugin(Plugin):
             return answer
         if await after.earlier_plugins():
             return No("another plugin asks first")
-        work = await self._probe(turn.call)
+        if turn.caller.user:  # the folder that a tool names is one of its own machine
+            work = from_conversation(turn.call)
+            work = Work.UNKNOWN if work is Work.IDLE else work
+        else:
+            work = await self._probe(turn.call)
         return should_continue(after.said, mine.stop, self._info(turn, mine, work))
 
     def _info(self, turn: TurnInfo, mine: _TurnNotes, work: Work = Work.UNKNOWN) -> Info:

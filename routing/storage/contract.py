@@ -63,6 +63,7 @@ class Bounds(NamedTuple):
     ttl_s: float
     """Since it was used last; 0: as long as sessions are kept."""
     entries: int = 1
+    """One: at the place "" alone."""
     bytes: int = 8 << 20
 
 
@@ -72,7 +73,7 @@ BOUNDS = {
     Kind.HIDDEN: Bounds(0, entries=200),
     Kind.MEMO: Bounds(7 * DAY_S, entries=128),
     Kind.SEALS: Bounds(7 * DAY_S, entries=2_000),
-    Kind.ANSWER: Bounds(30 * DAY_S),
+    Kind.ANSWER: Bounds(30 * DAY_S, entries=4),
     Kind.SERVER: Bounds(DAY_S, entries=4_096),
 }
 
@@ -109,6 +110,10 @@ and what the last try said counts."""
 
 class Store(Protocol):
     """Every operation raises `Lost` where nobody answers in time, within a quarter of a second."""
+
+    @property
+    def gone(self) -> str:
+        """Why nobody is asked now, for people; empty while all is well."""
 
     async def read(self, wanted: Sequence[tuple[Key, Version]]) -> list[Found]:
         """What is newer than that version, of each: one round trip."""

@@ -51,6 +51,10 @@ class SharedFile:
         self._writer: sqlite3.Connection | None = None
         self._writing = threading.Lock()
 
+    @property
+    def gone(self) -> str:
+        return ""
+
     async def read(self, wanted: Sequence[tuple[Key, Version]]) -> list[Found]:
         try:
             self._reader = self._reader or self._opened()

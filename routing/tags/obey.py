@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from ..errors import NoTarget, RouteCodexError, nearest, not_found
+from ..errors import NoTarget, RouteCodexError, nearest, not_for_you, not_found
 from ..router.registry import Registry
 from ..sessions.state import EMPTY, SessionState, Sticky, StopMessage
 from ..values import Call, Caller, Kind, Named
@@ -155,8 +155,10 @@ def _refuse(tag: Tag, means: Means, *, alone: bool) -> None:
         case Ask() if not alone:
             word = type(tag).__name__.lower()
             raise BadTag(word, "it is answered here, without a model: send it in a message of its own")
-        case Models(provider) if provider is not None and provider not in means.registry.providers:
-            raise not_found(provider, known=nearest(provider, means.registry.providers))
+        case Models(provider) if provider is not None and provider not in means.registry.listed:
+            if (shut := means.registry.providers.get(provider)) is not None:
+                raise not_for_you(provider, shut.why)
+            raise not_found(provider, known=nearest(provider, means.registry.listed))
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from ..errors import not_found
+from ..errors import not_for_you, not_found
 from ..router.registry import Key, Provider, Registry
 from ..values import Named
 from .grammar import Name
@@ -21,6 +21,8 @@ def resolve(name: Name, registry: Registry) -> Named:
     provider = registry.providers.get(name.provider)
     if provider is None:
         raise not_found(str(name), known=Vocabulary(registry).meant(str(name)))
+    if provider.shut:
+        raise not_for_you(provider.id, provider.why)
     found = _in_brackets(provider, name.alias, name.rest) if name.alias is not None else _behind_dot(provider, name.rest)
     if found is None:
         raise not_found(str(name), known=Vocabulary(registry).meant(str(name)))

@@ -21,6 +21,8 @@ from typing import AnyStr, NamedTuple
 
 _EFFORT = 4 << 20
 """Bytes that may be read to take apart what is nested. A nest in 1 MiB gets four readings, one in a page gets a thousand."""
+_LONGEST = 34_000
+"""No tag has more bytes."""
 _SHORT = 2_000
 """Every step of a call looks at its texts, and so does every call of a turn: what was found in shorter ones is remembered."""
 _FEW = 64
@@ -49,25 +51,39 @@ class _Marks(NamedTuple):
 _SPACE = rb"[ \t\r\n]{0,16}"
 _COLON = _SPACE + "(?:[:,;=]|：|，|；|＝)?".encode() + _SPACE
 _COMMA = "(?:,|，)".encode()
-_QUOTES = (
-    rb'"(?:[^"\\]|\\.){0,16364}+"',
-    rb"'(?:[^'\\]|\\.){0,16364}+'",
-    *(
-        f"{left}(?:(?!{left}|{right}).){{0,16364}}+{right}".encode()
-        for left, right in ("“”", "「」", "«»", "＂＂", "„“", "””", "‘’")
-    ),
-)
+
+
+def _strides(easy: bytes, hard: bytes) -> bytes:
+    """Any number of both, read quickly where most is easy."""
+    return easy + b"*+(?:" + hard + easy + b"*+)*+"
+
+
+def _quotes() -> Iterator[tuple[bytes, bytes]]:
+    """The texts between each kind of quotes: at a quick look, and exactly."""
+    for mark in (b'"', b"'"):
+        other, escaped = b"[^\\\\" + mark + b"]", b"\\\\."
+        yield mark + _strides(other, escaped) + mark, mark + b"(?:" + other + b"|" + escaped + b"){0,16364}+" + mark
+    for pair in ("“”", "「」", "«»", "＂＂", "„“", "””", "‘’"):
+        left, right = (mark.encode() for mark in pair)
+        leads, other = left[:1] + right[:1], b"(?!" + left + b"|" + right + b")"
+        yield (
+            left + _strides(b"[^" + leads + b"]", other + b"[" + leads + b"]") + right,
+            left + b"(?:" + other + b".){0,16364}+" + right,
+        )
 
 
 def _marks(less: bytes, star: bytes, greater: bytes) -> _Marks:
-    """Each mark is one byte of those given."""
+    """Each mark is one byte of those given. A quick look that bounds nothing goes before each that does: what fails, fails there,
+    and reads no further than to the next mark of its kind."""
     opens, stars, closes = (b"[" + mark + b"]" for mark in (less, star, greater))
     end = stars + stars + closes
     count = rb"(?:" + _COMMA + rb'[^"' + less + star + rb"]{0,200}+)?"
-    quoted = _SPACE + rb"(?i:stopMessage)" + _COLON + rb"(?:" + rb"|".join(_QUOTES) + rb")" + _SPACE + count + end
-    inside = rb"[^" + star + less + rb"]|" + stars + rb"(?!" + stars + closes + rb")"
-    inside += rb"|" + opens + rb"(?!" + stars + stars + rb"(?!" + closes + rb"))"
-    plain = rb"(?:" + inside + rb"){0,506}+" + end
+    behind = _SPACE + count + end
+    quick, exact = (rb"(?:" + rb"|".join(texts) + rb")" + behind for texts in zip(*_quotes(), strict=True))
+    quoted = _SPACE + rb"(?i:stopMessage)" + _COLON + rb"(?=" + quick + rb")" + exact
+    easy = rb"[^" + star + less + rb"]"
+    hard = stars + rb"(?!" + stars + closes + rb")|" + opens + rb"(?!" + stars + stars + rb"(?!" + closes + rb"))"
+    plain = rb"(?=" + _strides(easy, rb"(?:" + hard + rb")") + end + rb")(?:" + easy + rb"|" + hard + rb"){0,506}+" + end
     rest = stars + stars + rb"(?:" + quoted + rb"|" + plain + rb")"
     run = rest + rb"(?:" + opens + rest + rb")*+"
     spaced_run = rest + rb"(?: ?" + opens + rest + rb")*+"
@@ -155,7 +171,11 @@ def strip(text: str) -> str:
 def _stripped(text: str) -> str:
     begin, end, raw, marks = _region(text)
     left = _without_tags(raw, marks)
-    return text if left is raw else text[:begin] + _decode(left, marks) + text[end:]
+    if left is raw:
+        return text
+    stripped = text[:begin] + _decode(left, marks) + text[end:]
+    # what kept full-width marks from being marks may have gone with a tag
+    return strip(stripped) if marks is _PLAIN and _is_wide(stripped) else stripped
 
 
 _found_in_short = functools.lru_cache(maxsize=128)(_found)
@@ -194,31 +214,52 @@ def _without_tags(raw: bytes, marks: _Marks) -> bytes:
     effort = max(_EFFORT, 4 * len(raw))
     while effort > 0:
         effort -= len(raw)
-        left = _cut(raw, marks)
-        if left is raw:
-            return raw
+        left, seams = _cut(raw, marks)
         if raw[-1:] in _CLOSING and left[-1:] not in _CLOSING:
             left = _LAST_SPACE.sub(b"", left)
+        if not _holds_new(left, seams, marks):
+            return raw if not seams else left
         raw = left
     # built to resist: without any `<*` there is no tag
     return marks.pieces.sub(b"", raw) if marks.tag.search(raw) else raw
 
 
-def _cut(raw: bytes, marks: _Marks) -> bytes:
-    """Without the tags that are there now; the same object where there is none."""
-    if marks is not _PLAIN or raw.count(b"<") > _FEW:
-        left, count = marks.run_and_space.subn(b"", raw)
-        return left if count else raw
+def _cut(raw: bytes, marks: _Marks) -> tuple[bytes, list[int]]:
+    """Without the tags that are there now; and where something was cut out, of many at least the first places."""
     pieces: list[bytes] = []
-    done = 0
+    seams: list[int] = []
+    done = kept = 0
+    for run in islice(_runs_in(raw, marks), _FEW + 1):
+        pieces.append(raw[done : run.start()])
+        kept += len(pieces[-1])
+        seams.append(kept)
+        done = run.end()
+    return marks.run_and_space.sub(b"", raw) if len(seams) > _FEW else b"".join((*pieces, raw[done:])), seams
+
+
+def _runs_in(raw: bytes, marks: _Marks) -> Iterator[re.Match[bytes]]:
+    if marks is not _PLAIN or raw.count(b"<") > _FEW:
+        yield from marks.run_and_space.finditer(raw)
+        return
     at = find_mark(raw, b"<**")
     while at >= 0:
         run = marks.run_and_space.match(raw, at)
         if run is not None:
-            pieces.append(raw[done:at])
-            done = run.end()
-        at = find_mark(raw, b"<**", done if run is not None else at + 1)
-    return b"".join((*pieces, raw[done:])) if done else raw
+            yield run
+        at = find_mark(raw, b"<**", run.end() if run is not None else at + 1)
+
+
+def _holds_new(raw: bytes, seams: list[int], marks: _Marks) -> bool:
+    """Whether the cutting may have put a tag together. It would lie across one of the seams; of many nobody looks at each."""
+    if marks is not _PLAIN or len(seams) > _FEW:
+        return bool(seams)
+    for seam in seams:
+        at = find_mark(raw, b"<**", max(0, seam - _LONGEST))
+        while 0 <= at < seam:
+            if (tag := marks.tag.match(raw, at)) is not None and tag.end() > seam:
+                return True
+            at = find_mark(raw, b"<**", at + 1)
+    return False
 
 
 def _encode(text: str) -> bytes:

@@ -11,6 +11,8 @@ import os
 import stat
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
+from ..storage.names import file_name
+
 LONGEST = 16 << 10
 _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC", "O_BINARY", "O_NOCTTY"))
 
@@ -20,6 +22,11 @@ class TextRefused(Exception):
 
     def __init__(self, relative: str, reason: str) -> None:
         super().__init__(f"The stopMessage file {_printable(relative)} {reason}")
+
+
+def texts_of(user: str, folder: Path) -> Path:
+    """Where a person's texts lie: where several share the server, nobody reads what is not theirs."""
+    return folder / "users" / file_name("user", user).removesuffix(".json") if user else folder
 
 
 def read_text(relative: str, base: Path) -> str:

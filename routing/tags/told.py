@@ -93,7 +93,7 @@ def models_lines(registry: Registry, provider: str | None, health: Health, now: 
     if provider is not None:
         shown, most = [registry.providers[provider]], _MOST_MODELS
     else:
-        shown, most = list(registry.providers.values())[:_MOST_PROVIDERS], _MOST_IN_LIST
+        shown, most = list(registry.listed.values())[:_MOST_PROVIDERS], _MOST_IN_LIST
     rows = [row for one in shown for row in _models_of(one, health, now, most)]
     width = max((len(tag) for tag, state in rows if state), default=0)
     return ["Tags to copy:", "```", *(f"{tag.ljust(width)}  {state}".rstrip() for tag, state in rows), "```"]
@@ -110,9 +110,9 @@ def why_lines(went: Went | None, now: float) -> list[str]:
     return lines
 
 
-def spent_lines(session: Mapping[str, object], day: Mapping[str, object]) -> list[str]:
+def spent_lines(session: Mapping[str, object], day: Mapping[str, object], *, whose: str = "") -> list[str]:
     """Totals as `usage.report` has them."""
-    return [f"This session: {_spent(session)}.", f"Today, all sessions: {_spent(day)}."]
+    return [f"This session: {_spent(session)}.", f"Today, all sessions{f' of {whose}' if whose else ''}: {_spent(day)}."]
 
 
 def _spent(totals: Mapping[str, object]) -> str:

@@ -45,10 +45,10 @@ class Vocabulary:
             return tuple(exact[:_MOST])
         provider = self.begins(name)
         if provider and _letters(name) != _letters(provider):
-            of_it = list(self.registry.providers[provider].names)
+            of_it = [] if self.registry.providers[provider].shut else list(self.registry.providers[provider].names)
             return nearest(name, of_it) or (provider,)
         words = () if "." in name or "[" in name else (*WORDS, STOP_MESSAGE)
-        return nearest(name, [*self.registry.providers, *words])
+        return nearest(name, [*self.registry.listed, *words])
 
     @functools.cached_property
     def _providers(self) -> dict[str, str]:
@@ -65,7 +65,7 @@ class Vocabulary:
         found: dict[str, list[str]] = {}
         for word in WORDS:
             found.setdefault(_letters(word), []).append(word)
-        for provider in self.registry.providers:
+        for provider in self.registry.listed:
             found.setdefault(_letters(provider), []).append(provider)
         for provider, model in self._names():
             for letters in dict.fromkeys((_letters(model), _letters(provider + model))):
@@ -73,7 +73,7 @@ class Vocabulary:
         return found
 
     def _names(self) -> Iterator[tuple[str, str]]:
-        for provider in self.registry.providers.values():
+        for provider in self.registry.listed.values():
             for model in provider.models.values():
                 yield from ((provider.id, name) for name in (model.id, *model.aliases))
 

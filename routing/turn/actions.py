@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from ..dialects.answer.machine import Round
 from ..dialects.said import Said
 from ..dialects.translation.neutral import Tokens
 from ..values import Headers, JsonObject, ProviderError
@@ -104,6 +105,10 @@ class Planner(Protocol):
     """Who knows about targets, keys and health."""
 
     @property
+    def round(self) -> Round | None:
+        """Who speaks in the running round, and how; None: as the client does."""
+
+    @property
     def exact(self) -> bool:
         """The running round's reason is not ours to correct."""
 
@@ -139,8 +144,11 @@ class Planner(Protocol):
     def cost(self, tokens: Tokens | None) -> None:
         """An answered round is over; None where its provider told no tokens."""
 
-    def said(self, items: Sequence[JsonObject], left_out: str) -> None:
-        """A whole answer, as a history holds it; and what of it the client's dialect cannot say."""
+    def said(self, items: Sequence[JsonObject]) -> None:
+        """A whole answer, as a history holds it."""
+
+    def unsay(self, left_out: str) -> None:
+        """What of the answer the client's dialect cannot say."""
 
 
 @dataclass(frozen=True, slots=True)

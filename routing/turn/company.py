@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from ..clients.identify import client_of
-from ..dialects.answer.machine import Answer, answer_for
+from ..dialects.answer.machine import Answer
 from ..dialects.calls import growing
 from ..dialects.calls.without_tools import without_tools
-from ..dialects.finish import AS_USUAL, Endings
 from ..dialects.said import Said
+from ..dialects.translation.neutral import Asked
 from ..errors import RouteCodexError, StoreError
 from ..sessions.store import SessionKey
 from ..storage.contract import InThread
@@ -34,13 +34,6 @@ class NextCall:
     call: Call
     suffix: str
     plugin: str
-
-
-def answer_to(call: Call, endings: Endings, own_tools: frozenset[str] = frozenset(), *, quiet: bool = False) -> Answer:
-    """The answer to this call. `quiet`: nobody takes part in it."""
-    options = call.body.get("stream_options")
-    counts = isinstance(options, dict) and options.get("include_usage") is True
-    return answer_for(call.endpoint, stream=call.stream, include_usage=counts, own_tools=own_tools, endings=endings, quiet=quiet)
 
 
 class Company:
@@ -81,8 +74,12 @@ class Company:
             self.life.turn.notes.append(f"tools of ours are left out: {offered.left_out}")
         return offered.call
 
-    def answer(self, call: Call, endings: Endings = AS_USUAL) -> Answer:
-        return answer_to(call, endings.named(self.life.turn.id[:8]), self._own)
+    def answer(self, asked: Asked) -> Answer:
+        return Answer(asked, own=self._own)
+
+    def listen(self, answer: Answer) -> None:
+        """A round's head has come: from here on `stream_data` tells what is said."""
+        self.life.listen(answer.alone())
 
     def begun(self) -> None:
         """The first content of the round that is heard goes to the client."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..dialects.finish import AS_USUAL, Endings
+from ..dialects.translation import going_up
 from ..values import Call
 from .company import Company
 from .replies import Reply
@@ -13,7 +14,8 @@ from .replies import Reply
 
 async def converse(company: Company, call: Call, answer: Callable[[Call], Reply], endings: Endings = AS_USUAL) -> Reply:
     """The answer to `call`, merged from as many rounds as those who take part ask for."""
-    told = company.answer(call, endings)
+    id = company.life.turn.id
+    told = company.answer(going_up.asked(call, id, endings=endings.named(id[:8])))
     first = reply = answer(call)
     body, delay_s = b"", 0.0
     while reply.status == 200:

@@ -91,7 +91,7 @@ class _KeptForm:
         if document is None or not isinstance(document.get("entries"), list):
             return Found(self.empty, is_whole=False)
         written = list_of(document["entries"])
-        entries = [entry for value in written if (entry := _from_json(value)) is not None]
+        entries = [entry for value in written if (entry := read_entry(value)) is not None]
         lost = len(written) - len(entries)
         return Found(_Kept(tuple(entries)), warning=f"has damaged entries that are left out: {lost}" if lost else "")
 
@@ -147,7 +147,7 @@ def _newest(entries: Sequence[Hidden]) -> _Kept:
         place = (entry.dialect, entry.key, entry.ordinal)
         if place in places:
             continue  # the client asked the same again: the newer answer is the one that it holds
-        raw = _to_json(entry)
+        raw = write_entry(entry)
         if raw.size >= MOST_BYTES:
             continue
         if len(kept) == MOST_ENTRIES or size + raw.size + 1 > MOST_BYTES:
@@ -159,7 +159,7 @@ def _newest(entries: Sequence[Hidden]) -> _Kept:
     return _Kept(tuple(reversed(kept)), tuple(reversed(written)))
 
 
-def _to_json(entry: Hidden) -> _Written:
+def write_entry(entry: Hidden) -> _Written:
     said = _said(entry.items, entry.results, entry.before, entry.behind)
     sum, size, write = _sum(said)
     head = {
@@ -174,7 +174,7 @@ def _to_json(entry: Hidden) -> _Written:
     return _Written(written, said, write, len(written) + size)
 
 
-def _from_json(value: object) -> Hidden | None:
+def read_entry(value: object) -> Hidden | None:
     """None where it is damaged."""
     fields = object_of(value)
     try:

@@ -18,6 +18,7 @@ from inspect import isawaitable
 from types import TracebackType
 from typing import Any, TypeVar
 
+from ..dialects.answer.machine import Answer
 from ..dialects.said import Said
 from ..errors import RouteCodexError
 from ..values import Call, ToolCall
@@ -88,6 +89,11 @@ class Lifecycle:
     def offer(self, call: Call, *, able: bool = True) -> Offer:
         """The call with the takers' tools, once its target is known. `able`: the target takes tools of ours."""
         return offer(call, [tool for _, tool in self._tools.values()], kind=self.turn.kind, able=able)
+
+    def listen(self, spoken: Answer | None) -> None:
+        """`spoken`: makes the client's dialect of the bytes of the round that has begun; None where they are it."""
+        if self._listening is not None:
+            self._listening.spoken = spoken
 
     def stream_data(self, chunk: bytes) -> None:
         """Bytes of a provider's stream; not of an answer that is one JSON document."""

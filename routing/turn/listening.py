@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from ..dialects.answer.machine import reader_of
+from ..dialects.answer.machine import Answer, reader_of
 from ..dialects.answer.said import Content
 from ..dialects.answers import events_for
 from ..dialects.fields import list_of, read_object
@@ -35,9 +35,12 @@ class Listening:
         self._recent: deque[bytes] = deque(maxlen=_RECENT)
         self._reader = reader_of(turn.dialect)
         self._content = Content()
+        self.spoken: Answer | None = None
+        """Makes the client's dialect of a round that speaks another."""
 
     def feed(self, chunk: bytes) -> None:
         if self._events is not None:
+            chunk = self.spoken.feed(chunk) if self.spoken is not None else chunk
             self._hear(_read(self._events.feed, chunk))
             return
         self._tail += chunk
@@ -47,13 +50,21 @@ class Listening:
     def close(self) -> None:
         """A provider may leave away the blank line behind its last event."""
         if self._events is not None:
-            self._hear(_read(self._events.close))
+            self._hear([*_read(self._events.feed, self._rest()), *_read(self._events.close)])
+
+    def _rest(self) -> bytes:
+        """The end of a round in another dialect."""
+        if (spoken := self.spoken) is None:
+            return b""
+        said = spoken.end_round()
+        return b"".join(spoken.finish()) if said.complete else b""
 
     def last_choice_chunk(self) -> JsonObject | None:
         if self._tail:
             events = events_for()
             # what was cut off in front has no `data:` any more
-            self._hear([*_read(events.feed, bytes(self._tail)), *_read(events.close)])
+            tail = bytes(self._tail) if self.spoken is None else self.spoken.feed(bytes(self._tail)) + self._rest()
+            self._hear([*_read(events.feed, tail), *_read(events.close)])
             self._tail.clear()
         for data in reversed(self._recent):
             chunk = read_object(data)

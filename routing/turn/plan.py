@@ -9,16 +9,14 @@ from typing import assert_never
 
 from .. import headers
 from ..dialects import answers
-from ..dialects.answer.abroad import Translation
+from ..dialects.answer.machine import Round
 from ..dialects.calls.following import begun_id
 from ..dialects.estimate import Calibration, count_answer
 from ..dialects.failures import read_failure
-from ..dialects.finish import AS_USUAL, Endings
 from ..dialects.seals import Seals
-from ..dialects.translation import going_up
-from ..dialects.translation.neutral import Asked, Tokens
+from ..dialects.translation.neutral import Tokens
 from ..errors import RouteCodexError
-from ..masking import Mask
+from ..masking import Mask, masked
 from ..redact import Redactor, is_like_a_key
 from ..router.attempts import Attempts, GiveUp, RetryBudget, TryNext, WaitThenSame
 from ..router.balance import Rotation
@@ -30,7 +28,7 @@ from ..storage.contract import InThread
 from ..tags.notice import Cause, line_of
 from ..tags.unheard import Unheard, listed
 from ..usage.spending import Cost
-from ..values import Call, Headers, JsonObject, ProviderError, Target, Usage
+from ..values import Call, Dialect, Headers, JsonObject, ProviderError, Target, Usage
 from . import upstream
 from .actions import Failed, Head, Refusal
 from .opening import Opening
@@ -79,6 +77,8 @@ class Plan:
     """Hears which target answers, the answer's id where it tells one, and the id that the client was told before it."""
     on_over: Callable[[Plan, bool], None] = lambda plan, ended: None
     """Hears that nothing more is sent, and whether the answer came to its end with nothing left to do for the client."""
+    on_seals: Callable[[str, Sequence[bytes]], None] = lambda maker, digests: None
+    """Hears whose seals the answer holds."""
     keep_end: Callable[[InThread], Awaitable[object]] | None = None
     """Keeps that end; None where nobody has to know of it later."""
     aside: str = ""
@@ -105,7 +105,6 @@ class Plan:
     """Of every round that was answered."""
     typed: str = ""
     """What the person typed last, tags and all: for whoever looks at the flow."""
-    endings: Endings = AS_USUAL
     translated: Translated | None = None
     """How the running round's request differs in its dialect from the client's."""
     left_out: str = ""
@@ -173,6 +172,11 @@ class Plan:
         """Nothing but `origin` is routed for this call: its errors are the client's own business."""
         return self.target.provider == ORIGIN and self.decision.sole and not self.tried
 
+    @property
+    def spoken(self) -> Dialect:
+        """What the running round's provider speaks."""
+        return self.translated.dialect if self.translated is not None else self.received.endpoint.dialect
+
     def request(self) -> Request:
         """The request for the target now decided on."""
         now = self.clocks.monotonic()
@@ -211,7 +215,8 @@ class Plan:
 
     def head(self, status: int, back: Headers) -> Head:
         pairs = headers.answer(back.items(), foreign=not upstream.goes_home(self.provider, self.received))
-        pairs = tuple((name, self._masked(value)) for name, value in pairs)
+        secrets = self.secrets
+        pairs = tuple((name, masked(value, secrets)) for name, value in pairs)
         if self.translated is not None:
             form = answers.headers_for(self.call.stream, self.received.endpoint.json_array)
             pairs = (*(pair for pair in pairs if pair[0].lower() not in form), *form.items())
@@ -229,10 +234,6 @@ class Plan:
         """What takes them out of the round's answer."""
         return Mask(self.secrets)
 
-    def _masked(self, text: str) -> str:
-        mask = self.mask()
-        return (mask.feed(text.encode("utf-8", "surrogatepass"), 0.0) + mask.end()).decode("utf-8", "replace") if mask else text
-
     def without_quotes(self, chunk: bytes) -> bytes:
         """An error may quote any of them, and is no text that a person asked for."""
         return self.hide.known(chunk) if _ERROR.search(chunk) else chunk
@@ -241,27 +242,6 @@ class Plan:
         """Of the answer, since the client's dialect cannot say it."""
         if left_out and left_out not in self.unsaid:
             self.unsaid.append(left_out)
-
-    def translation(self) -> Translation | None:
-        """What makes the round's answer one of the client's dialect; None where it is one."""
-        translated = self.translated
-        if translated is None:
-            return None
-        endpoint = self.received.endpoint
-        asked = Asked(
-            endpoint=endpoint,
-            stream=self.call.stream,
-            id=self.received.id,
-            model=self.call.model,
-            created=int(self.clocks.wall()),
-            maker=self.provider.id,
-            estimate=self.estimate(),
-            include_usage=going_up.wants_usage(self.call),
-            tools=translated.tools,
-            endings=self.endings,
-            response=going_up.repeated(self.call),
-        )
-        return Translation(translated.dialect, asked, compacts=translated.compacts, secrets=self.secrets)
 
     def failure(self, status: int, back: Headers, body: bytes) -> ProviderError:
         return read_failure(status, back, body, now=self.clocks.wall())
@@ -307,6 +287,12 @@ class Plan:
         return upstream.goes_home(self.provider, self.received)
 
     @property
+    def round(self) -> Round | None:
+        """Who speaks in the running round, and how; None: as the client does."""
+        there = self.translated
+        return Round(there.dialect, self.provider.id, there.tools, there.compacts) if there is not None else None
+
+    @property
     def exact(self) -> bool:
         """The client went there by itself: what it is told of the end is the server's own word, even a wrong one."""
         return self.target.provider == ORIGIN
@@ -323,19 +309,24 @@ class Plan:
         """Whole events or documents of the provider's: seals that it made may go back to it."""
         if not self.at_home:
             self.memory.seals.note(self.provider.id, said)
+            self._share_seals()
 
-    def said(self, items: Sequence[JsonObject], left_out: str = "") -> None:
-        """The same of a whole answer, as a history holds it; and what of it the client's dialect cannot say."""
-        self.unsay(left_out)
+    def said(self, items: Sequence[JsonObject]) -> None:
+        """The same of a whole answer, as a history holds it."""
         if not self.at_home:
             self.memory.seals.note_items(self.provider.id, items)
+            self._share_seals()
+
+    def _share_seals(self) -> None:
+        if found := self.memory.seals.collects:
+            self.on_seals(self.provider.id, found)
+            found.clear()
 
     def cost(self, tokens: Tokens | None) -> None:
         if self.counting:
             return
-        dialect = self.translated.dialect if self.translated is not None else self.received.endpoint.dialect
         target, route = self.decision.target, self.decision.route
-        self.costs.append(Cost(target, tokens, self._sent, dialect, self._place, self.clocks.wall(), route))
+        self.costs.append(Cost(target, tokens, self._sent, self.spoken, self._place, self.clocks.wall(), route))
 
     def answered(self, id: str, now: float) -> None:
         self.settled = True

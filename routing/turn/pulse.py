@@ -15,10 +15,11 @@ _BETWEEN_ITEMS = b" \t\r\n,[]"
 class Pulse:
     """Told of every piece of one round after another."""
 
-    __slots__ = ("_endpoint", "_patience_s", "_reader", "_since", "_stream")
+    __slots__ = ("_patience_s", "_reader", "_since", "_stream", "speaks")
 
     def __init__(self, endpoint: Endpoint, patience_s: float, *, stream: bool) -> None:
-        self._endpoint = endpoint
+        self.speaks = endpoint
+        """How the running round does."""
         self._patience_s = patience_s
         self._stream = stream
         self._since = 0.0
@@ -29,7 +30,6 @@ class Pulse:
         self._since, self._reader = now, None
 
     def feed(self, chunk: bytes, now: float) -> None:
-        """In the client's dialect."""
         if now - self._since >= self._patience_s / _LOOKS and self._is_content(chunk):
             self.begin(now)
 
@@ -39,7 +39,7 @@ class Pulse:
         return self._since + self._patience_s * (1 + 1 / _LOOKS)
 
     def _is_content(self, chunk: bytes) -> bool:
-        if not self._stream or self._endpoint.json_array:
+        if not self._stream or self.speaks.json_array:
             return bool(chunk.strip(_BETWEEN_ITEMS))
         if self._reader is None:
             self._reader = answers.events_for()  # it may begin within an event, which then says nothing
@@ -47,4 +47,4 @@ class Pulse:
             events = self._reader.feed(chunk)
         except RouteCodexError:  # who reads all of it hears of it, too
             return True
-        return any(event.data and answers.is_content(self._endpoint.dialect, event.data) for event in events)
+        return any(event.data and answers.is_content(self.speaks.dialect, event.data) for event in events)

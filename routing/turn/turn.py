@@ -105,7 +105,6 @@ class Turn:
             return
         self.heard = self._headed = now
         self.spoke = False
-        self._pulse.begin(now)
         self._raw_headers = headers
         self._head = self.planner.head(status, headers)
         good = 200 <= status < 300
@@ -113,11 +112,10 @@ class Turn:
         if good:
             notice = self.planner.notice
             self._tells = bool(notice)
-            self.answer.begin_round(exact=self.planner.exact, secrets=self.planner.secrets, notice=notice)
-
-    def alive(self, now: float) -> None:
-        """The provider has sent something that says nothing in the client's dialect."""
-        self.heard = now
+            spoken = self.planner.round
+            self.answer.begin_round(spoken, exact=self.planner.exact, secrets=self.planner.secrets, notice=notice)
+            self._pulse.speaks = Endpoint(spoken.spoken) if spoken is not None else self.endpoint
+        self._pulse.begin(now)
 
     def data(self, chunk: bytes, now: float) -> None:
         self.heard = now
@@ -142,11 +140,6 @@ class Turn:
                 self._fail(Failed(ProviderError(502, "The provider closed the connection without an answer.", network=True)), now)
             case _:
                 pass
-
-    def spoiled(self, error: ProviderError, now: float) -> None:
-        """The provider has said that it failed; what it says stands in the stream as well, where that has begun."""
-        if self.state is State.PEEKING:
-            self._fail(Failed(error), now)
 
     def broke(self, message: str, now: float) -> None:
         """The connection could not be made, or died."""
@@ -326,7 +319,7 @@ class Turn:
             self._end_in_error(told.message, told.status)
             return
         self.planner.cost(answer.content.tokens)
-        self.planner.said(said.native, answer.left_out)
+        self.planner.said(said.native)
         self._calls = len(said.calls) > len(said.own)
         self._go(State.DECIDING)
         if self.alone:
@@ -427,6 +420,7 @@ class Turn:
             self.planner.cost(tokens)
         self.actions.append(last)
         self._go(State.OVER)
+        self.planner.unsay(self.answer.left_out)
         del self.answer  # long texts do not wait for the garbage collector
 
 

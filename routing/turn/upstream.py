@@ -54,6 +54,8 @@ class Received:
     """Decoded."""
     wire_body: bytes
     """As it came, content-encoding and all."""
+    user: str = ""
+    """Whom the proxy let in; empty where it asks nobody who they are."""
 
 
 @dataclass(frozen=True, slots=True)

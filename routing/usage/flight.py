@@ -85,8 +85,8 @@ class FlightRecorder:
 
     def _keep(self, flown: Flown) -> None:
         weight = _weight(flown)
-        if weight > self._room // 2:
-            return
+        if weight > self._room // 2 or flown.tokens is None or _expected(flown.tokens) < _SMALLEST:
+            return  # nothing could be missed of it
         self._last[flown.conversation] = flown
         self._held += weight
         while self._held > self._room:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from .spending import Row
 
-_VERSION = 1
+_VERSION = 2
 _DAY_MS = 86_400_000
 _WAIT_S = 5.0
 _SWEEP_ROWS = 10_000
@@ -23,12 +23,15 @@ _MADE = """
 create table if not exists rounds (
     time integer not null, session text not null, client text not null, call text not null, round integer not null,
     provider text not null, key text not null, asked text not null, model text not null,
-    input integer, cached integer, written integer, output integer, reasoning integer, dollars real
+    input integer, cached integer, written integer, output integer, reasoning integer, dollars real,
+    user text not null default ''
 );
 create index if not exists rounds_by_time on rounds (time);
 create index if not exists rounds_by_session on rounds (session, time);
 """
-_WRITE = "insert into rounds values (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_GROWN = {2: "alter table rounds add column user text not null default ''"}
+"""What a version added to a file of the version before it."""
+_WRITE = f"insert into rounds ({', '.join(Row._fields).replace('time_ms', 'time')}) values ({','.join('?' * len(Row._fields))})"
 
 
 class Ledger:
@@ -74,6 +77,20 @@ class Ledger:
         return self._open
 
 
+def _grow(connection: sqlite3.Connection) -> None:
+    """To the present version; of several processes that come upon an older file the first one does it."""
+    connection.execute("begin immediate")
+    with connection:
+        (version,) = connection.execute("pragma user_version").fetchone()
+        if version == 0:
+            for statement in _MADE.split(";"):
+                connection.execute(statement)
+        else:
+            for grown in range(version + 1, _VERSION + 1):
+                connection.execute(_GROWN[grown])
+        connection.execute(f"pragma user_version = {_VERSION}")
+
+
 def _opened(path: Path) -> sqlite3.Connection:
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
@@ -85,8 +102,8 @@ def _opened(path: Path) -> sqlite3.Connection:
         (version,) = connection.execute("pragma user_version").fetchone()
         if version > _VERSION:
             raise sqlite3.OperationalError(f"{path} was written by a newer RouteCodex (format {version})")
-        connection.executescript(_MADE)
-        connection.execute(f"pragma user_version = {_VERSION}")
+        if version < _VERSION:
+            _grow(connection)
     except BaseException:  # whatever it was, it goes on to whoever asked; the file is not left open
         connection.close()
         raise

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from .ledger import Ledger
 
-By: TypeAlias = Literal["daily", "weekly", "monthly", "session", "key", "model", "provider", "client"]
+By: TypeAlias = Literal["daily", "weekly", "monthly", "session", "key", "model", "provider", "client", "user"]
 VERBS: tuple[By, ...] = get_args(By)
 
 _LOCAL = "time/1000, 'unixepoch', 'localtime'"
@@ -21,6 +21,7 @@ _KEYS: Mapping[By, tuple[str, str]] = {
     "model": ("model", "provider || '.' || model"),
     "provider": ("provider", "provider"),
     "client": ("client", "client"),
+    "user": ("user", "user"),
 }
 _SUMS = """
     count(*) as requests, sum(input is null) as unknown,
@@ -30,22 +31,28 @@ _SUMS = """
 """
 
 
-def of_file(path: Path, by: By, *, since_ms: int = 0, until_ms: int = 1 << 62, session: str = "") -> dict[str, Any]:
+def of_file(
+    path: Path, by: By, *, since_ms: int = 0, until_ms: int = 1 << 62, session: str = "", user: str | None = None
+) -> dict[str, Any]:
     """The same; nothing is made where nothing was written yet."""
     if not path.exists():
         return {"sessions" if by == "session" else by: [], "totals": _sums([])}
     ledger = Ledger(path, retention_days=1)
     try:
-        return report(ledger, by, since_ms=since_ms, until_ms=until_ms, session=session)
+        return report(ledger, by, since_ms=since_ms, until_ms=until_ms, session=session, user=user)
     finally:
         ledger.close()
 
 
-def report(ledger: Ledger, by: By, *, since_ms: int = 0, until_ms: int = 1 << 62, session: str = "") -> dict[str, Any]:
-    """`{by: [group, …], "totals": group}`; groups of time in their order, the others by what they cost."""
+def report(
+    ledger: Ledger, by: By, *, since_ms: int = 0, until_ms: int = 1 << 62, session: str = "", user: str | None = None
+) -> dict[str, Any]:
+    """`{by: [group, …], "totals": group}`; groups of time in their order, the others by what they cost. `user`: of them alone."""
     name, key = _KEYS[by]
-    where = "where time >= ? and time < ?" + (" and session = ?" if session else "")
-    values = [since_ms, until_ms, *([session] if session else [])]
+    where, values = "where time >= ? and time < ?", list[object]([since_ms, until_ms])
+    for column, value in (("session", session or None), ("user", user)):
+        if value is not None:
+            where, values = f"{where} and {column} = ?", [*values, value]
     models = ledger.read(f"select {key} as key, model, {_SUMS} from rounds {where} group by 1, 2 order by 1", values)
     groups: dict[str, list[Any]] = {}
     for row in models:

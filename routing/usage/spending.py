@@ -36,6 +36,8 @@ class Row(NamedTuple):
     reasoning: int | None
     dollars: float | None
     """None: its price is not known."""
+    user: str = ""
+    """Who asked, where the proxy asks people who they are."""
 
 
 def tokens_of(row: Row) -> Tokens | None:
@@ -76,6 +78,7 @@ class Asker:
     """As the call came."""
     steps: bool
     """It is a step of a conversation, which begins as the last one did."""
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,7 @@ def spent(costs: Sequence[Cost], asker: Asker, *, failed: bool, lost: Callable[[
             output=tokens.output if tokens else None,
             reasoning=tokens.reasoning if tokens else None,
             dollars=None,
+            user=asker.user,
         )
         flown = Flown(
             f"{asker.session} {cost.dialect}",

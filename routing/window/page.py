@@ -46,7 +46,7 @@ def _route(record: Record) -> Iterator[str]:
         return
     models = _from_to(_text(record, "asked"), _text(record, "model"))
     dialects = _from_to(*_pair(record, "dialects"))
-    names = ("session", "client", "call", "round", "parent")
+    names = ("session", "user", "client", "call", "round", "parent")
     lines = [
         _joined(_text(record, "target") or "nobody was asked", _text(record, "why")),
         _joined(models, dialects),

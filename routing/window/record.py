@@ -20,10 +20,11 @@ _LISTED = 6
 def of_round(plan: Plan, name: str, *, parent: str = "", local: bool = False) -> JsonObject:
     """When a round begins. `name`: `first`, `retry`, `round 2`; `parent`: the flow that the client sees."""
     target, received = plan.target, plan.received
-    spoken = plan.translated.dialect if plan.translated is not None else received.endpoint.dialect
+    spoken = plan.spoken
     record: JsonObject = {
         "call": received.id,
         "session": _cut(plan.session, 100),
+        "user": _cut(received.user, 100),
         "client": _cut(plan.client, 40),
         "round": name,
         "parent": parent,

@@ -58,6 +58,29 @@ def test_left_alone_it_would_not() -> None:
     assert own_pieces("left alone") == 0
 
 
+GIVEN_BACK = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import tests
+from routecodex.addons import allocator
+
+def resident() -> int:
+    return int(open("/proc/self/statm").read().split()[1])
+
+pieces = [b"x" * 100_000 for _ in range(400)]
+del pieces[:-1]  # what is made last lies above all the others
+before = resident()
+allocator.give_back()
+print(before - resident())
+"""
+
+
+@glibc
+def test_what_lies_between_goes_back() -> None:
+    done = subprocess.run([sys.executable, "-c", GIVEN_BACK, str(ROOT)], capture_output=True, text=True, timeout=60, check=True)
+    assert int(done.stdout) * 4096 > 200 * 100_000
+
+
 @pytest.mark.parametrize("name", allocator.SET_BY_HAND)
 def test_what_a_person_has_set_stands(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "1")
@@ -67,3 +90,4 @@ def test_what_a_person_has_set_stands(monkeypatch: pytest.MonkeyPatch, name: str
 def test_other_systems_do_without(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     assert not allocator.settle()
+    allocator.give_back()

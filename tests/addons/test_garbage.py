@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 from collections.abc import Iterator
@@ -71,3 +72,33 @@ def test_who_has_switched_it_off_finds_it_off() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_what_calls_have_used_goes_back_once_it_is_much(monkeypatch: pytest.MonkeyPatch, collections: list[int]) -> None:
+    given: list[int] = []
+    monkeypatch.setattr(garbage.allocator, "give_back", lambda: given.append(1))
+    monkeypatch.setattr(garbage.Spent, "SOON_S", 0.0)
+
+    async def run() -> None:
+        spent = garbage.Spent()
+        for size, times in ((0, 0), (garbage.Spent.MUCH_BYTES, 1), (0, 1)):
+            spent.add(size)
+            spent.add(0)
+            await asyncio.sleep(0.01)
+            assert len(given) == times
+        assert collections.count(2) >= 1
+        gc.disable()
+        try:
+            collections.clear()
+            spent.add(garbage.Spent.MUCH_BYTES)
+            await asyncio.sleep(0.01)
+        finally:
+            gc.enable()
+        assert len(given) == 2
+        assert 2 not in collections
+        spent.add(garbage.Spent.MUCH_BYTES)
+        spent.stop()
+        await asyncio.sleep(0.01)
+        assert len(given) == 2
+
+    asyncio.run(run())

@@ -73,7 +73,48 @@ def test_hosts(host: object, ours: bool) -> None:
     ],
 )
 def test_s8_who_is_on_this_machine(address: Any, loopback: bool) -> None:
-    assert intercept.is_loopback(peer(address)) is loopback
+    assert intercept.is_from_here(peer(address)) is loopback
+
+
+@pytest.mark.parametrize(
+    "address, mode, here",
+    [
+        ("169.254.0.1", "local:claude", True),  # mitmproxy's own interface
+        ("8.8.8.8", "local", True),
+        ("8.8.8.8", "transparent", False),
+        ("10.0.0.1", "wireguard", False),
+        ("8.8.8.8", "socks5", False),
+    ],
+)
+def test_whose_connections_mitmproxy_takes_hold_of(address: str, mode: str, here: bool) -> None:
+    assert intercept.is_from_here(peer((address, 5), mode)) is here
+
+
+def test_what_this_machine_redirects_comes_from_its_own_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intercept, "_is_own", lambda address: address == "192.168.1.2")
+    assert intercept.is_from_here(peer(("192.168.1.2", 5), "transparent"))
+    assert not intercept.is_from_here(peer(("192.168.1.2", 5), "regular"))
+    assert not intercept.is_from_here(peer(("192.168.1.3", 5), "transparent"))
+
+
+@pytest.mark.parametrize(
+    "host, said, named",
+    [
+        ("203.0.113.7", "api.anthropic.com", "api.anthropic.com"),
+        ("2001:db8::7", "api.anthropic.com:443", "api.anthropic.com"),
+        ("203.0.113.7", "elsewhere.org", "203.0.113.7"),
+        ("api.openai.com", "api.anthropic.com", "api.openai.com"),
+        ("203.0.113.7", None, "203.0.113.7"),
+    ],
+)
+def test_a_host_that_is_known_by_its_address_gets_its_name(host: str, said: str | None, named: str) -> None:
+    request = http.Request.make("POST", "https://placeholder/v1/messages", b"")
+    request.data.host = host
+    assert "host" not in request.headers
+    if said is not None:
+        request.headers["host"] = said
+    intercept.name_host(request, intercept.Hosts(["api.anthropic.com", "api.openai.com"]))
+    assert request.host == named
 
 
 @pytest.mark.parametrize(
@@ -85,7 +126,7 @@ def test_s8_who_is_on_this_machine(address: Any, loopback: bool) -> None:
         ("other.org", ("api.anthropic.com", 443), "regular", True),
         ("other.org", ("other.org", 443), "regular", False),
         (None, ("203.0.113.1", 443), "regular", False),
-        (None, None, "regular", False),
+        (None, None, "regular", True),
         ("other.org", ("other.org", 443), "reverse:https://other.org", True),
     ],
 )
@@ -148,6 +189,11 @@ def test_which_websockets_are_refused(method: str, path: str, upgrade: str, refu
         ({"origin": "https://API.openai.com:443"}, "api.openai.com", False),
         ({"origin": "http://localhost:8080"}, "localhost:8080", False),
         ({"origin": "http://[::1]:8080"}, "[::1]:8080", False),
+        ({"origin": "http://localhost:3000"}, "localhost:8080", True),
+        ({"origin": "http://localhost"}, "localhost:8080", True),
+        ({"origin": "https://api.openai.com:8443"}, "api.openai.com", True),
+        ({"origin": "https://api.openai.com"}, "api.openai.com:443", False),
+        ({"origin": "http://localhost:x"}, "localhost:8080", True),
         ({"origin": "https://openai.com"}, "api.openai.com", True),
         ({"origin": "null"}, "api.openai.com", True),
         ({"origin": ""}, "api.openai.com", True),

@@ -85,6 +85,7 @@ SMALL = "virtualrouter:\n  routing:\n    default: [origin]\n"
 @pytest.fixture
 def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> settings.Settings:
     monkeypatch.setattr(settings.stand_in, "lift", lambda: None)
+    monkeypatch.setattr(settings.people, "are_asked", lambda: True)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mitm-config.yaml").write_text(SMALL)
     made = settings.Settings(tmp_path, SimpleNamespace(note=lambda line: None))  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from routecodex.routing.storage.contract import BOUNDS, NEVER, Bounds, Key, Kind, Put, Store, Version
 from routecodex.routing.storage.shared_file import SharedFile
 from tests.conftest import LONG
-from tests.rig.redis import IS_THERE, RedisServer, redis_server
+from tests.rig.redis_server import IS_THERE, RedisServer, redis_server
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ def opener(engine: str, server: RedisServer | None, folder: Path) -> Callable[[]
         from routecodex.addons.redis_store import RedisStore
 
         assert server is not None
-        return RedisStore(f"{server.url}?prefix=test{number}", retention_s=60, patience_s=60)
+        return RedisStore(f"{server.url}?prefix=test{number}&wait=60", retention_s=60)
 
     return open_one
 

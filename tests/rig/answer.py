@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -89,6 +90,8 @@ class Route:
     proxy: Mitmdump | None = None
     ca: Path | None = None
     """Trusted besides the proxy's own authority."""
+    who: str = ""
+    """`user:password`, for a proxy that asks."""
 
     @property
     def secure(self) -> bool:
@@ -120,7 +123,8 @@ class Route:
 
     async def _tunnel(self, pipe: Pipe) -> None:
         place = f"{self.host}:{self.port}"
-        await pipe.write(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n\r\n".encode())
+        who = f"Proxy-Authorization: Basic {base64.b64encode(self.who.encode()).decode()}\r\n" if self.who else ""
+        await pipe.write(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n{who}\r\n".encode())
         head = await pipe.read_until(b"\r\n\r\n")
         if b" 200 " not in head.split(b"\r\n")[0]:
             raise ConnectionError(head.decode("latin-1"))

@@ -67,7 +67,8 @@ class Authority:
         context.sni_callback = choose
         return context
 
-    def _make_context(self, name: str) -> ssl.SSLContext:
+    def server_file(self, name: str) -> Path:
+        """A server's key and certificate for one host name, and for this machine's address."""
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:64])])
         certificate = self._sign(subject, self._server_key.public_key(), authority=False, names=(name, "127.0.0.1"))
         file = folder() / f"server-{len(self._contexts)}-{abs(hash(name))}.pem"
@@ -77,8 +78,11 @@ class Authority:
             )
             + certificate.public_bytes(serialization.Encoding.PEM)
         )
+        return file
+
+    def _make_context(self, name: str) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(file)
+        context.load_cert_chain(self.server_file(name))
         context.set_alpn_protocols(["http/1.1"])
         return context
 

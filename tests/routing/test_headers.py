@@ -7,7 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from routecodex.routing.errors import ConfigError
-from routecodex.routing.headers import HOP_BY_HOP, MASK, Outgoing, answer, build, check, mask_query, same_host
+from routecodex.routing.headers import (
+    HOP_BY_HOP,
+    MASK,
+    Outgoing,
+    answer,
+    build,
+    check,
+    fill_query,
+    mask_query,
+    query_secrets,
+    same_host,
+)
 from routecodex.routing.secret_names import is_secret_header
 from routecodex.routing.values import Dialect
 
@@ -200,6 +211,9 @@ def test_whatever_is_written_cannot_break_out(extra: dict[str, str], key: str, d
         ("/p#access_token=a&x=1", "/p#access_token=***&x=1"),
         ("/p?%6Bey=a&oauth_token=b;c", "/p?%6Bey=***&oauth_token=***"),
         ("/p?x=1;key=a", "/p?x=1;key=***"),
+        ("/p;key=a?x=1", "/p;key=***"),
+        ("/p;key=a", "/p;key=***"),
+        ("/p&key=a;b", "/p&key=***"),
         ("/p?key=", "/p?key=***"),
         ("/p?monkey=a&keys=b", "/p?monkey=a&keys=b"),
         ("/key=a", "/key=a"),
@@ -209,3 +223,4 @@ def test_whatever_is_written_cannot_break_out(extra: dict[str, str], key: str, d
 def test_credentials_in_a_query_are_masked(path: str, masked: str) -> None:
     assert mask_query(path) == masked
     assert mask_query(masked) == masked
+    assert fill_query(masked, query_secrets(path)) == path

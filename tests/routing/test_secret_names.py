@@ -17,12 +17,16 @@ NO_HEADERS = (
     "idempotency-key x-stainless-os anthropic-beta anthropic-version x-author www-authenticate x-codex-turn-state accept "
     "chatgpt-account-id x-claude-code-session-id x-should-retry surrogate-key x-keyboard access-control-allow-headers"
 )
-PARAMS = "key KEY %6Bey k%65y api_key api-key oauth_token oauth%5Ftoken access_token X-Amz-Signature sig code client_secret"
+PARAMS = (
+    "%256Bey %25256Bey "
+    "key KEY %6Bey k%65y api_key api-key oauth_token oauth%5Ftoken access_token X-Amz-Signature sig code client_secret"
+)
 NO_PARAMS = "alt monkey key2 keys beta pageSize max_tokens encode %"
 BUNDLES = (
     "authorization headers extra_headers httpHeaders authConfig apiAuth oauthConfig authentication vertex_credentials byok "
     "authorization_token "
-    "domain_secrets api_keys apiKeyString api_key aws_secret_access_key aws_access_key_id password langfuse_secret_key"
+    "domain_secrets api_keys apiKeyString api_key aws_secret_access_key aws_access_key_id password langfuse_secret_key "
+    "api_key_2 apikey2 connectionString passcode"
 )
 TEXTS = "key accessToken idToken azure_ad_token user_access_token aws_session_token keyString"
 NO_TEXTS = (

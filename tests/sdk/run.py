@@ -286,7 +286,8 @@ class Google(Talk):
         self.history.append(types.Content(role="model", parts=parts))
         ends = [candidate.finish_reason.value for candidate in candidates if candidate.finish_reason]
         usage = chunks[-1].usage_metadata
-        kinds = ["thought" if part.thought else "text" if part.text is not None else "call" for part in parts]
+        told = (part for part in parts if part.text != "")  # a keep-alive is one, too
+        kinds = ["thought" if part.thought else "text" if part.text is not None else "call" for part in told]
         return {
             "text": "".join(part.text or "" for part in parts if not part.thought),
             "thinking": "".join(part.text or "" for part in parts if part.thought),

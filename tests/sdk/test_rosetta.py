@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from routecodex.routing.dialects.answer.abroad import Translation
 from routecodex.routing.dialects.calls import read_call
 from routecodex.routing.dialects.calls.editing import inner_body
 from routecodex.routing.dialects.finish import read_finish
@@ -27,6 +26,7 @@ from tests.pairs_table import MODELS, PAIRS, alone, sayings
 from tests.rig.reply import Asked as Told
 from tests.rig.reply import Reply, ToolUse
 from tests.rig.spoken import EVENTS, WHOLE
+from tests.routing.dialects.answer.abroad import Translation
 from tests.routing.dialects.answer.plain import (
     Broken,
     CallPiece,

@@ -114,6 +114,7 @@ def store(rans: Sequence[Ran]) -> None:
 
 
 def main(names: list[str]) -> int:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # where it runs behind a shell, it and its tests would hear none
     known = {row.name: row for row in ROWS}
     if unknown := [name for name in names if name not in known]:
         print(f"no such row: {', '.join(unknown)}; there are {', '.join(known)}")

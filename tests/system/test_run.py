@@ -164,6 +164,21 @@ def test_a_killed_supervisor_is_replaced_under_a_running_tool(door: Door) -> Non
     assert json.loads(out)["told"] == ["one", "two"], err
 
 
+def test_who_stops_it_tells_the_tools_that_run_through_it(door: Door) -> None:
+    """Else they would start another one."""
+    assert door.run("start").returncode == 0
+    with socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(90)
+        line.connect(str(Places(door.home / ".routecodex").line))
+        line.sendall(b'{"want": "lease"}\n')
+        heard = line.makefile()
+        assert json.loads(heard.readline())["running"]
+        assert door.run("stop").stdout.startswith("1 tool runs through the proxy")
+        assert door.run("stop", "--now").stdout == "The proxy ends.\n"
+        assert json.loads(heard.readline())["error"] == "the proxy was stopped"
+        assert heard.readline() == ""
+
+
 def test_a_terminal_that_closes_does_not_end_the_proxy(door: Door) -> None:
     assert door.run("start").returncode == 0
     before = door.status()

@@ -255,7 +255,8 @@ def own_address() -> str | None:
 
 def _first_answer(address: str, port: int) -> bytes:
     with socket.create_connection((address, port), timeout=60) as sock:
-        sock.sendall(b"CONNECT api.anthropic.com:443 HTTP/1.1\r\nHost: api.anthropic.com:443\r\n\r\n")
+        who = b"Proxy-Authorization: Basic YTpi\r\n"
+        sock.sendall(b"CONNECT api.anthropic.com:443 HTTP/1.1\r\nHost: api.anthropic.com:443\r\n" + who + b"\r\n")
         try:
             return sock.recv(200)
         except ConnectionError:
@@ -265,7 +266,8 @@ def _first_answer(address: str, port: int) -> bytes:
 @pytest.mark.parametrize("allowed", [False, True])
 def test_s8_only_this_machine_is_served(provider: FakeProvider, tmp_path: Path, allowed: bool) -> None:
     config = CONFIG.replace("proxy:\n", f"proxy:\n  allowRemoteClients: {str(allowed).lower()}\n", 1)
-    with Mitmdump(script=SCRIPT, config=config, upstream=provider, folder=tmp_path, args=["--listen-host", "0.0.0.0"]) as proxy:
+    everywhere, asking = ["--listen-host", "0.0.0.0"], ["proxyauth=any"] if allowed else []
+    with Mitmdump(script=SCRIPT, config=config, upstream=provider, folder=tmp_path, args=everywhere, options=asking) as proxy:
         places = {"127.0.0.1": True, "127.0.0.2": True}
         if (address := own_address()) is not None:
             places[address] = allowed

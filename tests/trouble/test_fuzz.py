@@ -1,5 +1,8 @@
 """Any bytes to each parser: a value, or an error that has a name. Real samples, spoiled, and bytes that nobody wrote.
 
+The short profile searches with Hypothesis, which makes a failure small; the long one tries a hundred thousand for each parser,
+made by chance from a seed that is told.
+
 What has searches of its own is not tried again here: translation (`test_spoiled_translations.py`), HTTP/1 on the wire
 (`test_trailers.py`), configurations with known keys (`tests/routing/config/test_garbage.py`).
 """
@@ -8,6 +11,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -48,8 +53,7 @@ from tests.system.test_encodings import PACKERS
 from tests.system.tool import write
 
 ASKED = 100_000
-EXAMPLES = 5_000 if LONG else 25
-"""Fewer than are asked for: all of them together would take the night."""
+EXAMPLES = 25
 KEY = SessionKey("session", "abc")
 SECRET = "sk-a-secret-of-somebody-1234"
 _ODD = [
@@ -84,6 +88,36 @@ def spoiled(draw: st.DrawFn, samples: tuple[bytes, ...]) -> bytes:
         cut = draw(st.sampled_from([0, 1, 2, len(piece), 40]))
         data = data[:at] + piece + data[at + cut :]
     return data
+
+
+def spoiled_by_chance(chance: random.Random, samples: tuple[bytes, ...]) -> bytes:
+    """The same, in a hundredth of the time."""
+    data = chance.choice(samples) if chance.random() < 0.9 else chance.randbytes(chance.randrange(41))
+    for _ in range(chance.randrange(5)):
+        at = chance.randrange(len(data) + 1)
+        how = chance.random()
+        if how < 0.5:
+            piece = chance.choice(_ODD)
+        elif how < 0.7:
+            piece = chance.randbytes(chance.randrange(5))
+        else:  # what belongs elsewhere, or stands there twice
+            other = chance.choice(samples)
+            begin = chance.randrange(len(other) + 1)
+            piece = other[begin : begin + chance.randrange(60)]
+        data = data[:at] + piece + data[at + chance.choice((0, 0, 1, 2, len(piece), 40)) :]
+    return data
+
+
+def json_by_chance(chance: random.Random, leaves: tuple[object, ...], depth: int = 0) -> object:
+    how = chance.random()
+    if depth < 3 and how < 0.15:
+        return [json_by_chance(chance, leaves, depth + 1) for _ in range(chance.randrange(4))]
+    if depth < 3 and how < 0.3:
+        keys = [chance.choice(("a", "", "é", "__proto__", str(chance.random()))) for _ in range(chance.randrange(4))]
+        return {key: json_by_chance(chance, leaves, depth + 1) for key in keys}
+    if how < 0.6:
+        return chance.choice((None, True, False, 0, -1, 1 << 70, 1e308, float("nan"), float("-inf"), "", "\ud800", "x" * 5_000))
+    return chance.choice(leaves)
 
 
 def as_text(data: bytes) -> str:
@@ -232,12 +266,12 @@ def tried(count: int, target: str) -> None:
     seen("F", f"{target}: {count:,}" + (f" (of {ASKED:,} asked)" if count < ASKED else ""))
 
 
-def search(strategy: st.SearchStrategy[Any], work: Callable[[Any], None], name: str, most: int = EXAMPLES) -> None:
+def search(
+    strategy: st.SearchStrategy[Any], by_chance: Callable[[random.Random], Any], work: Callable[[Any], None], name: str
+) -> None:
     count = 0
 
-    @settings(max_examples=most, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    @given(strategy)
-    def run(value: Any) -> None:
+    def attempt(value: Any) -> None:
         nonlocal count
         count += 1
         try:
@@ -245,7 +279,20 @@ def search(strategy: st.SearchStrategy[Any], work: Callable[[Any], None], name: 
         except (RouteCodexError, codings.Damaged, codings.TooMuch):
             pass
 
-    run()
+    if LONG:
+        seed = time.time_ns()
+        chance = random.Random(seed)
+        for number in range(ASKED):
+            value = by_chance(chance)
+            try:
+                attempt(value)
+            except BaseException as error:
+                error.add_note(f"{name}, seed {seed}, number {number}: {value!r}")
+                raise
+    else:
+        settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))(
+            given(strategy)(attempt)
+        )()
     tried(count, name)
 
 
@@ -258,7 +305,7 @@ def test_any_bytes(name: str) -> None:
             work(sample)
         except RouteCodexError as error:
             pytest.fail(f"a sample is no sample: {error}")
-    search(spoiled(samples), work, name)
+    search(spoiled(samples), lambda chance: spoiled_by_chance(chance, samples), work, name)
 
 
 JSON = st.recursive(
@@ -270,11 +317,13 @@ JSON = st.recursive(
 
 def test_any_arguments_of_the_clock(tmp_path: Path) -> None:
     model = Model(tmp_path)
-    values = JSON | st.sampled_from([ITEM, [ITEM], "2026-01-22T05:30:00Z", "list", "get", "schedule", "cancel", "clear", "id1"])
+    actions = ("get", "schedule", "list", "cancel", "clear")
+    leaves: tuple[object, ...] = (ITEM, [ITEM], "2026-01-22T05:30:00Z", *actions, "id1")
+    values = JSON | st.sampled_from(leaves)
     item = st.dictionaries(st.sampled_from([*ITEM, "recurrence", "timeRef"]), values, max_size=5)
     arguments = st.fixed_dictionaries(
         {
-            "action": st.sampled_from(["get", "schedule", "list", "cancel", "clear"]) | JSON,
+            "action": st.sampled_from(actions) | JSON,
             "items": st.lists(item, max_size=3) | JSON,
         },
         optional={"taskId": values, "other": values},
@@ -284,24 +333,37 @@ def test_any_arguments_of_the_clock(tmp_path: Path) -> None:
         assert isinstance(model.call(**given)["ok"], bool)
         model.store.update("s1", lambda tasks: tasks[-3:])
 
-    search(arguments, call, "the clock's arguments", EXAMPLES // 5)
+    def by_chance(chance: random.Random) -> dict[str, object]:
+        def any_value() -> object:
+            return json_by_chance(chance, leaves)
+
+        some = (*ITEM, "recurrence", "timeRef")
+        items = [{key: any_value() for key in chance.sample(some, 2)} | chance.choice(({}, ITEM)) for _ in range(2)]
+        action = chance.choice(actions) if chance.random() < 0.9 else any_value()
+        return {"action": action, "items": items if chance.random() < 0.8 else any_value(), "taskId": any_value()}
+
+    search(arguments, by_chance, call, "the clock's arguments")
 
 
 def test_any_question_at_the_control_socket(served: Served) -> None:
-    values = JSON | st.sampled_from(
-        ["glm", "glm.glm-4.7", "abc", [["sticky", "glm.glm-4.7"]], [["disable", "glm"]], [["clear", ""]]]
-    )
+    leaves = ("glm", "glm.glm-4.7", "abc", [["sticky", "glm.glm-4.7"]], [["disable", "glm"]], [["clear", ""]])
+    values = JSON | st.sampled_from(leaves)
+    names = ("orders", "session", "id", "try", "values", "all", "name")
     words = ["status", "routing", "set routing", "models", "sessions", "session", "clear session", "line", "compare"]
     questions = st.fixed_dictionaries(
         {"verb": st.sampled_from(words) | JSON},
-        optional=dict.fromkeys(("orders", "session", "id", "try", "values", "all", "name"), values),
+        optional=dict.fromkeys(names, values),
     )
 
     def ask(question: dict[str, Any]) -> None:
         said = json.dumps(verb_of(question).run(served, question))
         assert SECRET not in said
 
-    search(questions, ask, "questions at the control socket", EXAMPLES // 5)
+    def by_chance(chance: random.Random) -> dict[str, object]:
+        more = {name: json_by_chance(chance, leaves) for name in chance.sample(names, 3)}
+        return {"verb": chance.choice(words) if chance.random() < 0.9 else json_by_chance(chance, leaves), **more}
+
+    search(questions, by_chance, ask, "questions at the control socket")
 
 
 def test_any_file_of_state(tmp_path: Path) -> None:
@@ -321,4 +383,4 @@ def test_any_file_of_state(tmp_path: Path) -> None:
         Overlay(tmp_path, "a")
         look_beside("${A}", tmp_path, {})
 
-    search(spoiled(samples), read, "files of state", EXAMPLES // 5)
+    search(spoiled(samples), lambda chance: spoiled_by_chance(chance, samples), read, "files of state")

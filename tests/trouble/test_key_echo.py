@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
+from mitmproxy import http
+from mitmproxy.io import FlowReader
 
 from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
@@ -49,6 +52,12 @@ def escaped(letters: str, form: str) -> bytes:
     return "".join(form.format(ord(letter)) if letter in letters else letter for letter in KEY).encode()
 
 
+def unescaped(said: bytes) -> bytes:
+    """However deep it is JSON within JSON."""
+    plain = re.sub(rb"\\+u00([0-9a-fA-F]{2})", lambda found: bytes((int(found[1], 16),)), said)
+    return re.sub(rb"\\+/", b"/", plain)
+
+
 def written(key: bytes) -> Callable[[list[bytes]], list[bytes]]:
     return lambda items: [item.replace(MARK.encode(), key) for item in items]
 
@@ -85,6 +94,16 @@ SHAPES: dict[str, Shape] = {
     "packed": Shape(Behaviour(reply=QUOTED, edit=written(RAW), encoding="gzip", bytes_per_packet=9)),
     "in thinking": Shape(Behaviour(reply=Reply(text="yes", thinking=f"the key {MARK}"), edit=written(RAW)), shows=False),
     "in a call": Shape(Behaviour(reply=Reply(text="", calls=(ToolUse("f", {"key": MARK}),)), edit=written(RAW)), shows=False),
+    **{
+        f"in a call, escaped in its arguments: {name}": Shape(
+            Behaviour(reply=Reply(text="", calls=(ToolUse("f", {"key": MARK}),)), edit=written(key)), shows=False
+        )
+        for name, key in {
+            "a slash": RAW.replace(b"/", rb"\\/"),
+            "signs": escaped("+=/-", r"\\u{:04x}"),
+            "everything, once more": escaped(KEY, r"\\\\u{:04x}"),
+        }.items()
+    },
     "in a comment": Shape(Behaviour(edit=commented), streams=(True,), shows=False),
     "another secret of it": Shape(
         Behaviour(reply=QUOTED, edit=written(SECOND.encode()), bytes_per_packet=5), secrets=(SECOND,)
@@ -120,9 +139,9 @@ def house() -> Iterator[tuple[FakeProvider, Mitmdump]]:
         assert SECOND[8:].encode() not in everything
 
 
-def ask(proxy: Mitmdump, client: Dialect, spoken: Dialect, *, stream: bool) -> Answer:
+def ask(proxy: Mitmdump, client: Dialect, spoken: Dialect, *, stream: bool, tag: str = "") -> Answer:
     planted = plant(client, "echo", stream=stream, only=["api-key"])
-    text = f"<**{NAMES[spoken]}.m**> three"
+    text = f"{tag or f'<**{NAMES[spoken]}.m**>'} three"
     parts = planted.body.get("messages") or planted.body.get("input") or planted.body["contents"]
     last = parts[-1].get("content") or parts[-1]["parts"]
     if isinstance(last, str):
@@ -143,7 +162,7 @@ def test_the_key_does_not_come_back(house: tuple[FakeProvider, Mitmdump], name: 
         assert provider.requests, answer.text
         assert all(KEY in str(received.headers) for received in provider.requests)
         told = answer.body + b"".join(f"\n{header}: {value}".encode() for header, value in answer.headers)
-        plain = re.sub(rb"\\+u00([0-9a-fA-F]{2})", lambda found: bytes((int(found[1], 16),)), told).replace(b"\\/", b"/")
+        plain = unescaped(told)
         for secret in shape.secrets:
             assert secret[8:].encode() not in plain, (client, spoken)
         if shape.shows:
@@ -167,3 +186,58 @@ def test_a_key_over_several_events(
     text = b"".join(deltas).decode()
     assert not any(KEY[at : at + 8] in text for at in range(len(KEY) - 7))
     assert re.search(r"your key is [^*]{0,7}\*\*\*, is it not\?", text)
+
+
+# ---- what is kept of rounds ----
+
+_APART = Behaviour(reply=Reply(text=("your", " key", " is ", *KEY, ", is", " it", " not", "?")))
+KEPT: dict[str, Behaviour] = {
+    "in one piece": Behaviour(reply=QUOTED, edit=written(RAW)),
+    "over events": _APART,
+    "over events, together": replace(_APART, events_per_packet=5),
+    "with signs escaped": Behaviour(reply=QUOTED, edit=written(escaped("+=/-", "\\u{:04x}"))),
+    "packed": Behaviour(reply=QUOTED, edit=written(RAW), encoding="gzip", bytes_per_packet=9),
+    "packed, over events": replace(_APART, encoding="br"),
+    "in a header": Behaviour(headers=(("x-request-id", f"id-{KEY}"), ("x-odd", KEY))),
+    "in a trailer": Behaviour(framing="chunked", trailers=(("x-odd", KEY),)),
+    "over the end of what is kept": Behaviour(reply=Reply(text=(f"{MARK} " * 6_000,)), edit=written(RAW)),
+    "in an error": Behaviour(status=400, error=f"no: {KEY}", encoding="gzip", headers=(("x-odd", KEY),)),
+    "in a reason": Behaviour(raw=b"HTTP/1.1 400 no " + RAW + b"\r\ncontent-length: 2\r\n\r\n{}"),
+}
+"""What a provider says in a later round, and in a first one that fails."""
+
+
+def shown_in(flow: http.HTTPFlow) -> bytes:
+    """All that a window shows of an answer: unpacked, without escapes, and as a text that is put together again."""
+    response = flow.response
+    if response is None:
+        return b""
+    fields = [*response.headers.fields, *(response.trailers.fields if response.trailers is not None else ())]
+    body = response.get_content(strict=False) or b""
+    plain = unescaped(body)
+    deltas = b"".join(re.findall(rb'"(?:text|content|delta)": ?"((?:[^"\\\\]|\\\\.)*)"', plain))
+    return b"\n".join([response.data.reason, *(b": ".join(field) for field in fields), body, plain, deltas])
+
+
+def test_no_flow_holds_it(provider: FakeProvider, tmp_path: Path) -> None:
+    first = Behaviour(reply=Reply("first"))
+    with Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, folder=tmp_path, flows=True) as proxy:
+        for number, (name, behaviour) in enumerate(KEPT.items()):
+            spoken = _ALL[number % 4]
+            provider.forget()
+            provider.enqueue(first, behaviour, behaviour)
+            tag = f'<**{NAMES[spoken]}.m**> <**stopMessage:"go on",1**> ({name})'
+            ask(proxy, Dialect.MESSAGES, spoken, stream=True, tag=tag)
+            ask(proxy, Dialect.MESSAGES, spoken, stream=True, tag=f"<**{NAMES[spoken]}.m**> ({name})")
+            assert len(provider.requests) == 3
+    assert proxy.flows_path is not None
+    with proxy.flows_path.open("rb") as file:
+        flows = [flow for flow in FlowReader(file).stream() if isinstance(flow, http.HTTPFlow)]
+    assert len(flows) == 3 * len(KEPT)
+    held = set()
+    for flow in flows:
+        shown = shown_in(flow)
+        if any(KEY[at : at + 8].encode() in shown for at in range(len(KEY) - 7)):
+            case = re.search(rb"\((.+?)\) three", flow.request.content or b"")
+            held.add((case[1].decode() if case else "", flow.marked, flow.comment[:30]))
+    assert not held

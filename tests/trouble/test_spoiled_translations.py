@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from routecodex.routing.dialects.answer.abroad import Translation
 from routecodex.routing.dialects.translation.going_up import translate
 from routecodex.routing.dialects.translation.neutral import Seal
 from routecodex.routing.dialects.translation.seals import unwrap, wrap
@@ -22,6 +21,7 @@ from routecodex.routing.errors import RouteCodexError
 from routecodex.routing.jsonbytes import dumps, loads
 from routecodex.routing.values import Dialect
 from tests.conftest import LONG
+from tests.routing.dialects.answer.abroad import Translation
 from tests.routing.dialects.translation.as_calls import call_of, endpoint_of
 from tests.routing.dialects.translation.conversations import meant
 from tests.routing.dialects.translation.test_conversations import MODELS

@@ -10,7 +10,6 @@ from itertools import permutations
 
 import pytest
 
-from routecodex.routing.dialects.answer.abroad import Translation
 from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.said import Said
 from routecodex.routing.dialects.translation.neutral import Asked
@@ -19,6 +18,7 @@ from tests.conftest import LONG
 from tests.rig.reply import Asked as RigAsked
 from tests.rig.reply import Reply, ToolUse
 from tests.rig.spoken import EVENTS
+from tests.routing.dialects.answer.abroad import Translation
 from tests.routing.dialects.answers.streams import sizes_of
 from tests.routing.dialects.translation.vendor_streams import Stream, every_stream
 from tests.sheet import seen
@@ -36,7 +36,7 @@ PAIRS = [pytest.param(CLIENTS[str(client)], spoken, id=f"{client}-on-{spoken}") 
 
 
 def asked_by(client: Endpoint, *, stream: bool = True) -> Asked:
-    return Asked(client, stream, "round-1", "asked-model", 1, "acme", estimate=11, include_usage=True)
+    return Asked(client, stream, "round-1", "asked-model", 1, "acme", estimate=lambda: 11, include_usage=True)
 
 
 def told(client: Endpoint, spoken: Dialect, chunks: Iterable[bytes], *, stream: bool = True) -> bytes:

@@ -51,7 +51,7 @@ def act(given: argparse.Namespace) -> int:
     if given.base_url:
         return _by_base_url(given, client, program, words, proxy if known is None else "")
     if known is not None:
-        note(f"the proxy at {proxy} is RouteCodex already: {words[0]} goes through that one")
+        note(f"the proxy at {surroundings.without_password(proxy)} is RouteCodex already: {words[0]} goes through that one")
         return _with(client, program, words, proxy, known)
     line, said, known = ready("lease", given, proxy)
     if said["web"]:
@@ -88,7 +88,8 @@ def _by_base_url(given: argparse.Namespace, client: Client, program: str, words:
 
 
 class Lease:
-    """As long as it is open the proxy runs. A supervisor that dies takes the proxy along: then another one is asked for."""
+    """As long as it is open the proxy runs. A supervisor that dies takes the proxy along: then another one is asked for; one that
+    somebody stopped stays so."""
 
     def __init__(self, line: Line, asked: dict[str, object]) -> None:
         self._line, self._asked = line, asked
@@ -97,8 +98,8 @@ class Lease:
 
     def _renew(self) -> None:
         while True:
-            self._line.wait_for_end()
-            if self._closed.is_set():
+            stopped = self._line.wait_for_end()
+            if stopped or self._closed.is_set():
                 return
             try:
                 self._line, _ = reach(places(), self._asked)

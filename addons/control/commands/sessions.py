@@ -1,23 +1,38 @@
 """The sessions that have something in force: `sessions`, `sessions show ID`, `sessions clear ID`, `sessions clear --all`.
 
 The beginning of an id is enough. `clear` erases all that is stored of a session: its tags, reminders, hidden rounds.
+`sessions export FILE` and `sessions import FILE` bring conversations from files to Redis (`--store`), or back.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import contextlib
+import os
 import socket
+import sys
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from .. import servers
 from ..say import Failed, print_json
 
+if TYPE_CHECKING:
+    from ....routing.storage.contract import Store
+
+_KEPT_S = 30 * 86_400.0
+"""Until a proxy that uses what was imported says otherwise."""
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", nargs="?", choices=("list", "show", "clear"), default="list")
-    parser.add_argument("id", nargs="?", default="", help="the session's id, or how it begins")
+    parser.add_argument("what", nargs="?", choices=("list", "show", "clear", "export", "import"), default="list")
+    parser.add_argument(
+        "id", nargs="?", default="", help="the session's id, or how it begins; of export and import a file (-: here)"
+    )
+    parser.add_argument("--store", default="", metavar="URL", help="with export and import: a Redis instead of files")
     parser.add_argument("--all", action="store_true", help="with clear: every session")
     parser.add_argument("--server", default="", metavar="ID", help="one server's (default: all)")
 
@@ -25,6 +40,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def act(given: argparse.Namespace) -> int:
     if given.what == "list":
         return _list(given)
+    if given.what in ("export", "import"):
+        return _move(given)
     if given.what == "show" and (given.all or not given.id):
         raise Failed("which session?", "routecodex sessions show ID; `routecodex sessions` names them", code=2)
     if given.what == "clear" and bool(given.id) == given.all:
@@ -74,7 +91,7 @@ def _list(given: argparse.Namespace) -> int:
         print("No session has anything in force: a tag such as <**!glm**> in a chat changes that.")
         return 0
     for one in found:
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(one["changed"]))
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(one["changed"])) if one["changed"] else " " * 16
         print(f"{when}  {one['client'] or 'unknown tool':12}  {one['id'][:24]:24}  {one['begins']}")
         for line in one["inForce"]:
             print(f"    {line}")
@@ -86,7 +103,7 @@ def _show(given: argparse.Namespace) -> int:
     if given.json:
         print_json(said)
         return 0
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(said["changed"]))
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(said["changed"])) if said["changed"] else "unknown"
     rows = {"Session": said["id"], "Server": said["server"], "Tool": said["client"] or "unknown", "Changed": when}
     rows |= {"Begins": said["begins"], "Reminders": said["reminders"], "Hidden rounds": said["hiddenRounds"]}
     for name, value in rows.items():
@@ -122,6 +139,72 @@ def _the_one(given: argparse.Namespace, verb: str) -> servers.Said:
     raise Failed(
         worst or f"nothing is stored of a session {given.id}", "`routecodex sessions` names those with something in force"
     )
+
+
+def _move(given: argparse.Namespace) -> int:
+    from ....routing.errors import RouteCodexError
+
+    if not given.id:
+        raise Failed("which file?", f"routecodex sessions {given.what} FILE; - is the terminal", code=2)
+    try:
+        count = asyncio.run(_exported(given) if given.what == "export" else _imported(given))
+    except (RouteCodexError, OSError) as error:
+        raise Failed(str(getattr(error, "message", "") or error), "what was read or written before stays") from None
+    except ImportError:
+        raise Failed("Redis needs its client for Python", "pip install 'routecodex[redis]'") from None
+    print(f"{given.what.capitalize()}ed: {count} {'entry' if count == 1 else 'entries'}.", file=sys.stderr)
+    return 0
+
+
+async def _exported(given: argparse.Namespace) -> int:
+    from ....routing.control import moving
+
+    count = 0
+    with contextlib.ExitStack() as stack:
+        out = sys.stdout if given.id == "-" else stack.enter_context(_private(given.id))
+        if given.store:
+            async with _opened(given.store) as store:
+                async for put in moving.of_store(store):
+                    out.write(moving.to_line(put))
+                    count += 1
+            return count
+        for server in _places(given):
+            for put in moving.of_files(server.folder):
+                out.write(moving.to_line(put))
+                count += 1
+    return count
+
+
+async def _imported(given: argparse.Namespace) -> int:
+    from ....routing.control import moving
+
+    with contextlib.ExitStack() as stack:
+        lines = sys.stdin if given.id == "-" else stack.enter_context(open(given.id, encoding="utf-8"))  # noqa: ASYNC230
+        puts = [moving.from_line(line, number) for number, line in enumerate(lines, 1) if line.strip()]
+    if given.store:
+        async with _opened(given.store) as store:
+            return await moving.into_store(store, puts)
+    places = _places(given)
+    if len(places) != 1:
+        raise Failed("into which server's files?", "--server ID; `routecodex status` names them", code=2)
+    return moving.into_files(places[0].folder, puts)
+
+
+def _private(path: str) -> TextIO:
+    """What people said stands in it."""
+    return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8")
+
+
+@contextlib.asynccontextmanager
+async def _opened(url: str) -> AsyncIterator[Store]:
+    """Nobody waits behind it: it may take its time."""
+    from ...redis_store import RedisStore
+
+    store = RedisStore(f"{url}{'&' if '?' in url else '?'}wait=30", retention_s=_KEPT_S)
+    try:
+        yield store
+    finally:
+        await store.close()
 
 
 def _checked(said: servers.Said) -> servers.Said:

@@ -25,7 +25,10 @@ def act(given: argparse.Namespace) -> int:
     _look_at(given)
     proxy, known = surroundings.upstream(places(), os.environ)
     if known is not None and known.server != "user":
-        raise Failed(f"this terminal goes through RouteCodex at {proxy} already", "unset HTTPS_PROXY to start another one")
+        raise Failed(
+            f"this terminal goes through RouteCodex at {surroundings.without_password(proxy)} already",
+            "unset HTTPS_PROXY to start another one",
+        )
     line, said, _ = ready("keep", given, proxy if known is None else "")
     line.close()
     return show(said, as_json=given.json)

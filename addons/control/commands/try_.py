@@ -42,7 +42,7 @@ def act(given: argparse.Namespace) -> int:
     elif status == 200:
         print(f"You typed:       {given.message}")
         print(f"The tool asked:  https://{HOST}/v1/messages, model claude-sonnet-4-5")
-        print(f"The proxy at {proxy} took the tag off and decided who answers.")
+        print(f"The proxy at {surroundings.without_password(proxy)} took the tag off and decided who answers.")
         print(f"The answer:      {told}")
         print("\nIt works. Now the same in a real tool: routecodex run claude, and type <**status**>.")
     if status != 200:

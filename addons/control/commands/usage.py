@@ -18,7 +18,7 @@ _DAY_MS = 86_400_000
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    verbs = ("daily", "weekly", "monthly", "session", "key", "model", "provider", "client")
+    verbs = ("daily", "weekly", "monthly", "session", "key", "model", "provider", "client", "user")
     parser.add_argument("by", nargs="?", choices=verbs, default="daily")
     parser.add_argument("--by", dest="by_option", choices=verbs, help="the same")
     parser.add_argument("--since", default="", metavar="DATE", help="from this day on: 2026-01-31 or 20260131")

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from math import inf
 
@@ -19,9 +20,10 @@ from ..sse import write_event
 from .events import Block, Chunk, Closed, Event, Opened, Piece, Rank
 
 _QUOTE = b'"'
-_ESCAPED = "\\u00"
-"""In arguments, which are JSON within JSON."""
-_RAW_ESCAPED = _ESCAPED.encode()
+_ESCAPE = re.compile(r"\\(?:/|u0|u?\Z)")
+"""In arguments, which are JSON within JSON: one that may stand for a character of a credential, or may become that."""
+_RAW_ESCAPE = re.compile(_ESCAPE.pattern.encode())
+_SHORTEST_ESCAPE = len("\\u002d")
 _GROWING = frozenset(
     (
         *("content", "text", "thinking", "partial_json", "delta", "arguments", "input", "refusal"),
@@ -56,7 +58,7 @@ class Echoes:
         self._heads = tuple(heads)
         self.sure = min(map(len, heads), default=SURE)
         """So short a text holds none."""
-        self.short = min(self.sure, len(_ESCAPED) + 2)
+        self.short = min(self.sure, _SHORTEST_ESCAPE)
         """Nor a letter that is escaped."""
         begun = {head[:size] for head in heads for size in range(1, len(head))}
         self._beginnings = tuple(sorted(begun, key=len, reverse=True))
@@ -76,13 +78,21 @@ class Echoes:
         self._waiting: dict[Block, list[_Waiting]] = {}
         self._held: list[Chunk] = []
         """Units that wait, and those behind them."""
+        self.found = False
+        """Something was said otherwise than it came."""
 
     # --- what is read ---------------------------------------------------------------------------------------------------
 
     def lets(self, piece: Piece) -> bool:
         """More of the text that was looked at last, in which nothing of a credential can begin or go on."""
         text = piece.text
-        return piece.block is self.last and len(text) < self.sure and text[:1] not in self.nexts and not self.busy
+        return (
+            piece.block is self.last
+            and len(text) < self.sure
+            and text[:1] not in self.nexts
+            and not self.busy
+            and not ("\\" in text and piece.block.kind == "call")
+        )
 
     def look(self, chunk: Chunk, now: float) -> list[Chunk]:
         """What may go on now: nearly always this very unit, as it came."""
@@ -121,7 +131,7 @@ class Echoes:
         self._waiting.setdefault(block, []).append(_Waiting(piece, chunk, said))
         if mask.due == inf:
             self._settle(block, "")
-        if mask.idle:
+        if mask.is_clean:
             del self._masks[block]
 
     def _turn_to(self, block: Block) -> str:
@@ -140,7 +150,7 @@ class Echoes:
             for head in self._heads:
                 if head in text:
                     return True
-        return block.kind == "call" and _ESCAPED in text
+        return block.kind == "call" and "\\" in text and _ESCAPE.search(text) is not None
 
     def _settle(self, block: Block, rest: str) -> None:
         """It is known what may be told: if that is not what was said, it stands in the last of the units that said it."""
@@ -148,15 +158,20 @@ class Echoes:
         whole = "".join([one.told for one in waiting]) + rest
         if not waiting or whole == "".join([one.piece.text for one in waiting]):
             return
+        self.found = True
         for one in waiting[:-1]:
             one.tell("")
         waiting[-1].tell(whole)
+
+    def may_escape(self, data: bytes) -> bool:
+        """Whether it stands in a call whose text may hold an escaped character."""
+        return b"\\" in data and self.last is not None and self.last.kind == "call"
 
     # --- what leaves unread ---------------------------------------------------------------------------------------------
 
     def pass_unread(self, texts: bytes) -> bool:
         """Whether more of the text that came last, as JSON has it, may leave unread."""
-        if self.last is None or self.busy or _RAW_ESCAPED in texts:
+        if self.last is None or self.busy or (b"\\" in texts and _RAW_ESCAPE.search(texts) is not None):
             return False
         whole = self._turn_to(self.last) + texts.decode("utf-8", "surrogatepass")
         if self._holds(self.last, whole):

@@ -188,6 +188,9 @@ class Join:
         else:
             self.content.add([one for one in events if type(one) is not Piece or one.block.kind == "call"])
         says, rests = self._weigh(events)
+        if not self._live:  # nothing of a round counts before it is whole
+            self._held.append(Chunk(b"", None, events, chunk.dialect, form=chunk.form) if self.foreign else chunk)
+            return ()
         if self._ending or rests or self._nameless:
             before = self._gone_on() if says and self._reasoned and not (self._ending or self._nameless) else []
             return [*before, *self._hold(chunk)]

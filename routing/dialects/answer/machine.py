@@ -76,6 +76,9 @@ class Writer(Protocol):
     def name(self, block: Block, answer: str = "") -> None:
         """Give a call of another dialect the id and name that the client knows it by; `answer`: whose ids they are made from."""
 
+    def id_of(self, id: str) -> str:
+        """Who the client is told that an answer of another dialect is; `id`: its provider's word for it."""
+
     def write(self, chunk: Chunk) -> bytes: ...
 
     def made(self, event: Event) -> bytes:
@@ -179,6 +182,8 @@ class Answer:
         self._serial: Serial | Summary | None = None
         """What brings events in the order in which the writer can tell them."""
         self._source = Source(modules.reader("", ""))
+        self._round = Round(self._client)
+        self._secrets: Collection[str] = ()
         self._foreign = False
         """The running round speaks another dialect than the client."""
         self._grows: Block | None = None
@@ -215,11 +220,12 @@ class Answer:
         """Another round begins; without a word about it, in the client's own dialect. `exact`: the provider is where the
         client was going anyway, and its reason counts even where it is wrong. `secrets`: what the provider was sent, and nobody
         may be told. `notice`: what we tell the person before the first text of all."""
-        round_ = round_ or Round(self._client)
+        self._round = round_ = round_ or Round(self._client)
+        self._secrets = secrets
         self._foreign = round_.spoken is not self._client or round_.compacts
         self._grows = None
         counts, streams = self._asked.endpoint.action == "count", self._asked.stream
-        read = partial(reader_of, round_.spoken, round_.maker, self._asked.id, abroad=self._foreign)
+        read = partial(reader_of, round_.spoken, round_.maker, self._asked.id if self._foreign else "", abroad=self._foreign)
         passes = self.quiet and streams and not (self._foreign or self._join.altered or self._asked.endpoint.json_array or notice)
         reader, anew = counting.Reader(self._client) if counts else read(), bool(self._join.rounds) or self._foreign
         source = Source(reader, quiet=read if passes else None, bounded=not streams, anew=anew)
@@ -233,6 +239,15 @@ class Answer:
         self._serial = Serial() if self._foreign and self._writer.one_by_one else None
         if round_.compacts:
             self._serial = Summary(Names(self._asked).item("cmp", 0))
+
+    def alone(self) -> Answer | None:
+        """What makes of the running round's bytes the client's dialect, for whoever wants to hear that round by itself; None
+        where they are it already."""
+        if not self._foreign:
+            return None
+        one = Answer(self._asked)
+        one.begin_round(self._round, secrets=self._secrets)
+        return one
 
     def feed(self, data: bytes, now: float = 0.0) -> bytes:
         """The provider's bytes; for the client as many as may leave.
@@ -298,7 +313,7 @@ class Answer:
             own=tuple(call for block, call in calls if join.is_own(block)),
             finish=self._finish_reason(content),
             usage=content.usage,
-            id=id,
+            id=self.round_id,
             native=() if self.quiet else self._history(content),
             complete=content.complete,
             error=content.error,
@@ -327,7 +342,10 @@ class Answer:
             return self._writer.finish()
         waited = self._take()
         self._unsent = waited, list(chunks)
-        return chain(waited, (piece for piece in self._end(chunks) if piece))
+        if not isinstance(self._writer, Repeating):
+            return [*waited, *self._written(chunks)]
+        at = next((place for place, chunk in enumerate(chunks) if chunk.rests), len(chunks))
+        return chain(waited, self._written(chunks[:at]), (piece for piece in self._end(self._writer, chunks[at:]) if piece))
 
     def _broken_off(self) -> Iterable[bytes]:
         told = self._join.broken() if self._asked.stream else None
@@ -382,14 +400,17 @@ class Answer:
         """Who the answer says it is, once a round has counted."""
         if self._opened:
             return self._opened
-        first = self._join.rounds[0].content.began if self._join.rounds else None
-        return first.id if first is not None else ""
+        first = self._join.rounds[0] if self._join.rounds else None
+        return self._id_of(first.content, first.foreign) if first is not None else ""
 
     @property
     def round_id(self) -> str:
         """Who the running round says it is."""
-        began = self._join.content.began
-        return began.id if began is not None else ""
+        return self._id_of(self._join.content, self._foreign)
+
+    def _id_of(self, content: Content, foreign: bool) -> str:
+        id = content.began.id if content.began is not None else ""
+        return self._writer.id_of(id) if foreign else id
 
     @property
     def visible(self) -> bool:
@@ -423,6 +444,11 @@ class Answer:
         whole.add_all(self._join.left_out)
         whole.add_all(self._writer.left_out)
         return str(whole)
+
+    @property
+    def echoes(self) -> Echoes | None:
+        """What takes the running round's credentials out of it; None where there are none."""
+        return self._echoes
 
     @property
     def converted(self) -> bool:
@@ -492,13 +518,9 @@ class Answer:
                 self._due = b"\n\n" if chunk.form == "ragged" and data is chunk.raw else b""
         return out
 
-    def _end(self, chunks: list[Chunk]) -> Iterable[bytes]:
+    def _end(self, writer: Repeating, chunks: list[Chunk]) -> Iterable[bytes]:
         """What the end of the answer tells again is written as it is taken."""
-        writer, serial = self._writer, self._serial
-        writer.altered = self._join.altered
-        if not isinstance(writer, Repeating):
-            yield from self._written(chunks)
-            return
+        serial, writer.altered = self._serial, self._join.altered
         for chunk in chunks:
             if serial is not None and not self._is_own(chunk):
                 chunk = chunk.changed(serial.order(chunk.events))
@@ -531,6 +553,7 @@ def answer_for(
 ) -> Answer:
     """One whose rounds are all in the client's own dialect. `include_usage`: a Chat client asked for the usage of its stream;
     `quiet`: nobody takes part, and what a provider counts passes."""
-    counts = include_usage or quiet
-    asked = Asked(endpoint, stream, id="", model="", created=0, maker="", include_usage=counts, endings=endings)
+    asked = Asked(
+        endpoint, stream, id="", model="", created=0, maker="", include_usage=include_usage, passes_usage=quiet, endings=endings
+    )
     return Answer(asked, own=own_tools, quiet=quiet)

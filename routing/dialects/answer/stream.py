@@ -163,7 +163,7 @@ class Source:
         if not data.isascii() and _as_utf8(data) is not data:
             return False
         if (echoes := self.echoes) is not None and (
-            not one or len(data) >= self._long or data[self._start] in echoes.raw_nexts or echoes.busy
+            not one or len(data) >= self._long or data[self._start] in echoes.raw_nexts or echoes.busy or echoes.may_escape(data)
         ):
             texts = data[self._start : len(data) - len(self._after)] if one else texts_behind(self._marker, data)
             self._tell_newest(echoes)

@@ -27,6 +27,12 @@ def begun_id(call_id: str) -> str:
     return f"resp_routecodex_begun_{call_id.replace('-', '')}"
 
 
+def followed(call: Call) -> tuple[str, ...]:
+    """The answers that a call goes on from, as far as somebody may know more of them: the one it names, and one behind ours."""
+    found = _OWN.fullmatch(call.previous_id or "")
+    return tuple(id for id in (call.previous_id, found and found["before"]) if id)
+
+
 def pass_over_ours(call: Call, begun: Callable[[str], str | None] = lambda id: None) -> None:
     """A call that follows an answer of ours follows the one before it instead; one that we began, what its provider calls it.
 

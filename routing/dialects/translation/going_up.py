@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from ...values import Call, Dialect, Endpoint, JsonObject
 from ..fields import list_of, object_of, text_of
-from .neutral import Conversation, Written
+from ..finish import AS_USUAL, Endings
+from .neutral import Asked, Conversation, Written
 from .reading import chat as read_chat
 from .reading import gemini as read_gemini
 from .reading import messages as read_messages
@@ -85,3 +86,28 @@ def repeated(call: Call) -> JsonObject:
 
 def wants_usage(call: Call) -> bool:
     return object_of(call.body.get("stream_options")).get("include_usage") is True
+
+
+def asked(
+    call: Call,
+    id: str,
+    *,
+    created: int = 0,
+    estimate: Callable[[], int] = lambda: 0,
+    endings: Endings = AS_USUAL,
+    passes_usage: bool = False,
+) -> Asked:
+    """What the answer to it must know of it."""
+    return Asked(
+        endpoint=call.endpoint,
+        stream=call.stream,
+        id=id,
+        model=call.model,
+        created=created,
+        maker="",
+        estimate=estimate,
+        include_usage=wants_usage(call),
+        passes_usage=passes_usage,
+        endings=endings,
+        response=repeated(call),
+    )

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, TypeAlias
@@ -287,10 +287,12 @@ class Asked:
     """Epoch seconds."""
     maker: str
     """The provider's id."""
-    estimate: int = 0
+    estimate: Callable[[], int] = lambda: 0
     """Our own count of the call's tokens: Messages tells the input's size at the start, others know it at the end only."""
     include_usage: bool = False
     """A Chat client asked for a usage chunk."""
+    passes_usage: bool = False
+    """One that came unasked in its own dialect is for it, too."""
     tools: Mapping[str, ToolName] = field(default_factory=dict)
     """Tools whose name or kind was changed, by the name that was sent."""
     endings: Endings = AS_USUAL

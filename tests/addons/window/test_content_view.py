@@ -75,3 +75,11 @@ def test_a_saved_flow_may_hold_anything(record: object) -> None:
     assert flow.response is not None
     assert "hello there" in _shown(flow, flow.request)[1]
     assert _shown(flow, flow.response)[1]
+
+
+def test_it_is_offered_for_calls_and_answers_of_model_paths_alone() -> None:
+    ours, other = _flow(), _flow(path="/v1/files")
+    assert content_view.priority(BODY, ours) > 0
+    assert [content_view.priority(*given) for given in ((b"", ours), (BODY, other), (BODY, None), (BODY, tflow.ttcpflow()))] == [
+        -1
+    ] * 4

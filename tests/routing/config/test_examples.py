@@ -30,6 +30,14 @@ def test_a_file_name_with_odd_letters_stays_what_it_is() -> None:
     assert config.registry.providers["glm"].keys[0].value == "sk-x"
 
 
+@pytest.mark.parametrize("end", ["", "\n", "\n  routing: {default: [origin]}\n"])
+def test_a_line_that_ends_the_file_is_a_line(end: str) -> None:
+    text = added(f"virtualrouter:\n  providers:{end}", "glm", SHIPPED, ["/k"])
+    assert text.startswith("virtualrouter:\n  providers:\n    glm:\n")
+    assert text.endswith("\n")
+    assert "\n\n" not in text
+
+
 def test_where_there_is_no_place_nothing_comes_of_it() -> None:
     for text in ("virtualrouter: {providers: {}}\n", "a:\n  providers:\nb:\n  providers:\n", ""):
         with pytest.raises(NoExample):

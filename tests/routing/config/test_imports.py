@@ -112,6 +112,12 @@ def test_the_same_below_virtualrouter(config: Config) -> None:
     assert len(nested.warnings) == len(config.warnings)
 
 
+def test_what_stands_beside_the_router_is_named() -> None:
+    router = {"providers": {}, "routing": {"default": ["origin"]}}
+    config = read(json.dumps({"virtualrouter": router, "quota": {"daily": 1}}), name="config.json", env={})
+    assert config.warnings == ("config.json:1: quota is not used here",)
+
+
 def test_json_text_means_what_json_means() -> None:
     text = '{"providers": {"p": {"baseURL": "https:\\/\\/a.example", "auth": {"apiKey": "a\\u0062"},\n'
     text += '\t"models": {"\\ud83d\\ude00": null}}},'

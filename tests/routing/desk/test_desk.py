@@ -253,6 +253,13 @@ def test_decision_12_a_session_is_recognised_by_its_beginning(house: House, dial
     assert other.target == "origin.client.client-model"
 
 
+def test_a_conversation_that_begins_like_an_earlier_one_is_another(house: House) -> None:
+    """Its client names no session; nothing that the other had set holds in it."""
+    Tool(house, session=None).talk("hello", "<**!glm.glm-4.7**>")
+    again = Tool(house, session=None)
+    assert again.talk("hello", "and now")[-1].target == "origin.client.client-model"
+
+
 @DIALECTS
 def test_q14_without_any_session_a_tag_holds_for_its_message_alone(build: Build, dialect: Dialect) -> None:
     house = build(top="sessions: {derive: off}")

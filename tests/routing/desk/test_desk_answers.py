@@ -398,7 +398,7 @@ def test_a_provider_of_another_dialect_is_asked_in_its_own(build: Build, dialect
     plan = Tool(house, dialect).say("hi").plan
     request = plan.request()
     assert (request.host, request.path) == ("plain.example", "/v1/chat/completions")
-    assert (plan.translation() is None) is (dialect is Dialect.CHAT)
+    assert (plan.round is None) is (dialect is Dialect.CHAT)
     assert ("in openai-chat" in plan.comment) is (dialect is not Dialect.CHAT)
 
 

@@ -54,6 +54,7 @@ TREE = {
         pytest.param({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, 0.5, id="between"),
         pytest.param(TREE, {"next": None}, id="refers to itself"),
         pytest.param({"$ref": "#/$defs/a~1b", "$defs": {"a/b": {"const": 1}}}, 1, id="a name with a slash"),
+        pytest.param({"$ref": "#/$defs/a~0b", "$defs": {"a~b": {"const": 1}}}, 1, id="a name with a tilde"),
         pytest.param({"$ref": "https://elsewhere.example/schema"}, None, id="stands elsewhere"),
         pytest.param({"type": "string", "pattern": "("}, "", id="no pattern at all"),
     ],

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from routecodex.routing.dialects import calls
-from routecodex.routing.dialects.answer.abroad import Translation
 from routecodex.routing.dialects.seals import Seals
 from routecodex.routing.dialects.signed import call_words, signed_fields, without_foreign, words_in
 from routecodex.routing.dialects.translation import going_up
 from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect, Endpoint, JsonObject
+from tests.routing.dialects.answer.abroad import Translation
 
 MESSAGES, CHAT, RESPONSES, GEMINI = Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI
 ENDPOINT = Endpoint(CHAT)

@@ -56,6 +56,7 @@ TAKEN_OUT = [
     pytest.param("<**" + "a" * 506 + "**>", "", id="512-bytes"),
     pytest.param("a ＜＊＊！glm＊＊＞ b", "a b", id="full-width-marks"),
     pytest.param("＜**!glm**>\n＊ stays ＜ and ＞", "＊ stays ＜ and ＞", id="mixed-marks"),
+    pytest.param("<**\x11a**> <**glm＊＊＞ b", "b", id="what-kept-them-from-being-marks-is-gone"),
     pytest.param("<**stopMessage：“a **> b”，3**> hi", "hi", id="curly-quotes"),
     pytest.param("<**stopMessage:'a **> b',3**> hi", "hi", id="single-quotes"),
     pytest.param("<**stopmessage «a **> b»**> hi", "hi", id="other-quotes-and-case"),

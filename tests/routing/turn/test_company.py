@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from routecodex.routing.dialects.calls import for_target
+from routecodex.routing.dialects.translation import going_up
 from routecodex.routing.errors import StoreError
 from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.storage.contract import InThread
@@ -212,7 +213,7 @@ def test_l03_a_plugin_that_fails_at_the_start_fails_the_turn() -> None:
 def test_the_answer_is_of_the_calls_dialect_and_form(dialect: Dialect, stream: bool) -> None:
     together = company(Actor("A"))
     together.life.turn.call = tcall(dialect, stream=stream)
-    answer = together.answer(together.life.turn.call)
+    answer = together.answer(going_up.asked(together.life.turn.call, "0123"))
     answer.begin_round()
     failed = answer.fail(500, "no", "C")
     assert (failed.startswith((b"event:", b"data:"))) is stream

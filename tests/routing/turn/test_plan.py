@@ -143,12 +143,12 @@ def test_a_target_of_another_dialect_is_the_next_as_well(house: Build) -> None:
     found = house(f"default: [{CLAUDE_FIRST}, {PLAIN_SECOND}, {{targets: [glm.glm-4.7]}}]", CONFIG_A + PLAIN)
     plan = Tool(found).say("hello").plan
     plan.request()
-    assert plan.translation() is None
+    assert plan.round is None
     assert not plan.exact
     assert fail(plan, found, 500) == 0.0
     assert plan.target.provider == "plain"
     assert plan.request().path.endswith("/chat/completions")
-    assert plan.translation() is not None
+    assert plan.round is not None
     chat = Tool(found, Dialect.CHAT, session="two").say("hello").plan
     assert chat.target.provider == "plain", "anthropic rests"
 
@@ -554,8 +554,8 @@ def test_a_key_that_is_a_word_is_no_secret_in_a_text(house: Build) -> None:
 def test_what_an_answer_could_not_be_told_stands_in_the_comment(house: Build) -> None:
     plan = Tool(house()).say("hello").plan
     plan.request()
-    plan.said((), "")
+    plan.unsay("")
     assert "left out of the answer" not in plan.comment + plan.told
-    plan.said((), "citations")
+    plan.unsay("citations")
     assert "left out of the answer: citations" in plan.comment
     assert "left out of the answer: citations" in plan.told

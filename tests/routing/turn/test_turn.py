@@ -90,6 +90,7 @@ class Script:
     failures: list[Failed] = field(default_factory=list)
     first: list[str] = field(default_factory=list)
 
+    round: machine.Round | None = None
     exact: bool = False
     secrets: tuple[str, ...] = ()
 
@@ -118,7 +119,10 @@ class Script:
     def cost(self, tokens: Tokens | None) -> None:
         pass
 
-    def said(self, items: Sequence[JsonObject], left_out: str) -> None:
+    def unsay(self, left_out: str) -> None:
+        pass
+
+    def said(self, items: Sequence[JsonObject]) -> None:
         pass
 
     def answered(self, id: str, now: float) -> None:

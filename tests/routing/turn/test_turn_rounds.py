@@ -66,6 +66,7 @@ class Script:
     answers: int = 0
     heard: list[object] = field(default_factory=list)
 
+    round: machine.Round | None = None
     exact: bool = False
     secrets: tuple[str, ...] = ()
 
@@ -92,7 +93,10 @@ class Script:
     def cost(self, tokens: Tokens | None) -> None:
         pass
 
-    def said(self, items: Sequence[JsonObject], left_out: str) -> None:
+    def unsay(self, left_out: str) -> None:
+        pass
+
+    def said(self, items: Sequence[JsonObject]) -> None:
         self.heard.append(items)
 
     def answered(self, id: str, now: float) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import contextlib
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -118,3 +120,20 @@ def test_several_processes_write_to_one_file(ledger: Ledger) -> None:
     writers = [subprocess.Popen([sys.executable, "-c", _WRITER, str(ledger.path), str(at)], cwd=root) for at in range(3)]
     assert [writer.wait(120) for writer in writers] == [0, 0, 0]
     assert report(ledger, "daily")["totals"]["requests"] == 150
+
+
+def test_a_file_of_the_version_before_grows(tmp_path: Path) -> None:
+    """Two processes may come upon it at once."""
+    path = tmp_path / "usage.sqlite"
+    made = ", ".join(name.replace("time_ms", "time") for name in Row._fields if name != "user")
+    with contextlib.closing(sqlite3.connect(path)) as old, old:
+        old.execute(f"create table rounds ({made})")
+        old.execute(f"insert into rounds values ({','.join('?' * (len(Row._fields) - 1))})", row()[:-1])
+        old.execute("pragma user_version = 1")
+    ledgers = [Ledger(path, retention_days=400) for _ in range(2)]
+    for at, one in enumerate(ledgers):
+        one.write([row(user=f"person {at}")], NOON)
+    assert [group["user"] for group in report(ledgers[0], "user")["user"]] == ["", "person 0", "person 1"]
+    assert report(ledgers[1], "daily", user="person 1")["totals"]["requests"] == 1
+    for one in ledgers:
+        one.close()

@@ -79,6 +79,9 @@ class _Writer:
         self._named += 1
         block.named = True
 
+    def id_of(self, id: str) -> str:
+        return _answer_id(id, self._asked)
+
     def _name_lost(self, block: Block) -> None:
         if not block.foreign:
             return
@@ -89,7 +92,7 @@ class _Writer:
 
     def _usage(self, counted: Counted | None) -> JsonObject:
         if counted is None:
-            return _written_usage(Tokens(input=self._asked.estimate))  # a provider that counted nothing leaves us our own count
+            return _written_usage(Tokens(input=self._asked.estimate()))  # a provider that counted nothing leaves us our own count
         if counted.rounds:
             return summed_counts(counted.rounds, "prompt_tokens", "completion_tokens")
         native = counted.native
@@ -139,7 +142,7 @@ class Writer(_Writer):
             return self._patched(chunk, document)
         choices = document.get("choices")
         if not choices:
-            if document.get("usage") and not self._asked.include_usage:
+            if document.get("usage") and not self._passes_usage:
                 return b""
             self._head = self._head or (_head_of(document) if document.get("id") else {})
             return chunk.raw
@@ -154,6 +157,10 @@ class Writer(_Writer):
 
     def finish(self) -> Iterable[bytes]:
         return ()
+
+    @property
+    def _passes_usage(self) -> bool:
+        return self._asked.include_usage or self._asked.passes_usage
 
     # --- chunks of this dialect ------------------------------------------------------------------------------------------
 
@@ -210,7 +217,7 @@ class Writer(_Writer):
                     pass
         self._head = self._head or _head_of(document)
         if not document.get("choices"):
-            told = counted is not None and self._asked.include_usage
+            told = counted is not None and self._passes_usage
             return write_event(dumps({**document, **self._head, "usage": self._usage(counted)}), chunk.name) if told else b""
         if not (ended or asides or any(value for name, value in delta.items() if name != "role")):
             return b""
@@ -286,7 +293,7 @@ class Writer(_Writer):
         if self._before:
             return b""
         asked = self._asked
-        self._head = self._head or {"id": _answer_id(id, asked), "created": asked.created, "model": asked.model}
+        self._head = self._head or {"id": self.id_of(id), "created": asked.created, "model": asked.model}
         head = {"id": self._head.get("id"), "object": "chat.completion.chunk"}
         head |= {"created": self._head.get("created"), "model": self._head.get("model")}
         self._before = b"data: " + dumps(head)[:-1] + b',"choices":[{"index":0,"delta":'
@@ -416,7 +423,7 @@ class Whole(_Writer):
         content, asked, given = self._content, self._asked, self._frame
         frame = {name: value for name, value in given.items() if name not in ("usage", "choices")}
         if not given:
-            id = _answer_id(content.began.id if content.began is not None else "", asked)
+            id = self.id_of(content.began.id if content.began is not None else "")
             frame = {"id": id, "object": "chat.completion", "created": asked.created, "model": asked.model}
         choices = [choice for choice in list_of(given.get("choices")) if isinstance(choice, dict)]
         first = next((choice for choice in choices if not choice.get("index")), {"index": 0, "logprobs": None})

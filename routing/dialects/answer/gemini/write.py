@@ -16,7 +16,7 @@ from ....jsonbytes import dump_pieces, dumps
 from ....values import Dialect, JsonObject
 from ... import answers
 from ...calls.grow_gemini import made_id
-from ...fields import list_of, object_of
+from ...fields import list_of, object_of, text_of
 from ...sse import write_event
 from ...translation.ids import digest
 from ...translation.neutral import Asked, Feature, LeftOut, Tokens, ToolName
@@ -86,6 +86,9 @@ class _Writer:
         known = self._tools.get(block.name)
         block.name = known.name if known is not None else block.name
 
+    def id_of(self, id: str) -> str:
+        return text_of(identity_of(id, self._asked)["responseId"])
+
     def _name_lost(self, event: Event) -> bytes:
         if type(event) is Opened and event.block.foreign and event.block.kind == "trace":
             name_tool(self.left_out, event.block.name, event.block.native)
@@ -97,7 +100,7 @@ class _Writer:
 
     def _usage(self, counted: Counted | None) -> JsonObject:
         if counted is None:
-            return usage_of(Tokens(input=self._asked.estimate))
+            return usage_of(Tokens(input=self._asked.estimate()))
         if counted.rounds:
             return summed_counts(counted.rounds)
         native = counted.native

@@ -85,6 +85,9 @@ class _Writer:
         name = known.name if known is not None else block.name
         block.id, block.name, block.named = self._ids.of(block.id, name, answer), name, True
 
+    def id_of(self, id: str) -> str:
+        return text_of(head_of(id, self._asked)["id"])
+
     def _name_lost(self, block: Block) -> None:
         if block.foreign and block.media is not None:
             name_media(self.left_out, block.media)
@@ -96,7 +99,7 @@ class _Writer:
     def _usage(self, counted: Counted | None, told: JsonObject) -> JsonObject:
         """`told`: what the last round's own end says of it."""
         if counted is None:
-            return told or last_usage(Tokens(input=self._asked.estimate))
+            return told or last_usage(Tokens(input=self._asked.estimate()))
         if counted.native is None or not (told or counted.rounds):
             return {**told, **last_usage(counted.tokens)}
         if not counted.rounds:
@@ -238,7 +241,7 @@ class Writer(_Writer):
                 return b""
             case Ended():
                 self._ends(event)
-                usage = last_usage(self._tokens or Tokens(input=self._asked.estimate))
+                usage = last_usage(self._tokens or Tokens(input=self._asked.estimate()))
                 return self._begin(None) + _event({"type": "message_delta", "delta": self._end_of(event), "usage": usage})
             case Done():
                 return _event({"type": "message_stop"}) if self._stops else b""
@@ -251,7 +254,7 @@ class Writer(_Writer):
         if self._begun:
             return b""
         self._begun = True
-        tokens = (event.tokens if event is not None else None) or Tokens(input=self._asked.estimate)
+        tokens = (event.tokens if event is not None else None) or Tokens(input=self._asked.estimate())
         usage = {**usage_of(tokens), "output_tokens": tokens.output}
         return _event({"type": "message_start", "message": {**head_of(event.id if event else "", self._asked), "usage": usage}})
 

@@ -86,7 +86,7 @@ _OURS = frozenset(("id", "object", "created_at", "status", "model", "output", "u
 
 def ended(head: JsonObject, output: list[JsonObject], finish: Finish, tokens: Tokens | None, asked: Asked) -> JsonObject:
     status, reason = response_status(finish.reason)
-    response = {**head, "status": status, "output": output, "usage": _usage(tokens or Tokens(input=asked.estimate))}
+    response = {**head, "status": status, "output": output, "usage": _usage(tokens or Tokens(input=asked.estimate()))}
     if reason:
         response["incomplete_details"] = {"reason": reason}
     if status == "failed":

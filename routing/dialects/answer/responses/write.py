@@ -209,6 +209,9 @@ class _Writer:
         if known.namespace:
             self._spaces[block] = known.namespace
 
+    def id_of(self, id: str) -> str:
+        return self._names.response(id)
+
     # --- what leaves as it came -----------------------------------------------------------------------------------------
 
     def _take(self, events: Iterable[Event], document: JsonObject) -> None:
@@ -447,7 +450,7 @@ class _Writer:
     def _begin(self, id: str = "") -> Iterator[JsonObject]:
         if not self._begun:
             self._begun = True
-            self._first = self._first or response_head(self._names.response(id), self._asked)
+            self._first = self._first or response_head(self.id_of(id), self._asked)
             yield {"type": "response.created", "response": self._first}
             yield {"type": "response.in_progress", "response": self._first}
 
@@ -673,7 +676,7 @@ class _Writer:
     @property
     def _about_answer(self) -> dict[str, Any]:
         first, asked = self._first, self._asked
-        id, model = text_of(first.get("id")) or self._names.response(""), text_of(first.get("model")) or asked.model
+        id, model = text_of(first.get("id")) or self.id_of(""), text_of(first.get("model")) or asked.model
         return {"id": id, "model": model, "created": count_of(first.get("created_at")) or asked.created}
 
 
@@ -870,7 +873,7 @@ class Whole(_Writer):
         self._chunks += 1
         self._only = b""
         if type(event) is Began:
-            self._first = self._first or response_head(self._names.response(event.id), self._asked)
+            self._first = self._first or response_head(self.id_of(event.id), self._asked)
         elif type(event) is Ended:
             self._last = {}
         self._keep((event,))

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from routecodex.routing.dialects.answer.abroad import Translation
 from routecodex.routing.dialects.answer.stream import WHOLE_BYTES
 from routecodex.routing.dialects.finish import Endings
 from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect, Endpoint
 from tests.rig import wire
 from tests.rig.wire import Reply
+from tests.routing.dialects.answer.abroad import Translation
 
 
 def asked(stream: bool, dialect: Dialect = Dialect.MESSAGES, **more: object) -> Asked:

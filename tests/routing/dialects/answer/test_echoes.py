@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from math import inf
 from typing import Any
 
 import pytest
 
+from routecodex.routing.dialects.answer.echoes import texts_behind
 from routecodex.routing.dialects.answer.machine import Answer, Round
 from routecodex.routing.masking import HOLD_S, SURE
 from routecodex.routing.redact import MASK
@@ -152,11 +154,16 @@ def test_arguments_are_looked_at_as_well() -> None:
         return chunk({"tool_calls": [{"index": 0, "function": {"arguments": text, **more.pop("function", {})}, **more}]})
 
     first = entry("", id="call_1", type="function", function={"name": "read"})
-    for spread in (cut(4), [KEY.replace("-", "\\u002d")]):
+    escaped = KEY.replace("-", "\\u002d")
+    for spread in (
+        cut(4),
+        [escaped],
+        *([escaped[at : at + size] for at in range(0, len(escaped), size)] for size in (1, 3, 5, 8)),
+    ):
         written = [chunk({"role": "assistant"}), first, *(entry(one) for one in ('{"k": "', *spread, '"}'))]
         raw = [sse(one) for one in (*written, chunk({}, "tool_calls"))] + [b"data: [DONE]\n\n"]
-        for client in (Way(CHAT), Way(MESSAGES), Way(RESPONSES), Way(GEMINI)):
-            out = told(begun(client, CHAT), raw)
+        for client, quiet in itertools.product((Way(CHAT), Way(MESSAGES), Way(RESPONSES), Way(GEMINI)), (False, True)):
+            out = told(begun(client, CHAT, quiet=quiet), raw)
             [(name, given)] = read(client, out).calls
             assert (name, given["k"]) in [("read", f"{KEY[:few]}{MASK}") for few in range(SURE)]
 
@@ -183,3 +190,12 @@ def test_a_short_key(key: str) -> None:
         answer.begin_round(secrets=(key, "short"))
         text = read(Way(CHAT), told(answer, events(CHAT, ["a", *pieces, " b short"]))).text
         assert text in [f"a{key[:few]}{MASK} b short" for few in range(len(key))]
+
+
+def test_what_texts_are_read_without_reading_their_events() -> None:
+    """Only where each event has one, and nothing is escaped at its end."""
+    one, two = b'data: {"text":"a b"}\n\n', b'data: {"text":"c","text":"d"}\n\n'
+    assert texts_behind(b'"text":"', one + one) == b"a ba b"
+    assert texts_behind(b'"text":"', one + two) is None
+    assert texts_behind(b'"text":"', one + b"data: {}\n\n") is None
+    assert texts_behind(b'"text":"', b'data: {"text":"a\\"b"}\n\n') is None

@@ -151,6 +151,24 @@ def test_a_first_round_that_showed_nothing_makes_place_for_another(client: Way, 
     assert b"msg_gone" not in raw
 
 
+@pytest.mark.parametrize(
+    "client, one", [(one, two) for one, two in product(WAYS, WAYS) if not one.stream and two.stream], ids=str
+)
+def test_who_waits_for_json_is_told_nothing_of_a_round_that_broke(client: Way, one: Way) -> None:
+    """Whatever of it came: another attempt takes its place, or the answer ends as the round before it did."""
+    half = one.written(spoken(("text", "half of it"), ("tool", "{}"), ending="cut"), 1)
+    for before, behind in product([[], [spoken(("text", "first"))]], [[], [spoken(("text", "whole"))]]):
+        if not (before or behind):
+            continue
+        answer, out = answer_for(client), b""
+        for raw in [*(one.written(round_, 1) for round_ in before), half, *(one.written(round_, 2) for round_ in behind)]:
+            answer.begin_round(Round(one.dialect, "acme"))
+            out += answer.feed(raw)
+            answer.end_round()
+        told = read(client, out + b"".join(answer.finish()))
+        assert (told.text, told.calls) == ("\n\n".join(round_.text for round_ in (*before, *behind)), [])
+
+
 def test_an_end_is_written_once() -> None:
     for client in WAYS:
         answer = answer_for(client)

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from routecodex.routing.dialects.answer.abroad import Translation
 from routecodex.routing.dialects.translation.carried import carry, unloaded
 from routecodex.routing.dialects.translation.going_up import translate
 from routecodex.routing.dialects.translation.neutral import Seal, Thought, ToolUse
 from routecodex.routing.values import Dialect, Endpoint
 from tests.rig.wire import Asked, Reply, events, whole
 from tests.rig.wire import ToolUse as Use
+from tests.routing.dialects.answer.abroad import Translation
 from tests.routing.dialects.translation.telling.spoken import asked
 
 MAKER = "acme"

@@ -21,10 +21,13 @@ from tests.conftest import LONG
 from tests.routing.dialects.translation.as_calls import call_of, endpoint_of
 from tests.routing.dialects.translation.as_sent import Sent, read_sent
 from tests.routing.dialects.translation.conversations import Meant, Result, Said, Shown, Thinking, Turn, Use, meant
+from tests.sheet import seen
 
 SHORT = 20
 COUNT = 10_000 if LONG else SHORT
 """Conversations for each pair."""
+HISTORIES = 1_000 if LONG else SHORT
+"""Each is written several times."""
 
 PAIRS = [pytest.param(client, spoken, id=f"{client}-to-{spoken}") for client, spoken in product(Dialect, Dialect)]
 MODELS: dict[Dialect, tuple[tuple[str, str], ...]] = {
@@ -78,12 +81,13 @@ def test_names_ids_arguments_and_texts_arrive(client: Dialect, spoken: Dialect) 
         except AssertionError as error:
             error.add_note(f"seed {seed}: {client} to {model} of {maker}")
             raise
+    seen("R5", f"{client} to {spoken}: {COUNT:,} conversations")
 
 
 @pytest.mark.parametrize(("client", "spoken"), PAIRS)
 def test_the_same_history_has_the_same_bytes_and_a_longer_one_begins_with_them(client: Dialect, spoken: Dialect) -> None:
     compared = 0
-    for seed in range(COUNT):
+    for seed in range(HISTORIES):
         given, (maker, model) = meant(seed, client), target_of(seed, spoken)
         whole = written(given, client, spoken, maker, model)
         assert dumps(whole.body) == dumps(written(meant(seed, client), client, spoken, maker, model).body)
@@ -95,7 +99,8 @@ def test_the_same_history_has_the_same_bytes_and_a_longer_one_begins_with_them(c
                 error.add_note(f"seed {seed}: {client} to {model} of {maker}, {count} of {len(given.turns)} turns")
                 raise
             compared += 1
-    assert compared > COUNT // 2
+    assert compared > HISTORIES // 2
+    seen("R17", f"{client} to {spoken}: {HISTORIES:,} histories, {compared:,} beginnings, all the same bytes")
 
 
 def ends_of_calls(given: Meant) -> Iterator[int]:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from routecodex.routing.dialects.answer.abroad import Translation
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.values import Dialect
+from tests.routing.dialects.answer.abroad import Translation
 from tests.routing.dialects.translation.test_finishes import LENGTH, asked_by, told
 from tests.system.grammar import read, read_whole
 

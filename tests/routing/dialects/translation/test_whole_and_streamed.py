@@ -8,12 +8,12 @@ from itertools import permutations, product
 
 import pytest
 
-from routecodex.routing.dialects.answer.abroad import Translation
 from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect, Endpoint
 from tests.rig.reply import Asked as RigAsked
 from tests.rig.reply import Reply, ToolUse
 from tests.rig.spoken import EVENTS, WHOLE
+from tests.routing.dialects.answer.abroad import Translation
 from tests.routing.dialects.translation.vendor_streams import REPLIES
 from tests.system.grammar import Told, read
 

@@ -83,8 +83,8 @@ def test_a_half_call_is_not_told() -> None:
 
 
 def test_an_answer_that_counted_nothing_has_our_own_count() -> None:
-    assert told(estimate=7)[-1]["usageMetadata"]["promptTokenCount"] == 7
-    assert told(Began("r", "m", Tokens(9)), estimate=7)[-1]["usageMetadata"]["promptTokenCount"] == 9
+    assert told(estimate=lambda: 7)[-1]["usageMetadata"]["promptTokenCount"] == 7
+    assert told(Began("r", "m", Tokens(9)), estimate=lambda: 7)[-1]["usageMetadata"]["promptTokenCount"] == 9
 
 
 def test_ids_are_made_where_there_are_none_or_the_same() -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from routecodex.routing.dialects.answer.abroad import Translation
 from routecodex.routing.dialects.calls.compaction import MARK
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.dialects.translation.neutral import Asked, Tokens
 from routecodex.routing.values import Dialect, Endpoint, ProviderError
+from tests.routing.dialects.answer.abroad import Translation
 from tests.routing.dialects.answer.plain import (
     BlockEnded,
     Broken,

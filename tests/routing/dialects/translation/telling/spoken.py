@@ -52,7 +52,7 @@ def call(id: str, name: str, *pieces: str, seal: Seal | None = None) -> list[Eve
 
 def asked(dialect: Dialect, **rest: Any) -> Asked:
     given: dict[str, Any] = {"id": "0f3c-1:retry", "model": "client-model", "created": 1_800_000_000, "maker": "anthropic"}
-    given |= {"estimate": 77, "include_usage": True, "tools": TOOLS, "endpoint": Endpoint(dialect), "stream": True}
+    given |= {"estimate": lambda: 77, "include_usage": True, "tools": TOOLS, "endpoint": Endpoint(dialect), "stream": True}
     return Asked(**{**given, **rest})
 
 

@@ -163,9 +163,9 @@ def test_only_the_last_chunk_has_the_counts() -> None:
         "totalTokenCount": 205,
     }
     started = [Started("i", "m", Tokens(input=5, output=2)), TextPiece("a"), Finished("stop")]
-    assert _chunks(started, GEMINI, estimate=9)[-1]["usageMetadata"]["promptTokenCount"] == 5
+    assert _chunks(started, GEMINI, estimate=lambda: 9)[-1]["usageMetadata"]["promptTokenCount"] == 5
     counts = {"promptTokenCount": 9, "candidatesTokenCount": 0, "totalTokenCount": 9}
-    assert _chunks(whole(TextPiece("a")), GEMINI, estimate=9)[-1]["usageMetadata"] == counts
+    assert _chunks(whole(TextPiece("a")), GEMINI, estimate=lambda: 9)[-1]["usageMetadata"] == counts
 
 
 def test_ids_are_made_where_there_are_none_and_always_the_same() -> None:

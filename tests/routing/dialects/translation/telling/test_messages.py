@@ -188,10 +188,10 @@ COUNTS: dict[str, tuple[Tokens | None, Tokens | None, int, dict[str, Any], dict[
 def test_counts(case: str) -> None:
     early, late, estimate, start, last = COUNTS[case]
     events = [Started("i", "m", early), TextPiece("a"), Finished("stop", late)]
-    documents = down.documents_of(MESSAGES, down.tell(events, asked(MESSAGES, estimate=estimate)))
+    documents = down.documents_of(MESSAGES, down.tell(events, asked(MESSAGES, estimate=lambda: estimate)))
     assert documents[0]["message"]["usage"] == start
     assert documents[-2]["usage"] == last
-    assert down.tell_whole(events, asked(MESSAGES, estimate=estimate))["usage"] == last
+    assert down.tell_whole(events, asked(MESSAGES, estimate=lambda: estimate))["usage"] == last
 
 
 def test_the_stop_sequence_is_told() -> None:

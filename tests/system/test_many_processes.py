@@ -1,0 +1,161 @@
+"""Two workers behind one port, and two proxies on one Redis: whichever of them a call comes to, it is one conversation."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from routecodex.routing.values import Dialect
+from tests.rig.behaviour import Behaviour
+from tests.rig.provider import FakeProvider, Received
+from tests.rig.proxy import SCRIPT, Mitmdump
+from tests.rig.redis_server import IS_THERE, RedisServer, redis_server
+from tests.rig.reply import Reply
+from tests.rig.wire import Reply as Says
+from tests.rig.wire import ToolUse
+from tests.system.speaker import Speaker
+from tests.system.talk import Heard, Talk, configured
+
+pytestmark = pytest.mark.system
+
+WAYS = ["workers", *(["redis"] if IS_THERE else [])]
+CLOCK = '  clock: {"enabled": true, "ntp": {"enabled": false}}\n'
+CONFIG = configured({"p": (2, "m"), "q": (1, "m"), "poor": (2, "m")}, "    default: [p.m]\n", CLOCK)
+
+
+@dataclass
+class Many:
+    """Each call comes to another process than the one before."""
+
+    provider: FakeProvider
+    proxies: list[Mitmdump]
+    server: RedisServer | None = None
+    asked: int = 0
+
+    def next(self) -> Mitmdump:
+        """Workers are given connections in turns."""
+        self.asked += 1
+        return self.proxies[self.asked % len(self.proxies)]
+
+    def say(self, talk: Talk, *entries: tuple[str, str]) -> Heard:
+        """The next call of a conversation; its history grows by what its tool is shown."""
+        talk.proxy = self.next()
+        talk.typed += entries
+        heard = talk._exchange(())
+        if heard.answer.status == 200:
+            talk.typed.append(("assistant", heard.text))
+        return heard
+
+    def talk(self, **more: Any) -> Talk:
+        self.provider.forget()
+        return Talk(self.provider, self.proxies[0], **more)
+
+    @property
+    def log(self) -> str:
+        return "\n".join(proxy.log for proxy in self.proxies)
+
+
+@contextlib.contextmanager
+def many(way: str, provider: FakeProvider, folder: Path, config: str = CONFIG) -> Iterator[Many]:
+    with contextlib.ExitStack() as stack:
+        enter = stack.enter_context
+        if way == "workers":
+            proxy = enter(Mitmdump(script=SCRIPT, config=config, upstream=provider, folder=folder / "proxy", workers=2))
+            yield Many(provider, [proxy])
+        else:
+            server = enter(redis_server(folder / "redis"))
+            config = f'sessions: {{store: "{server.url}?wait=60"}}\n{config}'
+            proxies = [
+                enter(Mitmdump(script=SCRIPT, config=config, upstream=provider, folder=folder / name))
+                for name in ("one", "other")
+            ]
+            yield Many(provider, proxies, server)
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def house(request: pytest.FixtureRequest, provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Many]:
+    with many(request.param, provider, tmp_path_factory.mktemp("many")) as started:
+        yield started
+        assert all(proxy.alive for proxy in started.proxies)
+        assert "RouteCodex failed" not in started.log
+
+
+def key(heard: Heard) -> str:
+    return str(heard.received[-1].key).removesuffix("-value")
+
+
+def test_keys_take_turns(house: Many) -> None:
+    used = [key(house.say(house.talk(), ("user", "hi"))) for _ in range(6)]
+    assert sorted(used[:2]) == ["p-k1", "p-k2"]
+    assert used == used[:2] * 3
+
+
+def test_the_hops_of_one_message_keep_their_key(house: Many) -> None:
+    talk = house.talk()
+    first = key(house.say(talk, ("user", "do it")))
+    talk.typed.pop()
+    assert {key(house.say(talk, ("hop", "done"))) for _ in range(6)} == {first}
+
+
+def test_a_key_without_money_is_tried_once(house: Many) -> None:
+    talk = house.talk()
+    house.say(talk, ("user", "<**!poor.m**>"))
+    house.provider.always(Behaviour(status=402, error="no money"), key="poor-k1-value")
+    for number in range(6):
+        house.say(talk, ("user", f"message {number}"))
+    assert [one.key for one in house.provider.calls].count("poor-k1-value") == 1
+
+
+def test_a_tag_holds_everywhere_and_is_obeyed_once(house: Many) -> None:
+    talk = house.talk()
+    assert key(house.say(talk, ("user", "<**!q.m**> go"))) == "q-k1"
+    assert key(house.say(talk, ("user", "and on"))) == "q-k1"
+    house.say(talk, ("user", "<**clear**>"))
+    for _ in range(4):
+        assert key(house.say(talk, ("user", "more"))).startswith("p-"), "the old tag is not obeyed again"
+
+
+def test_a_follow_up_goes_where_its_answer_lives(house: Many) -> None:
+    talk = house.talk(dialect=Dialect.RESPONSES, session=None)
+    first = house.say(talk, ("user", "<**q.m**> hi"))
+    id = first.answer.json["id"]
+    for _ in range(3):
+        follow = Talk(house.provider, talk.proxy, Dialect.RESPONSES, session=None, more={"previous_response_id": id})
+        heard = house.say(follow, ("user", "and then?"))
+        assert key(heard) == "q-k1"
+        id = heard.answer.json["id"]
+
+
+def test_a_stop_message_is_counted_once_and_its_rounds_are_put_back(house: Many) -> None:
+    talk = house.talk()
+    house.provider.script(lambda received: Behaviour(reply=Reply("done")))
+    assert len(house.say(talk, ("user", '<**stopMessage:"go on",3**> start')).received) == 4
+    for _ in range(3):
+        heard = house.say(talk, ("user", "and?"))
+        assert len(heard.received) == 1, "it is used up, whoever is asked"
+        assert heard.received[0].body.count(b"go on") == 3
+
+
+def test_a_reminder_comes_once(house: Many) -> None:
+    house.provider.forget()
+    due = datetime.now(UTC).isoformat()
+    item = {"dueAt": due, "task": "look at the build", "tool": "", "arguments": "{}"}
+    says = [Says("", calls=(ToolUse("clock", {"action": "schedule", "items": [item], "taskId": ""}),))]
+
+    def rule(received: Received) -> Behaviour:
+        return Behaviour(reply=says.pop() if says else Says("ok"))
+
+    house.provider.script(rule)
+    speaker = Speaker(house.provider, house.next())
+    for number in range(6):
+        speaker.ask(f"message {number}")
+        speaker.proxy = house.next()
+    newest = [json.dumps(one.json["messages"][-1]) for one in house.provider.calls]
+    assert sum("[Clock Reminder]" in text for text in newest) == 1

@@ -1,0 +1,323 @@
+"""A Redis that freezes, dies, comes back, or does not want us: nobody waits long, and nothing happens twice."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from routecodex.addons.control.servers import Server
+from routecodex.addons.redis_store import PATIENCE_S, RedisStore
+from routecodex.routing.sessions.state import Sticky
+from routecodex.routing.sessions.store import FileStore, SessionKey
+from routecodex.routing.storage.contract import NEVER, Key, Kind, Lost, Put
+from tests.conftest import LONG
+from tests.rig.behaviour import Behaviour
+from tests.rig.certificates import provider_authority
+from tests.rig.door import until
+from tests.rig.provider import FakeProvider
+from tests.rig.proxy import MAIN, SCRIPT, Mitmdump
+from tests.rig.redis_server import RedisServer, redis_server
+from tests.rig.reply import Reply
+from tests.system.talk import Heard, Talk, configured
+
+T = TypeVar("T")
+
+KEY = Key(Kind.STATE, "session:a")
+SHORT_S = PATIENCE_S if LONG else 3.0
+"""What is waited for on purpose; a busy machine needs more to answer at all."""
+
+
+def patient(url: str, seconds: float = 60) -> str:
+    """Where nothing is to be missed by a busy machine."""
+    return f"{url}{'&' if '?' in url else '?'}wait={seconds}"
+
+
+def run(work: Callable[[], Awaitable[T]]) -> T:
+    async def bounded() -> T:
+        async with asyncio.timeout(120):
+            return await work()
+
+    return asyncio.run(bounded())
+
+
+def counted(store: RedisStore) -> list[Any]:
+    """What is really asked of the server from now on."""
+    asked: list[Any] = []
+    client, ask = store._client, store._client.execute_command
+
+    async def note(*words: Any, **more: Any) -> Any:
+        asked.append(words)
+        return await ask(*words, **more)
+
+    client.execute_command = note  # type: ignore[method-assign]
+    return asked
+
+
+async def well(store: RedisStore) -> None:
+    while store.gone:  # noqa: ASYNC110 - the store tells nobody but people
+        await asyncio.sleep(0.02)
+
+
+async def value(store: RedisStore) -> bytes:
+    (found,) = await store.read([(KEY, NEVER)])
+    return dict(found.entries).get("", b"")
+
+
+def test_frozen(tmp_path: Path) -> None:
+    """Those that wait already are over in time, whoever comes then waits for nothing; and every answer is one's own."""
+    said: list[str] = []
+
+    async def main(server: RedisServer) -> None:
+        store = RedisStore(patient(server.url, SHORT_S), heard=said.append)
+        keys = [Key(Kind.STATE, f"session:{number}") for number in range(20)]
+        await store.put([Put(key, "", key.id.encode()) for key in keys])
+        server.freeze()
+        began = time.monotonic()
+        waiting = await asyncio.gather(*(store.read([(key, NEVER)]) for key in keys), return_exceptions=True)
+        took = time.monotonic() - began
+        assert all(isinstance(one, Lost) for one in waiting)
+        asked = counted(store)
+        for _ in range(100):
+            with pytest.raises(Lost):
+                await store.read([(KEY, NEVER)])
+        assert len(asked) <= 2, "at most a trial beside the calls"
+        assert store.gone
+        assert len(said) == 1, "said once"
+        if LONG:
+            assert took < SHORT_S + 0.1
+        server.thaw()
+        await well(store)
+        found = await asyncio.gather(*(store.read([(key, NEVER)]) for key in keys))
+        assert [one[0].entries[0][1] for one in found] == [key.id.encode() for key in keys], "nobody hears another's answer"
+        assert len(said) == 2
+        await store.close()
+
+    with redis_server(tmp_path) as server:
+        run(lambda: main(server))
+
+
+def test_what_may_have_been_done_is_not_done_again(tmp_path: Path) -> None:
+    async def main(server: RedisServer) -> None:
+        store = RedisStore(patient(server.url, SHORT_S))
+        await store.change(KEY, lambda old: b"0")
+        known = ((await store.read([(KEY, NEVER)]))[0].version, b"0")
+        server.freeze()
+        with pytest.raises(Lost):
+            await store.change(KEY, lambda old: old + b"1", known)
+        server.thaw()
+        await well(store)
+        assert await value(store) in (b"0", b"01")
+        await store.close()
+
+    with redis_server(tmp_path) as server:
+        for _ in range(20 if LONG else 1):
+            run(lambda: main(server))
+
+
+def test_started_anew_nobody_notices(tmp_path: Path) -> None:
+    """The scripts are gone, the connections are: a read and a put find the new one."""
+
+    async def main(server: RedisServer) -> None:
+        store = RedisStore(patient(server.url))
+        await store.put([Put(KEY, "", b"kept")])
+        server.kill()
+        server.start()
+        assert await value(store) == b"kept"
+        await store.put([Put(KEY, "", b"new")])
+        assert await value(store) == b"new"
+        await store.close()
+
+    with redis_server(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as server:
+        run(lambda: main(server))
+
+
+def test_gone(tmp_path: Path) -> None:
+    async def main(server: RedisServer) -> None:
+        store = RedisStore(patient(server.url))
+        server.kill()
+        with pytest.raises(Lost, match="cannot be reached"):
+            await value(store)
+        assert store.gone
+        server.start()
+        await well(store)
+        assert await value(store) == b""
+        await store.close()
+
+    with redis_server(tmp_path) as server:
+        run(lambda: main(server))
+
+
+@pytest.mark.parametrize("fsync", ["everysec", "always"])
+def test_nothing_acknowledged_is_lost(fsync: str, tmp_path: Path) -> None:
+    """Killed in the middle of the work, again and again."""
+
+    async def main(server: RedisServer) -> None:
+        for round in range(10 if LONG else 2):
+            store = RedisStore(patient(server.url))
+            kept: dict[Key, bytes] = {}
+
+            async def write(number: int, store: RedisStore, kept: dict[Key, bytes], round: int) -> None:
+                for step in range(1_000):
+                    key = Key(Kind.STATE, f"session:{round}-{number}")
+                    entry = f"{step}".encode()
+                    await store.change(key, lambda old, entry=entry: entry)
+                    kept[key] = entry
+
+            writers = [asyncio.ensure_future(write(number, store, kept, round)) for number in range(8)]
+            while sum(map(int, kept.values())) < 200:  # noqa: ASYNC110 - its end is a matter of chance
+                await asyncio.sleep(0.001)
+            server.kill()
+            await asyncio.gather(*writers, return_exceptions=True)
+            await store.close()
+            server.start()
+            store = RedisStore(patient(server.url))
+            for key, entry in kept.items():
+                (found,) = await store.read([(key, NEVER)])
+                now = dict(found.entries)[""]
+                assert int(now) in (int(entry), int(entry) + 1), "the last one may have been done and not be acknowledged"
+            await store.close()
+
+    with redis_server(tmp_path, "--appendonly", "yes", "--appendfsync", fsync) as server:
+        run(lambda: main(server))
+
+
+def test_a_server_that_does_not_let_us_write_counts_as_gone(tmp_path: Path) -> None:
+    async def main(server: RedisServer) -> None:
+        store = RedisStore(patient(server.url))
+        await store._client.execute_command("CONFIG", "SET", "maxmemory", "1")
+        with pytest.raises(Lost):
+            await store.put([Put(KEY, "", b"x")])
+        assert "memory" in store.gone
+        await store._client.execute_command("CONFIG", "SET", "maxmemory", "0")
+        await well(store)
+        await store.put([Put(KEY, "", b"x")])
+        await store.close()
+
+    with redis_server(tmp_path) as server:
+        run(lambda: main(server))
+
+
+def test_only_with_a_name_and_a_password(tmp_path: Path) -> None:
+    """The rights that `docs/state.md` names are enough; a password is told to nobody."""
+    rights = "~routecodex:* +@read +@write +@scripting +@connection -@dangerous"
+    users = tmp_path / "users.acl"
+    users.write_text(f"user default off\nuser proxy on >secret-word {rights}\n")
+
+    async def main(server: RedisServer) -> None:
+        place = f"127.0.0.1:{server.port}/0"
+        store = RedisStore(patient(f"redis://proxy:secret-word@{place}"))
+        await store.put([Put(KEY, "", b"x"), Put(Key(Kind.HIDDEN, "session:a"), "p", b"y")])
+        assert await value(store) == b"x"
+        assert await store.claim(["t"], "me", 10) == {"t"}
+        await store.release(["t"], "me")
+        assert await store.scan(Kind.STATE) == ["session:a"]
+        assert await store.erase([KEY]) == 1
+        await store.close()
+        for wrong in (f"redis://proxy:secret-wrong@{place}", f"redis://{place}"):
+            store = RedisStore(patient(wrong))
+            with pytest.raises(Lost) as lost:
+                await value(store)
+            assert "secret" not in str(lost.value.message) + store.gone + store.place
+            await store.close()
+
+    with redis_server(tmp_path / "data", "--aclfile", str(users)) as server:
+        run(lambda: main(server))
+
+
+def test_over_tls(tmp_path: Path) -> None:
+    authority, own = provider_authority(), provider_authority().server_file("localhost")
+
+    async def main(server: RedisServer) -> None:
+        place = f"127.0.0.1:{server.port}/0"
+        store = RedisStore(patient(f"rediss://{place}?ssl_ca_certs={authority.path}"))
+        await store.put([Put(KEY, "", b"x")])
+        assert await value(store) == b"x"
+        await store.close()
+        store = RedisStore(patient(f"rediss://{place}"))
+        with pytest.raises(Lost, match="certificate"):
+            await value(store)
+        await store.close()
+
+    files = ("--tls-cert-file", str(own), "--tls-key-file", str(own), "--tls-ca-cert-file", str(authority.path))
+    with redis_server(tmp_path / "data", *files, "--tls-auth-clients", "no", tls=True) as server:
+        run(lambda: main(server))
+
+
+def test_conversations_move_from_files_to_redis_and_back(tmp_path: Path) -> None:
+    key = SessionKey("session", "abc-1")
+    FileStore(tmp_path / "sessions").update(key, lambda state: state.with_(sticky=Sticky("glm", model="m")))
+    (tmp_path / "other").mkdir()
+
+    def routecodex(sessions: str, *words: str) -> None:
+        environment = {**os.environ, "ROUTECODEX_SESSION_DIR": str(tmp_path / sessions), "ROUTECODEX_USER_DIR": str(tmp_path)}
+        command = [sys.executable, str(MAIN), "sessions", *words]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "1 entry" in done.stderr
+
+    for folder in ("sessions", "other"):
+        (tmp_path / folder / "routing-one.json").write_text("{}")
+    with redis_server(tmp_path / "redis") as server:
+        routecodex("sessions", "export", str(tmp_path / "out"))
+        assert (tmp_path / "out").stat().st_mode & 0o077 == 0
+        routecodex("sessions", "import", str(tmp_path / "out"), "--store", server.url)
+        routecodex("sessions", "export", str(tmp_path / "back"), "--store", server.url)
+        routecodex("other", "import", str(tmp_path / "back"))
+    assert FileStore(tmp_path / "other").load(key) == FileStore(tmp_path / "sessions").load(key)
+
+
+CONFIG = configured({"p": (1, "m")}, "    default: [p.m]\n", '  clock: {"enabled": true, "ntp": {"enabled": false}}\n')
+
+
+@pytest.mark.system
+def test_calls_while_the_store_is_gone(tmp_path: Path) -> None:
+    """One proxy refuses what needs a session, one goes on with what it knows; both say so, and neither does anything twice."""
+    with ExitStack() as stack:
+        provider = stack.enter_context(FakeProvider())
+        server = stack.enter_context(redis_server(tmp_path / "redis"))
+        refusing, going_on = (
+            stack.enter_context(
+                Mitmdump(
+                    script=SCRIPT,
+                    config=f'sessions: {{store: "{server.url}?wait={SHORT_S}", onStoreLost: {way}, derive: "off"}}\n{CONFIG}',
+                    upstream=provider,
+                    folder=tmp_path / way,
+                )
+            )
+            for way in ("refuse", "local")
+        )
+        provider.script(lambda received: Behaviour(reply=Reply("done")))
+        talk = Talk(provider, going_on)
+
+        def say(text: str, proxy: Mitmdump, session: str | None = talk.session) -> Heard:
+            talk.proxy, talk.session = proxy, session
+            talk.typed = [("user", text)]
+            return talk._exchange(())
+
+        session = talk.session
+        assert "stopMessage is set" in say('<**stopMessage:"go on",2**>', going_on).text
+        server.freeze()
+        until(lambda: say("hi", going_on).answer.status == 200 and "cannot be reached" in going_on.log, "it notices nothing")
+        until(lambda: say("hi", refusing).answer.status == 503, "it does not refuse")
+        heard = say("start", going_on)
+        assert (heard.answer.status, len(heard.received)) == (200, 1), "it goes on, and no stopMessage does"
+        assert say("hi", refusing).error["code"] == "STORE_LOST"
+        assert len(say("hi", refusing, None).received) == 1, "what has no session needs no store"
+        assert "cannot be reached" in say("<**!p.m**>", going_on, session).text, "nothing changes"
+        assert "cannot be reached" in say("<**status**>", going_on).text
+        asked = Server(f"127.0.0.1_{going_on.port}", going_on.sessions).ask("status")
+        assert any("cannot be reached" in line for line in asked["warnings"])
+        assert going_on.log.count("cannot be reached") < 8, "said when it changes, not at every call"
+        server.thaw()
+        until(lambda: "is there again" in going_on.log and "is there again" in refusing.log, "it stays gone")
+        assert len(say("start", refusing).received) == 3, "nothing of it was used up or forgotten"
+        assert len(say("start", going_on).received) == 1
