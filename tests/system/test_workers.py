@@ -15,7 +15,7 @@ from mitmproxy.exceptions import FlowReadException
 from mitmproxy.io import FlowReader
 
 from routecodex.addons.control.servers import Server
-from tests.rig.client import Answer, Http1, Route
+from tests.rig.client import Answer, Http1, Route, call
 from tests.rig.door import until
 from tests.rig.provider import FakeProvider
 from tests.rig.proxy import SCRIPT, Mitmdump
@@ -125,3 +125,23 @@ def test_a_worker_that_dies_or_freezes_costs_its_own_connections(proxy: Mitmdump
     ended = f"({victim}) ended with -9 with 1 connection; another one takes its place"
     until(lambda: " is back as " in proxy.log.partition(ended)[2], "nobody takes its place")
     assert len(proxy.workers) == 2
+
+
+def test_what_workers_learned_outlives_them(proxy: Mitmdump, provider: FakeProvider) -> None:
+    """All of them die at once; who follows an answer of theirs still goes where that lives."""
+
+    def ask(said: str, **more: str) -> str:
+        body = {"model": "m", "input": [{"role": "user", "content": said}], **more}
+        answer = call("https://api.openai.com", "/v1/responses", body, proxy=proxy, headers={"authorization": "Bearer sk-client"})
+        assert answer.status == 200, answer.text
+        return str(answer.json["id"])
+
+    provider.forget()
+    first, come = ask("<**!six.m**> hello"), proxy.log.count(" is back as ")
+    for pid in proxy.workers:
+        os.kill(pid, signal.SIGKILL)
+    ask("and then?", previous_response_id=first)
+    one, other = provider.calls
+    assert other.host == "six.example"
+    assert other.key == one.key
+    until(lambda: proxy.log.count(" is back as ") == come + 2, "nobody takes their place")
