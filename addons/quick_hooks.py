@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Awaitable
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 from mitmproxy import addonmanager, ctx, exceptions, flow, hooks
@@ -107,7 +108,11 @@ class QuickHooks:
 
     def _audience(self, name: str) -> _Audience:
         now, chain = time.monotonic(), self._manager.chain
-        if now >= self._until or chain != self._chain or self._children != list(map(_children, self._parents)):
+        if (
+            now >= self._until
+            or chain != self._chain
+            or self._children != list(map(getattr, self._parents, repeat("addons"), repeat(None)))
+        ):
             self._audiences.clear()
             self._chain, self._until = list(chain), now + FRESH_S
             self._families = [(addon, list(addonmanager.traverse([addon]))) for addon in chain]  # type: ignore[no-untyped-call,unused-ignore]
@@ -137,10 +142,6 @@ def _audience_in(families: list[tuple[Any, list[Any]]], name: str) -> _Audience:
 
 def _is_known(addon: Any) -> bool:
     return isinstance(addon, Own) or type(addon).__module__.partition(".")[0] == "mitmproxy"
-
-
-def _children(parent: Any) -> Any:
-    return getattr(parent, "addons", None)
 
 
 def installed(manager: addonmanager.AddonManager) -> QuickHooks | None:

@@ -117,6 +117,7 @@ class Settings:
                 self._desk = self._new_desk(FileStore(folder), HiddenStore(folder))
             else:
                 self._clockwork = clockwork.shared(folder, shared.tasks, shared.claims)
+                shared.adopt(self._clockwork.store, self._clockwork.claims)
                 self._desk = self._new_desk(shared.states, shared.hidden)
         return self._desk
 

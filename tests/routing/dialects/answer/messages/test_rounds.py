@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from routecodex.routing.dialects.answer.join import HELD_BYTES
-from routecodex.routing.dialects.answer.machine import Answer, answer_for
+from routecodex.routing.dialects.answer.machine import Answer
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.dialects.finish import Endings
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.values import Dialect, Endpoint, Usage
 from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer.own import answer_for
 from tests.routing.dialects.answer.rounds import OWN, Spoken, spoken
 from tests.routing.dialects.answers import streams
 
