@@ -2,6 +2,7 @@
 // Everything that is shown is text: nothing that a model or a tool wrote becomes markup.
 
 const byId = (id) => document.getElementById(id);
+let showsFlows = true;
 const xsrf = document.querySelector("meta[name=xsrf]").content;
 
 function make(tag, text, attributes = {}) {
@@ -63,7 +64,7 @@ function tokens(call) {
 }
 
 function legs(call) {
-  return call.flow ? make("a", "legs", { href: `/#/flows?s=${encodeURIComponent(`~meta ${call.call}`)}` }) : "";
+  return call.flow && showsFlows ? make("a", "legs", { href: `/#/flows?s=${encodeURIComponent(`~meta ${call.call}`)}` }) : "";
 }
 
 function plot(days) {
@@ -95,6 +96,8 @@ function money(totals) {
 
 function render(told) {
   const { status, models, sessions, calls, usage } = told;
+  showsFlows = told.showsFlows;
+  byId("flows").hidden = !showsFlows;
   byId("server").textContent = `${(status.listening || []).join(", ")} · ${status.config || ""}`;
   const force = [...(status.routing?.lines || []), ...(status.keys || []), ...(status.warnings || [])];
   byId("routing").replaceChildren(...(force.length ? force : ["Nothing: every call goes where the routes say."]).map((text) => make("li", text)));

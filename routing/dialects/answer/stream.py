@@ -31,6 +31,8 @@ _BLANK = (b"\n\n", b"\n\r\n")
 _QUOTE, _BACKSLASH = b'"', ord("\\")
 _LOOKS = 4
 """So often what might pass is read all the same, after something began: most of what follows is like it but for its text."""
+_NO_COUNT = (b',"usage":null', b', "usage": null')
+"""No text: quotes in a text are escaped."""
 _NO_FRAME = (b"\0", b"\0")
 """No event is like that."""
 _SAYS, _ENDS = Rank.SAYS, Rank.ENDS
@@ -103,6 +105,8 @@ class Source:
         self.tell: Callable[[Event], bytes] | None = None
         self.keep: Callable[[str], None] = _nobody
         self.left: list[bytes] = []
+        self.hides_count = False
+        """Chat's: it counts because we asked for that."""
         self._since_calls: list[bytes] | None = None
         """What has come since the first call began."""
 
@@ -254,6 +258,8 @@ class Source:
                 continue
             if ERROR_KEY in data:
                 name, data, raw = without_empty_error(unit)
+            if self.hides_count:
+                data, raw = without_empty_count(data), without_empty_count(raw)
             document = read_object(data)
             if self._over:
                 if document is None and not self._said_all:
@@ -292,6 +298,14 @@ class Source:
                     chunk.raw, *rest = self._repeated.cut(raw)
                     chunk.rest = tuple(rest)
             yield chunk
+
+
+def without_empty_count(data: bytes) -> bytes:
+    """A stream that counts at its end says in each event that it has not counted yet."""
+    for empty in _NO_COUNT:
+        if empty in data:
+            data = data.replace(empty, b"")
+    return data
 
 
 def _nobody(text: str) -> None:

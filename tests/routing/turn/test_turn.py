@@ -94,6 +94,8 @@ class Script:
     round: machine.Round | None = None
     exact: bool = False
     secrets: tuple[str, ...] = ()
+    hides_count: bool = False
+    costs: list[tuple[Tokens | None, bool]] = field(default_factory=list)
 
     notice: str = ""
 
@@ -117,8 +119,8 @@ class Script:
         body = answers.write_error(self.dialect, 529, "the first provider's words", "C")
         return Refusal(Head(529, (("content-type", "application/json"),)), body)
 
-    def cost(self, tokens: Tokens | None) -> None:
-        pass
+    def cost(self, tokens: Tokens | None, *, answered: bool = True) -> None:
+        self.costs.append((tokens, answered))
 
     def unsay(self, left_out: str) -> None:
         pass

@@ -70,6 +70,7 @@ class Script:
     round: machine.Round | None = None
     exact: bool = False
     secrets: tuple[str, ...] = ()
+    hides_count: bool = False
 
     notice: str = ""
 
@@ -91,7 +92,7 @@ class Script:
     def refusal(self) -> Refusal:
         return Refusal(Head(529, ()), answers.write_error(self.dialect, 529, "the first provider's words", "C"))
 
-    def cost(self, tokens: Tokens | None) -> None:
+    def cost(self, tokens: Tokens | None, *, answered: bool = True) -> None:
         pass
 
     def unsay(self, left_out: str) -> None:
