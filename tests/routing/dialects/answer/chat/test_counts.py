@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.answer.stream import without_empty_count
 from routecodex.routing.values import Dialect, Endpoint
+from tests.routing.dialects.answer.own import answer_for
 from tests.routing.dialects.answer.talks import chunk, sse
 
 TEXTS = ["Well", ",", " the", " field", ' is called "usage":null', " there", ".", " And", ' , "usage": null', " too", "."]
