@@ -333,7 +333,7 @@ class RouteCodex(quick_hooks.Own):
         desk, line = self.settings.desk, CallLine(began=time.monotonic(), client="by hand")
         try:
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
-            departure = desk.once_more(received, target)
+            departure = await desk.once_more(received, target, Waiting(self.relay, flow, line, received.takes_long))
         except RouteCodexError as error:
             await self.reply(flow, desk.refuse(endpoint, error), endpoint, line)
             return
