@@ -172,6 +172,8 @@ DETAILS = {"provider": "glm", "attempts": 2}
         pytest.param(MESSAGES, 400, {"type": "invalid_request_error", "message": "no", "code": "C", "details": DETAILS}, id="messages"),
         pytest.param(CHAT, 400, {"type": "invalid_request_error", "message": "no", "code": "C", "param": None, "details": DETAILS}, id="chat"),
         pytest.param(RESPONSES, 502, {"type": "server_error", "message": "no", "code": "C", "param": None, "details": DETAILS}, id="responses"),
+        pytest.param(RESPONSES, 499, {"type": "invalid_request_error", "message": "no", "code": "C", "param": None, "details": DETAILS}, id="responses-the-last-of-the-clients"),
+        pytest.param(RESPONSES, 500, {"type": "server_error", "message": "no", "code": "C", "param": None, "details": DETAILS}, id="responses-the-first-of-the-servers"),
         pytest.param(GEMINI, 429, {"code": 429, "message": "no", "status": "RESOURCE_EXHAUSTED", "details": [{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "C", "domain": "routecodex", "metadata": {"provider": "glm", "attempts": "2"}}]}, id="gemini"),
     ],
 )  # fmt: skip
