@@ -146,7 +146,8 @@ class RouteCodex(quick_hooks.Own):
             )
         if "routecodex_shortcuts" in updated:
             self.take_shortcuts(ctx.options.routecodex_shortcuts)
-        self.journal.verbose = ctx.options.termlog_verbosity == "debug"
+        verbosity = "termlog_verbosity" if "termlog_verbosity" in ctx.options else "console_eventlog_verbosity"
+        self.journal.verbose = getattr(ctx.options, verbosity, "info") == "debug"
         journal.tell_connections(self.journal.verbose)
         if "proxyauth" in updated and "routecodex_config" not in updated:
             self.settings.check_people()

@@ -26,6 +26,7 @@ _COUNTED = {
     "reasoning": "of them for reasoning",
 }
 """In this order: a saved record has lost its own."""
+_ROUNDS = {"first": "first round"}
 _TYPED_LINES = 40
 _HEAD_LINES = 4
 
@@ -44,9 +45,9 @@ def request_lines(record: Record, body: bytes, endpoint: Endpoint) -> Iterator[s
     yield from call.lines(body, endpoint)
 
 
-def answer_lines(record: Record, body: bytes, dialect: Dialect) -> Iterator[str]:
+def answer_lines(record: Record, body: bytes, dialect: Dialect, status: int = 0) -> Iterator[str]:
     yield from _fate(record)
-    yield from answer.lines(body, dialect)
+    yield from answer.lines(body, dialect, status)
 
 
 def _route(record: Record) -> Iterator[str]:
@@ -54,11 +55,14 @@ def _route(record: Record) -> Iterator[str]:
         return
     models = _from_to(_text(record, "asked"), _text(record, "model"))
     dialects = _from_to(*_pair(record, "dialects"))
-    names = ("session", "user", "client", "call", "parent")
+    round_, names = _text(record, "round"), ("session", "user", "client", "call", "parent")
     lines = [
         _joined(_text(record, "target") or "nobody was asked", _text(record, "why")),
         _joined(models, dialects),
-        _joined(_text(record, "round"), *(f"{name} {value}" for name in names if (value := _text(record, name)))),
+        _joined(
+            _ROUNDS.get(round_, round_),
+            *(f"{name} {value}" for name in names if (value := _text(record, name))),
+        ),
         *(f"failed before: {failed}" for failed in _texts(record, "attempts")),
     ]
     if left := _text(record, "leftOut"):
@@ -78,12 +82,12 @@ def _fate(record: Record) -> Iterator[str]:
     if reason := _from_to(*_pair(record, "stop")):
         lines.append(f"stop reason: {reason}")
     if cost := _joined(*_cost(record)):
-        lines.append(f"tokens: {cost}")
+        lines.append(f"paid: {cost}")
     if loss := _text(record, "cacheLost"):
         lines.append(loss)
     rounds = record.get("rounds")
     if isinstance(rounds, int) and rounds > 1:
-        lines.append(f"{rounds} rounds stand behind this answer, each a flow of its own: ~meta {_text(record, 'call')}")
+        lines.append(f"{rounds} rounds stand behind this answer, each a flow of its own: ~meta {_text(record, 'call')[:8]}")
     if lost := _text(record, "unsaid"):
         lines.append(f"left out of the answer: {lost}")
     for line in lines:

@@ -265,7 +265,7 @@ class Answer:
         """
         source = self._source
         if source.calm:
-            if source.hides_count:
+            if source.strips:
                 data = without_empty_count(data)
             if source.passes(data):
                 return data

@@ -31,6 +31,7 @@ _BLANK = (b"\n\n", b"\n\r\n")
 _QUOTE, _BACKSLASH = b'"', ord("\\")
 _LOOKS = 4
 """So often what might pass is read all the same, after something began: most of what follows is like it but for its text."""
+_COUNTS = b'"usage"'
 _NO_COUNT = (b',"usage":null', b', "usage": null')
 """No text: quotes in a text are escaped."""
 _NO_FRAME = (b"\0", b"\0")
@@ -107,6 +108,8 @@ class Source:
         self.left: list[bytes] = []
         self.hides_count = False
         """Chat's: it counts because we asked for that."""
+        self.strips = False
+        """And says in each event that it has not counted yet."""
         self._since_calls: list[bytes] | None = None
         """What has come since the first call began."""
 
@@ -158,6 +161,8 @@ class Source:
         """Whether these bytes, which follow those that were fed, may leave unread. To be asked where it is `calm`."""
         one = data.startswith(self._before) and data.endswith(self._after) and self._is_one(data)
         if not one:
+            if self.hides_count and _COUNTS in data:
+                return False
             if self._looks:
                 self._looks -= 1
                 return False
@@ -259,7 +264,8 @@ class Source:
             if ERROR_KEY in data:
                 name, data, raw = without_empty_error(unit)
             if self.hides_count:
-                data, raw = without_empty_count(data), without_empty_count(raw)
+                data, bare = without_empty_count(data), without_empty_count(raw)
+                self.strips, raw = self.strips or bare is not raw, bare
             document = read_object(data)
             if self._over:
                 if document is None and not self._said_all:
@@ -302,9 +308,10 @@ class Source:
 
 def without_empty_count(data: bytes) -> bytes:
     """A stream that counts at its end says in each event that it has not counted yet."""
-    for empty in _NO_COUNT:
-        if empty in data:
-            data = data.replace(empty, b"")
+    if _COUNTS in data:
+        for empty in _NO_COUNT:
+            if empty in data:
+                return data.replace(empty, b"")
     return data
 
 
