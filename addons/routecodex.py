@@ -85,7 +85,7 @@ class Waiting:
     relay: relay.Relay
     flow: http.HTTPFlow
     line: CallLine
-    takes_long: bool
+    takes_long: bool = False
     """To compute anything about the call."""
 
     async def in_thread(self, work: Callable[[], T], /) -> T:

@@ -540,10 +540,9 @@ class Desk:
 
     async def once_more(self, received: Received, target: str, carrier: Carrier) -> Departure:
         """A call that a person sends again: no tag is obeyed, nobody takes part, and no conversation goes on with it."""
-        named, read = self.named_by_hand(target), self.read(received)
+        named, read = self.named_by_hand(target), await carrier.compute(partial(self.read, received))
         reading = replace(read, key=SessionKey("chain", received.id), obeys=False, tags=(), place=None, newest=None)
-        estimate = estimate_tokens(reading.call)
-        wish = self._wish(reading, Orders(EMPTY, force=named), estimate, Hints(), reading.call.model)
+        wish = self._wish(reading, Orders(EMPTY, force=named), reading.tokens, Hints(), reading.call.model)
         decision = replace(self._choose(reading, wish), route="again", reason="by hand")
         plan = self._plan(reading, wish, decision, reading.call)
         plan.on_answer, plan.on_over = _unremembered, lambda plan, to_the_end: self._write_down(reading, plan)

@@ -143,6 +143,11 @@ _DIALECTS: Mapping[Dialect, _Modules] = {
 }
 
 
+def writer_for(asked: Asked) -> Writer:
+    modules = _DIALECTS[asked.endpoint.dialect]
+    return modules.stream(asked) if asked.stream else modules.whole(asked)
+
+
 def reader_of(dialect: Dialect, maker: str = "", id: str = "", *, abroad: bool = False) -> Reader:
     """Of one round. `abroad`: it is told to a client of another dialect."""
     modules = _DIALECTS[dialect]
@@ -169,7 +174,7 @@ class Answer:
         self._client = asked.endpoint.dialect
         modules = _DIALECTS[self._client]
         self._history, self._named_by_order = modules.history, modules.by_order
-        self._writer = modules.stream(asked) if asked.stream else modules.whole(asked)
+        self._writer = writer_for(asked)
         self._before_end = self._writer
         """The writer as it was when nothing of the end had been written."""
         self._unsent: tuple[list[bytes], list[Chunk]] = [], []

@@ -291,8 +291,7 @@ class Source:
                     self.keep(event.text)
                     if tell is not None:
                         event.block = same.into or same
-                        raw = tell(event)
-                    self.left.append(raw)
+                    self.left.append(raw if tell is None else tell(event))
                     continue
                 self.same = None
             chunk = Chunk(raw, document, events, dialect, name)
