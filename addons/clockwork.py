@@ -29,7 +29,8 @@ class Clockwork:
         self.store = store or ClockStore(folder)
         moments = Moments(time.time, steady_seconds)
         self._sntp = Sntp(moments, asks=worker.leads())
-        reservations = Reservations(claims or FileClaims(folder))
+        self.claims = claims or FileClaims(folder)
+        reservations = Reservations(self.claims)
         self._watch = Watch(self.store, moments, reservations, lambda: str(uuid.uuid4()), self._sntp.ntp)
         self._swept: float | None = None
 

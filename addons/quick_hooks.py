@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Awaitable
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 from mitmproxy import addonmanager, ctx, exceptions, flow, hooks
@@ -76,6 +77,7 @@ class QuickHooks:
 
     def knows(self, name: str) -> bool:
         """Whether nobody hears this event, and what it shows, but ours and mitmproxy's own."""
+        self._look()
         return self._audience(name).known and self._audience(hooks.UpdateHook.name).known
 
     async def handle_lifecycle(self, event: hooks.Hook) -> None:
@@ -85,6 +87,7 @@ class QuickHooks:
             await self.trigger_event(hooks.UpdateHook([message]))
 
     async def trigger_event(self, event: hooks.Hook) -> None:
+        self._look()
         audience = self._audience(event.name)
         if not audience.known:
             await type(self._manager).trigger_event(self._manager, event)
@@ -105,14 +108,21 @@ class QuickHooks:
                 with addonmanager.safecall():  # what mitmproxy itself makes of an error
                     raise
 
-    def _audience(self, name: str) -> _Audience:
+    def _look(self) -> None:
+        """Whether others listen than before."""
         now, chain = time.monotonic(), self._manager.chain
-        if now >= self._until or chain != self._chain or self._children != list(map(_children, self._parents)):
+        if (
+            now >= self._until
+            or chain != self._chain
+            or self._children != list(map(getattr, self._parents, repeat("addons"), repeat(None)))
+        ):
             self._audiences.clear()
             self._chain, self._until = list(chain), now + FRESH_S
             self._families = [(addon, list(addonmanager.traverse([addon]))) for addon in chain]  # type: ignore[no-untyped-call,unused-ignore]
             self._parents = [one for _, family in self._families for one in family if hasattr(one, "addons")]
             self._children = [list(one.addons) for one in self._parents]
+
+    def _audience(self, name: str) -> _Audience:
         found = self._audiences.get(name)
         if found is None:
             found = self._audiences[name] = _audience_in(self._families, name)
@@ -137,10 +147,6 @@ def _audience_in(families: list[tuple[Any, list[Any]]], name: str) -> _Audience:
 
 def _is_known(addon: Any) -> bool:
     return isinstance(addon, Own) or type(addon).__module__.partition(".")[0] == "mitmproxy"
-
-
-def _children(parent: Any) -> Any:
-    return getattr(parent, "addons", None)
 
 
 def installed(manager: addonmanager.AddonManager) -> QuickHooks | None:

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 from redis import exceptions
-from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio import ConnectionPool
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
@@ -28,50 +28,65 @@ logger = logging.getLogger("routecodex")
 _Word: TypeAlias = bytes | str | int
 
 PATIENCE_S = 0.25
+PIECE_BYTES = 512 << 10
+"""So much, and one entry more, is read in one operation: one conversation's past must not look like a server that is gone."""
+_STOOD_STILL_S = 0.1
 _CONNECTIONS = 100
 _TRIES = 100
 _FIRST_TRIAL_S = 0.1
 _LONGEST_PAUSE_S = 1.0
 _PREFIX = "routecodex"
 
-_READ = """
-local out = {}
-for i = 1, #KEYS / 2 do
-    local shelf, order = KEYS[2 * i - 1], KEYS[2 * i]
-    local born, since, ttl, several = ARGV[4 * i - 3], ARGV[4 * i - 2], tonumber(ARGV[4 * i - 1]), ARGV[4 * i] ~= '1'
+_ORDER = """
+local function order_of(shelf)
+    return ARGV[1] .. ':order-' .. string.sub(shelf, #ARGV[1] + 2)
+end
+"""
+_READ = f"""{_ORDER}
+local out, i, room = {{}}, 0, tonumber(ARGV[3])
+for born, since, ttl, several in string.gmatch(ARGV[2], '(%w*),(%d+),(%d+),(%d+);') do
+    i = i + 1
+    local shelf = KEYS[i]
+    ttl, several = tonumber(ttl), several ~= '1'
     local head = redis.call('HMGET', shelf, 'b', 's')
     if not head[1] then
-        out[i] = {'', '0'}
+        out[i] = {{'', '0', '0'}}
     else
-        local one = {head[1], head[2]}
+        local one = {{head[1], head[2], '0'}}
         if head[1] ~= born then since = '0' end
         if head[2] ~= since then
             if not several then
-                one[3], one[4] = '', redis.call('HGET', shelf, 'p')
+                one[4], one[5] = '', redis.call('HGET', shelf, 'p')
+                room = room - #one[5]
             else
-                local places = redis.call('ZRANGEBYSCORE', order, '(' .. since, '+inf')
-                for _, place in ipairs(places) do
-                    one[#one + 1] = place
-                    one[#one + 1] = redis.call('HGET', shelf, 'p' .. place)
+                local places = redis.call('ZRANGEBYSCORE', order_of(shelf), '(' .. since, '+inf', 'WITHSCORES')
+                for at = 1, #places, 2 do
+                    if room <= 0 then
+                        one[2], one[3] = at > 1 and places[at - 1] or since, '1'
+                        break
+                    end
+                    local entry = redis.call('HGET', shelf, 'p' .. places[at])
+                    room = room - #entry
+                    one[#one + 1], one[#one + 2] = places[at], entry
                 end
             end
         end
         if ttl > 0 and redis.call('PTTL', shelf) < ttl * 0.9 then
             redis.call('PEXPIRE', shelf, ttl)
-            if several then redis.call('PEXPIRE', order, ttl) end
+            if several then redis.call('PEXPIRE', order_of(shelf), ttl) end
         end
         out[i] = one
     end
 end
 return out
 """
-_PUT = """
-local at = 2
-for i = 1, #KEYS / 2 do
-    local shelf, order = KEYS[2 * i - 1], KEYS[2 * i]
+_PUT = f"""{_ORDER}
+local at = 3
+for _, shelf in ipairs(KEYS) do
+    local order = order_of(shelf)
     local ttl, most, bytes, count = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
     at = at + 4
-    redis.call('HSETNX', shelf, 'b', ARGV[1])
+    redis.call('HSETNX', shelf, 'b', ARGV[2])
     for _ = 1, count do
         local place, entry = ARGV[at], ARGV[at + 1]
         at = at + 2
@@ -153,11 +168,8 @@ class RedisStore:
         self._heard = heard
         self._wait = wait
         self._patience_s = patience_s
-        self._client = Redis(
-            connection_pool=BlockingConnectionPool.from_url(
-                address, max_connections=_CONNECTIONS, timeout=patience_s, retry=Retry(NoBackoff(), 0), protocol=2
-            )
-        )
+        self._pool = ConnectionPool.from_url(address, max_connections=_CONNECTIONS, retry=Retry(NoBackoff(), 0), protocol=2)
+        self._places = asyncio.Semaphore(_CONNECTIONS)
         self._why = ""
         """Why nobody is asked now; empty while all is well."""
         self._trial: asyncio.Task[None] | None = None
@@ -167,11 +179,9 @@ class RedisStore:
         return self._told if self._why else ""
 
     async def read(self, wanted: Sequence[tuple[Key, Version]]) -> list[Found]:
-        keys, given = list[bytes](), list[_Word]()
-        for key, (born, number) in wanted:
-            keys += self._names(key)
-            given += [born, number, self._ttl_ms(key.kind), BOUNDS[key.kind].entries]
-        found = await self._run(_READ, keys, given, again=True)
+        keys = [self._name(key) for key, _ in wanted]
+        known = "".join(f"{born},{number},{self._ttl_ms(key.kind)},{BOUNDS[key.kind].entries};" for key, (born, number) in wanted)
+        found = await self._run(_READ, keys, [self._prefix, known, PIECE_BYTES], again=True)
         return [_found(one, known) for one, (_, known) in zip(found, wanted, strict=True)]
 
     async def change(self, key: Key, change: Change, known: tuple[Version, bytes] | None = None) -> tuple[Version, bytes]:
@@ -181,18 +191,18 @@ class RedisStore:
             new = change(old)
             if new == old and known is None:
                 return version, old
-            done, *now = await self._run(_CHANGE, [self._names(key)[0]], [*version, new, born, ttl])
+            done, *now = await self._run(_CHANGE, [self._name(key)], [*version, new, born, ttl])
             if done:
                 return _version(*now[:2]), new
             version, old, known = _version(now[0], now[1]), now[2], None
         raise Busy(f"Too many processes change the same {key.kind} in Redis")
 
     async def put(self, puts: Sequence[Put]) -> None:
-        keys, given = list[bytes](), list[_Word]([uuid.uuid4().hex])
+        keys, given = list[bytes](), list[_Word]([self._prefix, uuid.uuid4().hex])
         for key in dict.fromkeys(one.key for one in puts):
             mine = [one for one in puts if one.key == key]
             bounds = BOUNDS[key.kind]
-            keys += self._names(key)
+            keys.append(self._name(key))
             given += [self._ttl_ms(key.kind), bounds.entries, bounds.bytes, len(mine)]
             for _, place, entry in mine:
                 given += [_bytes(place), entry]
@@ -218,7 +228,7 @@ class RedisStore:
         """A key at a time: the order of its entries goes with it."""
         count = 0
         for key in keys:
-            count += bool(await self._asked("DEL", *self._names(key), again=True))
+            count += bool(await self._asked("DEL", self._name(key), self._name(key, "order-"), again=True))
         return count
 
     async def expire(self) -> None:
@@ -227,7 +237,7 @@ class RedisStore:
     async def close(self) -> None:
         if self._trial is not None:
             self._trial.cancel()
-        await self._client.aclose()
+        await self._pool.aclose()
 
     # One operation
 
@@ -245,10 +255,10 @@ class RedisStore:
 
     async def _ask(self, words: tuple[_Word, ...], *, again: bool, script: str) -> Any:
         try:
-            async with asyncio.timeout(self._patience_s):
+            async with asyncio.timeout(None) as limit, _Patience(limit, self._patience_s):
                 while True:
                     try:
-                        return await self._client.execute_command(*words)
+                        return await self._exchange(words)
                     except exceptions.NoScriptError:
                         words = ("EVAL", script, *words[2:])  # it was not run: the server is a new one
                     except (exceptions.ConnectionError, OSError):
@@ -259,6 +269,16 @@ class RedisStore:
             why = "no answer in time" if isinstance(error, TimeoutError | exceptions.TimeoutError) else _said(error)
             self._lose(why)
             raise Lost(self._told) from error
+
+    async def _exchange(self, words: tuple[_Word, ...]) -> Any:
+        """Whoever fails, or is given up, in the middle of it leaves no connection behind on which an answer is still to come."""
+        async with self._places:
+            connection = await self._pool.get_connection()
+            try:
+                await connection.send_command(*words)
+                return await connection.read_response()
+            finally:
+                await self._pool.release(connection)
 
     # Gone, and back
 
@@ -290,9 +310,9 @@ class RedisStore:
 
     # Names
 
-    def _names(self, key: Key) -> tuple[bytes, bytes]:
-        """Of the shelf, and of its order where it has several places."""
-        return _bytes(f"{self._prefix}:{key.kind}:{key.id}"), _bytes(f"{self._prefix}:{key.kind}-order:{key.id}")
+    def _name(self, key: Key, of: str = "") -> bytes:
+        """`order-`: of the order of its entries."""
+        return _bytes(f"{self._prefix}:{of}{key.kind}:{key.id}")
 
     def _claimed(self, name: str) -> bytes:
         return _bytes(f"{self._prefix}:claim:{name}")
@@ -301,12 +321,35 @@ class RedisStore:
         return round((BOUNDS[kind].ttl_s or self.retention_s) * 1000)
 
 
+class _Patience:
+    """Ends an operation in time. A loop that stood still itself hears first what came meanwhile."""
+
+    def __init__(self, limit: asyncio.Timeout, seconds: float) -> None:
+        self._limit, self._loop = limit, asyncio.get_running_loop()
+        self._due, self._again = self._loop.time() + seconds, True
+        self._timer = self._loop.call_at(self._due, self._over)
+
+    def _over(self) -> None:
+        now = self._loop.time()
+        if self._again and now - self._due > _STOOD_STILL_S:
+            self._again, self._due = False, now + _STOOD_STILL_S
+            self._timer = self._loop.call_at(self._due, self._over)
+        else:
+            self._limit.reschedule(now)
+
+    async def __aenter__(self) -> None:
+        pass
+
+    async def __aexit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+
 def _found(one: list[bytes], known: Version) -> Found:
     version = _version(one[0], one[1])
-    if version == known:
+    if version == known and one[2] == b"0":
         return Found(version, (), False)
-    entries = tuple((_text(place), entry) for place, entry in zip(one[2::2], one[3::2], strict=True))
-    return Found(version, entries, version[0] != known[0])
+    entries = tuple((_text(place), entry) for place, entry in zip(one[3::2], one[4::2], strict=True))
+    return Found(version, entries, version[0] != known[0], one[2] == b"1")
 
 
 def _version(born: bytes, number: bytes) -> Version:

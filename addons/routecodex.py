@@ -15,6 +15,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar, assert_never
@@ -47,7 +48,7 @@ from routecodex.addons import (
     worker,
 )
 from routecodex.addons.control import leash, panel
-from routecodex.addons.disk_threads import if_possible, in_thread
+from routecodex.addons.disk_threads import computed, if_possible, in_thread
 from routecodex.addons.fail_closed import guarded
 from routecodex.addons.flows import Marker
 from routecodex.addons.in_turn import InTurn
@@ -82,9 +83,14 @@ class Waiting:
 
     relay: relay.Relay
     flow: http.HTTPFlow
+    takes_long: bool
+    """To compute anything about the call."""
 
     async def in_thread(self, work: Callable[[], T], /) -> T:
         return await in_thread(work)
+
+    async def compute(self, work: Callable[[], T], /) -> T:
+        return await computed(work) if self.takes_long else work()
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -275,13 +281,15 @@ class RouteCodex(quick_hooks.Own):
         endpoint = endpoint_of(flow.request.method, flow.request.path)
         if endpoint is None:
             return
-        desk, carrier = self.settings.desk, Waiting(self.relay, flow)
+        desk = self.settings.desk
         reading: Reading | None = None
         line = CallLine(began=time.monotonic())
         await self.in_turn.wait(len(flow.request.raw_content or b""))
         try:
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
-            reading = desk.read(await self.settings.meet(received))
+            carrier = Waiting(self.relay, flow, received.takes_long)
+            met = await self.settings.meet(received, carrier)
+            reading = await carrier.compute(partial(desk.read, met))
             line.user = received.user
             line.session, line.client, line.asked = reading.key.id, reading.caller.client, reading.call.model
             line.call, line.flow = received.id, flow.id

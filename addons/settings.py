@@ -8,9 +8,9 @@ import importlib
 import logging
 import os
 import re
-import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from ..routing.config import Config
 from ..routing.control.elsewhere import Elsewhere
 from ..routing.control.overlay import Overlay
 from ..routing.control.verbs import Served
-from ..routing.desk.desk import Desk
+from ..routing.desk.desk import Carrier, Desk
 from ..routing.desk.learned import Learned
 from ..routing.desk.meeting import Met
 from ..routing.errors import ConfigError, StoreError
@@ -41,7 +41,7 @@ from ..routing.usage.prices import Prices
 from ..routing.usage.spending import FILE_NAME, Spent
 from . import clockwork, garbage, intercept, people, stand_in, worker
 from .clockwork import Clockwork
-from .disk_threads import breathe, in_thread
+from .disk_threads import breathe, in_thread, short_turns
 from .journal import DebugFile, Journal
 from .work_state import WorkStateProbe
 
@@ -60,7 +60,6 @@ WITHHELD = (
 )
 _POLL_S = 1.0
 _SWEEP_S = 3600.0
-_SHORT_TURN_S = 0.0005
 _BUILT_IN: tuple[Plugin, ...] = ()
 _Stamp = tuple[int, int]
 _CLOCKS = Clocks(time.monotonic, time.time, lambda: float(time.localtime().tm_gmtoff))
@@ -117,6 +116,7 @@ class Settings:
                 self._desk = self._new_desk(FileStore(folder), HiddenStore(folder))
             else:
                 self._clockwork = clockwork.shared(folder, shared.tasks, shared.claims)
+                shared.adopt(self._clockwork.store, self._clockwork.claims)
                 self._desk = self._new_desk(shared.states, shared.hidden)
         return self._desk
 
@@ -138,9 +138,9 @@ class Settings:
             note=self.journal.note,
         )
 
-    async def meet(self, received: Received) -> Met:
+    async def meet(self, received: Received, carrier: Carrier) -> Met:
         """A call as it came in; what others know of it is known here from now on. `Lost` where nothing may go on without."""
-        met = self.desk.meet(received)
+        met = await carrier.compute(partial(self.desk.meet, received))
         if self._shared is not None:
             await self._shared.fetch(met)
         return met
@@ -256,13 +256,11 @@ class Settings:
                 store.sweep(time.time(), self.config.retention_days, breathe)
 
     async def _reload(self) -> None:
-        """Reading a large file takes longer than calls should wait. A thread that computes lets them have their turns, but for
-        each of their reads and writes only after a whole interval: a short one, meanwhile."""
+        """Reading a large file takes longer than calls should wait."""
         assert self.path is not None
-        path, interval = self.path, sys.getswitchinterval()
-        sys.setswitchinterval(min(interval, _SHORT_TURN_S))
+        path = self.path
         try:
-            with garbage.resting():
+            with short_turns(), garbage.resting():
                 config, plugins = await in_thread(self._read, path)
             if path != self.path:  # another one was chosen meanwhile
                 self._stamps = self._stamps_of([self.path, *map(Path, (*self.config.plugins, *self.config.secret_files))])
@@ -274,8 +272,6 @@ class Settings:
         else:
             if worker.leads():
                 logger.info("Configuration reloaded: %s", path.name)
-        finally:
-            sys.setswitchinterval(interval)
 
     def _read(self, path: Path) -> tuple[Config, tuple[Plugin, ...]]:
         """Also where what stands there cannot be used, it is looked at again only when it changes."""

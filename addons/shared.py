@@ -12,7 +12,9 @@ from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ..routing.clock.reminders import Claims
 from ..routing.clock.shared import RENEW_S, SharedClaims, SharedTasks
+from ..routing.clock.store import ClockStore
 from ..routing.desk.learned import Learned
 from ..routing.desk.meeting import Met
 from ..routing.desk.sharing import Sharing, Wanted
@@ -75,6 +77,13 @@ class Shared:
             chains_only=not everything,
         )
 
+    def adopt(self, tasks: ClockStore, claims: Claims) -> None:
+        """What is being delivered goes on when the script is loaded anew."""
+        if isinstance(tasks, SharedTasks):
+            self.tasks, self.sharing.tasks = tasks, tasks.known
+        if isinstance(claims, SharedClaims):
+            self.claims = claims
+
     async def fetch(self, met: Met) -> None:
         """What others have changed. `Lost` where nothing may go on without."""
         if asked := self.sharing.wanted(met):
@@ -88,7 +97,10 @@ class Shared:
 
     async def _ask(self, asked: Wanted) -> None:
         self._looked = time.monotonic()
-        self.sharing.heard(asked, await self.store.read(asked))
+        while asked:
+            found = await self.store.read(asked)
+            self.sharing.heard(asked, found)
+            asked = [(key, one.version) for (key, _), one in zip(asked, found, strict=True) if one.more]
 
     def unsaid(self) -> Awaitable[None] | None:
         """What an answer's end waits for; None: nothing."""
@@ -101,8 +113,8 @@ class Shared:
 
     def _begin(self) -> None:
         self._timer = None
-        if self.store.gone:
-            return  # it is said once that is well again
+        if self.store.gone or self.sharing.silent:
+            return  # said already; or once that is well again
         task = self._loop.create_task(self._say())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -83,7 +83,7 @@ class SharedTasks(ClockStore):
         return 0
 
     def _refresh(self, session_id: str) -> None:
-        asked = self.known.wanted(session_id)
+        asked = self.known.wanted(session_id)  # one entry: it comes at once
         found = self._bridge(lambda: self._store.read([asked]))
         if found is not None:
             self.known.heard(session_id, found[0])

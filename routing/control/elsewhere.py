@@ -12,7 +12,7 @@ from ..errors import StoreError
 from ..sessions.shared import key_of
 from ..sessions.store import StateForm
 from ..sessions.whose import is_of
-from ..storage.contract import NEVER, Key, Kind, Store
+from ..storage.contract import Key, Kind, Store, read_all
 from ..values import JsonObject
 from . import kept
 
@@ -65,8 +65,8 @@ class Elsewhere:
 
     def session(self, id: str, person: str | None = None) -> JsonObject:
         one = kept.the_one(self._of(person), id)
-        asked = [(key, NEVER) for key in (Key(Kind.TASKS, one.id), Key(Kind.HIDDEN, f"{one.kind}:{one.id}"))]
-        tasks, hidden = ([raw for _, raw in found.entries if raw] for found in self._in_loop(lambda: self.store.read(asked)))
+        asked = [Key(Kind.TASKS, one.id), Key(Kind.HIDDEN, f"{one.kind}:{one.id}")]
+        tasks, hidden = ([raw for _, raw in found if raw] for found in self._in_loop(lambda: read_all(self.store, asked)))
         reminders = len(read_record(tasks[0], one.id).tasks) if tasks else 0
         return {**one.told, "reminders": reminders, "hiddenRounds": len(hidden), "files": []}
 
@@ -89,10 +89,10 @@ class Elsewhere:
     async def _all(self) -> list[kept.Kept]:
         ids, found = await self.store.scan(Kind.STATE), list[kept.Kept]()
         for at in range(0, len(ids), _AT_ONCE):
-            asked = [(Key(Kind.STATE, id), NEVER) for id in ids[at : at + _AT_ONCE]]
-            for (shelf, _), one in zip(asked, await self.store.read(asked), strict=True):
+            asked = [Key(Kind.STATE, id) for id in ids[at : at + _AT_ONCE]]
+            for shelf, entries in zip(asked, await read_all(self.store, asked), strict=True):
                 key = key_of(shelf.id)
-                found += [kept.Kept(key.prefix, key.id, StateForm().read(key.id, raw).value, 0.0) for _, raw in one.entries]
+                found += [kept.Kept(key.prefix, key.id, StateForm().read(key.id, raw).value, 0.0) for _, raw in entries]
         return found
 
     def _of(self, person: str | None) -> list[kept.Kept]:

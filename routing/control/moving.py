@@ -16,7 +16,7 @@ from ..dialects.fields import list_of, object_of, read_object, text_of
 from ..errors import RouteCodexError, StoreError
 from ..sessions.shared import key_of, name_of
 from ..sessions.store import FileStore, SessionKey, StateForm
-from ..storage.contract import NEVER, Key, Kind, Put, Store
+from ..storage.contract import Key, Kind, Put, Store, read_all
 from ..storage.disk import Folder, NotRegular
 from ..turn import hidden_store
 from ..turn.hidden_shared import place_of
@@ -114,8 +114,8 @@ async def of_store(store: Store) -> AsyncIterator[Put]:
         ids = await store.scan(kind)
         for at in range(0, len(ids), _AT_ONCE):
             keys = [Key(kind, id) for id in ids[at : at + _AT_ONCE]]
-            for key, found in zip(keys, await store.read([(key, NEVER) for key in keys]), strict=True):
-                for place, entry in found.entries:
+            for key, entries in zip(keys, await read_all(store, keys), strict=True):
+                for place, entry in entries:
                     if entry:
                         yield Put(key, place, entry)
 

@@ -99,6 +99,9 @@ class Carrier(Protocol):
     async def in_thread(self, work: Callable[[], T], /) -> T:
         """Runs what waits for a disk."""
 
+    async def compute(self, work: Callable[[], T], /) -> T:
+        """Runs what computes: at once, or where that takes long so that others have their turns meanwhile."""
+
     def sleep(self, seconds: float) -> Awaitable[object]: ...
 
     def when_gone(self, hear: Callable[[], None]) -> None:
@@ -302,7 +305,10 @@ class Desk:
         spent: list[str] = []
         if Usage() in orders.asks:
             spent = await carrier.in_thread(partial(self._spent, reading))
-        reply = self.prepare(reading, orders, spent)
+        if reading.alone:
+            reply = self.prepare(reading, orders, spent)
+        else:
+            reply = await carrier.compute(partial(self.prepare, reading, orders))
         if reply is not None:
             return reply
         company = self.company(reading, orders, carrier.in_thread)
@@ -311,7 +317,8 @@ class Desk:
             if company is not None:
                 carrier.when_gone(company.life.abort)
                 sent, hints = await company.begin(), company.life.hints
-            outcome = self.route(reading, orders, hints, sent=sent)
+            wish = await carrier.compute(partial(self.wish, reading, orders, hints, sent.model))
+            outcome = self.route(reading, orders, sent=sent, wish=wish)
             while isinstance(outcome, Rest):  # nothing has left for the client yet
                 await carrier.sleep(outcome.seconds)
                 outcome = self.route(reading, orders, hints, sent=sent, waits_since=outcome.since)
@@ -320,7 +327,7 @@ class Desk:
                     self.notices.wait(reading.key, *company.life.turn.tells)
                 if outcome.decision.clear_sticky:
                     await self.forget_sticky(reading, orders.state.sticky, carrier.in_thread)
-                return self._depart(outcome, company)
+                return await self._depart(outcome, company, carrier)
             if company is not None:
                 call = company.offer(sent, able=True)
                 said = await converse(company, call, lambda call: self.echo(replace(reading, call=call)), self.endings)
@@ -370,12 +377,14 @@ class Desk:
         hints: Hints | None = None,
         *,
         sent: Call | None = None,
+        wish: Wish | None = None,
         waits_since: float | None = None,
     ) -> Reply | Plan | Rest:
         """`sent`: the call as plugins edited it. It is what goes up; where it goes is decided by the client's own, but for the
-        model that is asked for. `waits_since`: when it was first told to wait."""
+        model that is asked for. `wish`: what it comes to, where that is known. `waits_since`: when it was first told to wait."""
+        sent = sent or reading.call
         try:
-            outcome = self._route(reading, orders, hints, sent or reading.call, waits_since)
+            outcome = self._route(reading, wish or self.wish(reading, orders, hints or Hints(), sent.model), sent, waits_since)
         except RouteCodexError as error:
             self._went(reading, Went(self.clocks.wall(), failed=error.message))
             raise
@@ -391,14 +400,9 @@ class Desk:
         before = partial(self.obeying.keep_end, reading) if self.obeying.must_keep_end(reading, orders) else None
         return replace(outcome, comment=outcome.comment + _aside(orders), before=before)
 
-    def _route(
-        self, reading: Reading, orders: Orders, hints: Hints | None, sent: Call, waits_since: float | None
-    ) -> Reply | Plan | Rest:
-        count = cache(partial(estimate_tokens, reading.call))
-        estimate = count() if self._size_matters(reading) else len(reading.received.body) // 4
-        wish = self._wish(reading, orders, estimate, hints or Hints(), sent.model)
+    def _route(self, reading: Reading, wish: Wish, sent: Call, waits_since: float | None) -> Reply | Plan | Rest:
         if reading.received.endpoint.action == "count":
-            return self._count(reading, wish, estimate)
+            return self._count(reading, wish)
         try:
             decision = self._choose(reading, wish)
         except Resting as resting:
@@ -409,7 +413,7 @@ class Desk:
             if self._has_secrets(decision.target):
                 raise KeysWithheld(self.withheld, details={"provider": decision.target.provider})
             decision = replace(decision, clear_sticky=False)
-        return self._plan(reading, wish, decision, sent, count if sent is reading.call else cache(partial(estimate_tokens, sent)))
+        return self._plan(reading, wish, decision, sent)
 
     def _rest(self, resting: Resting, since: float | None) -> Rest:
         """A short rest is waited out, and the client notices nothing. Of a longer one it is told; and asked to come again, where
@@ -431,6 +435,11 @@ class Desk:
     def _size_matters(self, reading: Reading) -> bool:
         """Whether a closer look at the call's size could change anything: even its bytes alone may be too few for that."""
         return reading.received.endpoint.action == "count" or len(reading.received.body) >= self.close_look_bytes
+
+    def wish(self, reading: Reading, orders: Orders, hints: Hints, model: str) -> Wish:
+        """What the call comes to, before it is known who can serve it."""
+        estimate = reading.tokens if self._size_matters(reading) else len(reading.received.body) // 4
+        return self._wish(reading, orders, estimate, hints, model)
 
     def _wish(self, reading: Reading, orders: Orders, estimate: int, hints: Hints, model: str) -> Wish:
         call, received, registry = reading.call, reading.received, self.registry(reading.caller.user)
@@ -480,7 +489,6 @@ class Desk:
         wish: Wish,
         decision: Decision,
         call: Call,
-        count: Callable[[], int],
         *,
         counting: bool = False,
     ) -> Plan:
@@ -493,7 +501,7 @@ class Desk:
             memory=self.learned,
             clocks=self.clocks,
             attempts=self._attempts(),
-            estimate=count,
+            estimate=(lambda: reading.tokens) if call is reading.call else cache(partial(estimate_tokens, call)),
             chained=self._chained(reading.call),
             session=reading.key.id if reading.key.prefix != "chain" else "",
             hide=self.hide,
@@ -554,11 +562,12 @@ class Desk:
         if went.failed:
             self.learned.failures.put(reading.key, went)
 
-    def _depart(self, plan: Plan, company: Company | None) -> Departure:
+    async def _depart(self, plan: Plan, company: Company | None, carrier: Carrier) -> Departure:
         """Our tools join, and the answer is there before anything of it has come."""
         endpoint, answer = plan.received.endpoint, self._answer_to(plan, company)
         try:
-            request = plan.request()
+            plan.begin()
+            request = plan.written(await carrier.compute(plan.write))
         except RouteCodexError:
             plan.over()
             raise
@@ -637,15 +646,15 @@ class Desk:
             return self.replies.error(reading.received.endpoint, echoed.status, echoed.message, echoed.code, {}, comment)
         return replace(self._answer(reading, echoed, comment), delay_s=delay_of(call))
 
-    def _count(self, reading: Reading, wish: Wish, estimate: int) -> Reply | Plan:
+    def _count(self, reading: Reading, wish: Wish) -> Reply | Plan:
         """The target's own count where it has one, else our estimate."""
         decision = self._choose(reading, wish, Rotation())
         provider = self.config.registry.providers[decision.target.provider]
         asks_it = _counts(provider, reading.received) and not (self.withheld and self._has_secrets(decision.target))
         if decision.target.provider == ORIGIN or asks_it:
-            return self._plan(reading, wish, decision, reading.call, lambda: estimate, counting=True)
+            return self._plan(reading, wish, decision, reading.call, counting=True)
         target = replace(decision.target, model=decision.target.model or reading.call.model)
-        tokens = self.learned.calibration.apply(target, estimate)
+        tokens = self.learned.calibration.apply(target, wish.tokens)
         body = count_answer(reading.received.endpoint.dialect, tokens)
         return Reply(200, (JSON,), body, f"{tokens} tokens, estimated by RouteCodex for {target}")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..clients.client import Client
 from ..clients.typed import Typed
+from ..dialects.estimate import estimate_tokens
 from ..sessions.store import SessionKey
 from ..tags.grammar import Tag
 from ..tags.once import Place, mark_of
@@ -42,6 +43,11 @@ class Reading:
     """A conversation begins that only its beginning tells from others: what an earlier one left does not hold for it."""
     unheard: tuple[Unheard, ...] = ()
     """Tags of the newest message that stand where they give no orders."""
+
+    @functools.cached_property
+    def tokens(self) -> int:
+        """Our own count of the call, as it stands when that is asked first."""
+        return estimate_tokens(self.call)
 
     @property
     def tagged(self) -> bool:

@@ -1,24 +1,12 @@
-"""Fields of foreign JSON, each read as the type it must have or as nothing; no function here raises.
-
-Also the one search for an object inside bytes that were cut anywhere (`found_objects`).
-"""
+"""Fields of foreign JSON, each read as the type it must have or as nothing; no function here raises."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 
 from ..errors import RouteCodexError
-from ..jsonbytes import loads
+from ..jsonbytes import load_object, loads
 from ..values import JsonObject
-
-_WINDOW = 16 * 1024
-"""No object that `found_objects` looks for is longer."""
-_TRIES = 32
-_DATA_LINE = re.compile(rb"[\r\n]data:")
-"""JSON that an event stream spreads over several lines."""
-_DECODER = json.JSONDecoder()
 
 
 def read_json(raw: bytes) -> object:
@@ -29,12 +17,7 @@ def read_json(raw: bytes) -> object:
         return None
 
 
-def read_object(raw: bytes) -> JsonObject | None:
-    try:
-        value = loads(raw)
-    except RouteCodexError:
-        return None
-    return value if isinstance(value, dict) else None
+read_object = load_object
 
 
 def object_of(value: object) -> JsonObject:
@@ -75,19 +58,3 @@ def pieces_of(text: str) -> Iterator[str]:
     size = max(24, len(text) // 96 + 1)
     for start in range(0, len(text), size):
         yield text[start : start + size]
-
-
-def found_objects(raw: bytes, name: str, *, last_first: bool = False) -> Iterator[JsonObject]:
-    """Every whole object that stands behind `"name":` in bytes that may be cut at both ends.
-
-    Quotes inside JSON strings are escaped, so text that talks about `"name"` is never taken for it.
-    """
-    raw = _DATA_LINE.sub(b"\n", raw)
-    places = [match.end() for match in re.finditer(rb'(?<!\\)"' + re.escape(name.encode()) + rb'"\s*:\s*(?=\{)', raw)]
-    for place in places[: -_TRIES - 1 : -1] if last_first else places[:_TRIES]:
-        try:
-            value, _ = _DECODER.raw_decode(raw[place : place + _WINDOW].decode("utf-8", "replace"))
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            yield value

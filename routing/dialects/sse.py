@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..errors import BadAnswer
@@ -17,8 +18,11 @@ from ..errors import BadAnswer
 LIMIT = 16 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 
-_PLAIN = re.compile(rb"(?:event: ?([^\r\n]*)\r?\n)?data: ?([^\r\n]*)\r?\n\r?\n")
+_PLAIN = re.compile(_LOOKS := rb"(?:event: ?([^\r\n]*+)\r?\n)?+data: ?([^\r\n]*+)\r?\n\r?\n")
 """What nearly every event looks like; must mean exactly what `_read_block` makes of it."""
+_PLAINS = re.compile(rb"(" + _LOOKS + rb")")
+_SHORT = 128 << 10
+"""So much is cut all at once; of a long event no second copy is made for that."""
 _END = re.compile(rb"\n\r?\n|\r\r|\n\r(?=[^\n])")
 """A line's end and a blank line. A CR at the very end waits: an LF may belong to it."""
 _BLANK = re.compile(rb"\r?\n|\r(?=[^\n])")
@@ -52,6 +56,11 @@ def write_event_pieces(data: Iterable[bytes], name: str = "") -> Iterator[bytes]
     yield (f"event: {name}\ndata: " if name else "data: ").encode()
     yield from data
     yield b"\n\n"
+
+
+@lru_cache(256)
+def _word(name: bytes) -> str:
+    return name.decode("utf-8", "replace")
 
 
 class Events:
@@ -93,14 +102,18 @@ class Events:
         return [self._read_block(rest)] if rest else []
 
     def _cut(self, text: bytes) -> tuple[list[Event], int]:
-        events: list[Event] = []
         place, size, limit = 0, len(text), self._limit
+        if size <= min(limit, _SHORT):
+            plain = _PLAINS.findall(text)
+            if sum([len(raw) for raw, _, _ in plain]) == size:  # nearly always: nothing else stands between them
+                self._begun = self._begun or bool(plain)
+                return [_event(Event, (_word(name), data, raw)) for raw, name, data in plain], size
+        events: list[Event] = []
         while place < size:
             found = _PLAIN.match(text, place)
             if found is not None and (until := found.end()) - place <= limit:
                 name, data = found.groups()
-                event = (name.decode("utf-8", "replace") if name else "", data, text[place:until])
-                events.append(_event(Event, event))
+                events.append(_event(Event, (_word(name or b""), data, text[place:until])))
                 self._begun = True
                 place = until
                 continue

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..values import Call, Caller, Kind, Media, Message, Role, Text, ToolCall, ToolResult
+from ..values import Call, Caller, Kind, Media, Message, Part, Role, Text, ToolCall, ToolResult
 from .tools import ALWAYS_DECLARED, ToolCategory, strongest
 
+_HEAD = 200
 TEXT_SAMPLE = 2000
 """Characters of the user's text that the classifier reads."""
 
@@ -85,7 +86,7 @@ def _newest(messages: list[Message]) -> Message | None:
         if message.role == "system":
             continue
         fallback = fallback or message
-        if message.role != "user" or _typed(message) or any(isinstance(part, Media | ToolResult) for part in message.parts):
+        if message.role != "user" or any(isinstance(part, Media | ToolResult) or _is_said(part) for part in message.parts):
             return message
     return fallback
 
@@ -112,8 +113,14 @@ def _newest_text(messages: list[Message]) -> str:
 
 
 def _typed(message: Message) -> str:
-    texts = (part.text.strip() for part in message.parts if isinstance(part, Text))
-    return "\n".join(text for text in texts if text and not _wrapped(text))
+    return "\n".join(part.text.strip() for part in message.parts if isinstance(part, Text) and _is_said(part))
+
+
+def _is_said(part: Part) -> bool:
+    """It is a text, and nothing that a tool put between its own marks. A long one is not copied to tell that."""
+    if not isinstance(part, Text) or not part.text or part.text.isspace():
+        return False
+    return part.text[:_HEAD].lstrip()[:1] not in ("", "<") or not _wrapped(part.text.strip())
 
 
 _OPENING = re.compile(r"<([A-Za-z][\w.-]{0,63})[\s>]")

@@ -31,7 +31,8 @@ def newest_of(typed: Sequence[Typed], seen: Seen | None) -> tuple[Typed | None, 
     if not typed:
         return None, seen
     newest = typed[-1]
-    now = Seen(newest.ordinal, tuple(_fingerprint(text.words) for text in newest.texts))
+    words = [newest.words] if len(newest.texts) == 1 else [text.words for text in newest.texts]
+    now = Seen(newest.ordinal, tuple(map(_fingerprint, words)))
     if seen is not None and seen.ordinal == now.ordinal and now.words[: len(seen.words)] == seen.words:
         has_grown = len(now.words) > len(seen.words)
         now = replace(now, old=len(seen.words) if has_grown else seen.old)

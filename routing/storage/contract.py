@@ -93,7 +93,12 @@ class Found(NamedTuple):
     entries: tuple[tuple[str, bytes], ...]
     """Those that are newer than what was known, the newest last. Empty bytes: that place was cleared."""
     whole: bool
-    """These are all: what was known before is void."""
+    """What was known before is void."""
+    more: bool = False
+    """There are newer ones still: to be asked for from this version on."""
+
+
+Entries: TypeAlias = list[tuple[str, bytes]]
 
 
 class Put(NamedTuple):
@@ -116,7 +121,7 @@ class Store(Protocol):
         """Why nobody is asked now, for people; empty while all is well."""
 
     async def read(self, wanted: Sequence[tuple[Key, Version]]) -> list[Found]:
-        """What is newer than that version, of each: one round trip."""
+        """What is newer than that version, of each: one round trip. Not more at once than may come in time."""
 
     async def change(self, key: Key, change: Change, known: tuple[Version, bytes] | None = None) -> tuple[Version, bytes]:
         """What is there now, after `change`, alone among all processes. `known`: what was read last, for a first try that reads
@@ -140,3 +145,15 @@ class Store(Protocol):
         """Takes away what is past its time, where nobody else does."""
 
     async def close(self) -> None: ...
+
+
+async def read_all(store: Store, keys: Sequence[Key]) -> list[Entries]:
+    """All that lies on these shelves, in as many round trips as it takes."""
+    found: list[Entries] = [[] for _ in keys]
+    asked = [(place, NEVER) for place in range(len(keys))]
+    while asked:
+        answers = await store.read([(keys[place], version) for place, version in asked])
+        for (place, _), one in zip(asked, answers, strict=True):
+            found[place] = [*([] if one.whole else found[place]), *one.entries]
+        asked = [(place, one.version) for (place, _), one in zip(asked, answers, strict=True) if one.more]
+    return found

@@ -98,9 +98,14 @@ def _marks(less: bytes, star: bytes, greater: bytes) -> _Marks:
     )
 
 
-_PLAIN = _marks(b"<", b"*", b">")
 _STAND_INS = {"＜": "\x11", "＊": "\x12", "＞": "\x13"}
 """Single bytes for the full-width marks, while they are looked at."""
+
+
+@functools.cache
+def _plain() -> _Marks:
+    """Made when the first tag is looked for: that takes as long as a good part of the start."""
+    return _marks(b"<", b"*", b">")
 
 
 @functools.cache
@@ -150,7 +155,7 @@ def _found(text: str, limit: int | None) -> list[Span]:
     spans: list[Span] = []
     bytes_before, before = 0, begin
     for left, right in islice(_tags_in(raw, marks), limit):
-        before += len(_decode(raw[bytes_before:left], _PLAIN))
+        before += len(_decode(raw[bytes_before:left], _plain()))
         tag = _decode(raw[left:right], marks)
         spans.append(Span(before, before + len(tag), tag[3:-3]))
         before += len(tag)
@@ -175,7 +180,7 @@ def _stripped(text: str) -> str:
         return text
     stripped = text[:begin] + _decode(left, marks) + text[end:]
     # what kept full-width marks from being marks may have gone with a tag
-    return strip(stripped) if marks is _PLAIN and _is_wide(stripped) else stripped
+    return strip(stripped) if marks is _plain() and _is_wide(stripped) else stripped
 
 
 _found_in_short = functools.lru_cache(maxsize=128)(_found)
@@ -188,18 +193,18 @@ def _region(text: str) -> tuple[int, int, bytes, _Marks]:
         return 0, len(text), _encode(_with_stand_ins(text)), _wide()
     first, last = find_mark(text, "<**"), _find_last(text, "**>")
     if first < 0 or last < first:
-        return 0, 0, b"", _PLAIN
+        return 0, 0, b"", _plain()
     last += 3
     while first > 0 and text[first - 1] in "<*":
         first -= 1
     while last < len(text) and text[last] in "*>":
         last += 1
     first, last = max(0, first - 2), min(len(text), last + 2)
-    return first, last, _encode(text[first:last]), _PLAIN
+    return first, last, _encode(text[first:last]), _plain()
 
 
 def _tags_in(raw: bytes, marks: _Marks) -> Iterator[tuple[int, int]]:
-    if marks is not _PLAIN or raw.count(b"<") > _FEW:
+    if marks is not _plain() or raw.count(b"<") > _FEW:
         yield from (tag.span() for tag in marks.tag.finditer(raw))
         return
     at = find_mark(raw, b"<**")
@@ -238,7 +243,7 @@ def _cut(raw: bytes, marks: _Marks) -> tuple[bytes, list[int]]:
 
 
 def _runs_in(raw: bytes, marks: _Marks) -> Iterator[re.Match[bytes]]:
-    if marks is not _PLAIN or raw.count(b"<") > _FEW:
+    if marks is not _plain() or raw.count(b"<") > _FEW:
         yield from marks.run_and_space.finditer(raw)
         return
     at = find_mark(raw, b"<**")
@@ -251,7 +256,7 @@ def _runs_in(raw: bytes, marks: _Marks) -> Iterator[re.Match[bytes]]:
 
 def _holds_new(raw: bytes, seams: list[int], marks: _Marks) -> bool:
     """Whether the cutting may have put a tag together. It would lie across one of the seams; of many nobody looks at each."""
-    if marks is not _PLAIN or len(seams) > _FEW:
+    if marks is not _plain() or len(seams) > _FEW:
         return bool(seams)
     for seam in seams:
         at = find_mark(raw, b"<**", max(0, seam - _LONGEST))
@@ -268,7 +273,7 @@ def _encode(text: str) -> bytes:
 
 def _decode(raw: bytes, marks: _Marks) -> str:
     text = raw.decode("utf-8", "surrogatepass")
-    if marks is not _PLAIN:
+    if marks is not _plain():
         for mark, byte in _STAND_INS.items():
             text = text.replace(byte, mark)
     return text

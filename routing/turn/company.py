@@ -59,7 +59,6 @@ class Company:
         self._shown: list[tuple[JsonObject, ...]] = []
         """What the client holds of each of them."""
         self._own: frozenset[str] = frozenset()
-        self._is_over = False
 
     async def begin(self) -> Call:
         """The first round's call."""
@@ -126,9 +125,8 @@ class Company:
 
     async def leave(self, *, aborted: bool, error: str = "") -> None:
         """The turn is over, however it ended. What a plugin fails at now is logged, and changes nothing any more."""
-        if self._is_over:
+        if self.life.over:
             return
-        self._is_over = True
         with suppress(Exception):
             if aborted:
                 self.life.abort()

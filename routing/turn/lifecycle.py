@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from enum import Enum
 from functools import partial
 from inspect import isawaitable
 from types import TracebackType
@@ -43,6 +44,17 @@ class _Aborted(Exception):
     """The turn was aborted while a hook ran."""
 
 
+class Progress(Enum):
+    """How far a turn's plugins have come."""
+
+    NEW = "new"
+    """`start` did not succeed, or not yet."""
+    STARTED = "started"
+    ENDED = "ended"
+    OVER = "over"
+    """The clean-ups run, or have run."""
+
+
 class Lifecycle:
     """One turn's. `warn` hears one line for everything that went wrong in a plugin."""
 
@@ -60,10 +72,15 @@ class Lifecycle:
         self._hooked, self._tools, self._order = roster.hooked, roster.tools, roster.order
         self.at_once = roster.at_once
         """Every stage may be begun anywhere, without a task of its own."""
-        self._started = self._ended = self._cleaned = False
+        self._progress = Progress.NEW
         self._clean_ups: list[tuple[Plugin, CleanUp]] = []
         self._gone: asyncio.Future[None] | None = None
         self._listening: Listening | None = None
+
+    @property
+    def over(self) -> bool:
+        """Nothing follows but what `clean_up` began."""
+        return self._progress is Progress.OVER
 
     # The stages
 
@@ -71,7 +88,7 @@ class Lifecycle:
         with _Stage(self):
             for plugin in self._hooked["on_turn_start"]:
                 await self._run(plugin, "on_turn_start", partial(self._begin, plugin))
-            self._started = True
+            self._progress = Progress.STARTED
 
     async def before_request(self, call: Call, *, id: str = "") -> Call:
         """The call as the plugins want it sent. `call`: the client's, with all that was appended since; our tools come after."""
@@ -147,9 +164,9 @@ class Lifecycle:
 
     async def end(self) -> None:
         """The turn is completed, or was aborted."""
-        if not self._started or self._ended or self.turn.status == "error":
+        if self._progress is not Progress.STARTED or self.turn.status == "error":
             return
-        self._ended = True
+        self._progress = Progress.ENDED
         if self.turn.status == "processing":
             self.turn.status = "completed"
         try:
@@ -161,9 +178,9 @@ class Lifecycle:
 
     async def clean_up(self) -> None:
         """Whatever happened. One error is raised as it is; several, or one beside the turn's own, as a group, that one first."""
-        if self._cleaned:
+        if self.over:
             return
-        self._cleaned = True
+        self._progress = Progress.OVER
         begun = begin(self._clean())
         # Also where the task that drives the turn is cancelled: the clean-ups come to their end.
         errors = begun.result if isinstance(begun, Done) else await asyncio.shield(asyncio.ensure_future(begun))
@@ -312,7 +329,7 @@ class Lifecycle:
         if not callable(clean_up):
             raise TypeError("a clean-up is called")
         self._clean_ups.append((plugin, clean_up))
-        if self._cleaned:
+        if self.over:
             await self._clean()
 
     async def _clean(self) -> list[Exception]:
@@ -330,7 +347,7 @@ class Lifecycle:
     def _fault(self, plugin: Plugin, hook: str, error: BaseException) -> Exception:
         if isinstance(error, PluginFailed):  # of a hook inside this one, and logged there
             return error
-        if not self.turn.aborted or self._ended or self._cleaned:
+        if not self.turn.aborted or self._progress in (Progress.ENDED, Progress.OVER):
             self._warn(blame(plugin, hook, error).message)
         return error if isinstance(error, RouteCodexError) else blame(plugin, hook, error)
 

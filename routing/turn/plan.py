@@ -179,11 +179,19 @@ class Plan:
 
     def request(self) -> Request:
         """The request for the target now decided on."""
+        self.begin()
+        return self.written(self.write())
+
+    def begin(self) -> None:
+        """It is about to be asked."""
         now = self.clocks.monotonic()
         self.began = now
         if not self.counting:
             self.memory.health.begin(self.target, now)
-        request = upstream.write(
+
+    def write(self) -> Request:
+        """What it is asked; only computes."""
+        return upstream.write(
             self.received,
             self.call,
             self.provider,
@@ -192,6 +200,8 @@ class Plan:
             session=self.session,
             maker_of=self.memory.seals.maker_of,
         )
+
+    def written(self, request: Request) -> Request:
         self.translated, self.left_out = request.translated, request.left_out
         self._place = f"{request.scheme}://{request.host}{request.path}"
         self._sent = b"" if self.costs else request.body  # later rounds hold all that was said so far: that is not kept twice

@@ -19,6 +19,8 @@ from ..headers import Fields, Outgoing
 from ..router.registry import ORIGIN, Provider, Url
 from ..values import Call, Dialect, Endpoint, Headers, Target
 
+_LONG, _MANY_PIECES, _LONGEST_PIECE, _STRIDE = 1_500_000, 10_000, 30, 17
+"""Bytes; and values, each of which is some microseconds of work."""
 _COMPACTING_HOSTS = ("api.openai.com", "chatgpt.com", ".openai.azure.com", ".cognitiveservices.azure.com")
 
 
@@ -56,6 +58,15 @@ class Received:
     """As it came, content-encoding and all."""
     user: str = ""
     """Whom the proxy let in; empty where it asks nobody who they are."""
+
+    @property
+    def takes_long(self) -> bool:
+        """To read and to write it takes longer than others should wait: it is long, or in many pieces, as a sample tells. Texts
+        have commas, too, but fewer."""
+        size = len(self.body)
+        if not _MANY_PIECES <= size < _LONG:
+            return size >= _LONG
+        return self.body[::_STRIDE].count(b",") * _STRIDE >= max(_MANY_PIECES, size // _LONGEST_PIECE)
 
 
 @dataclass(frozen=True, slots=True)

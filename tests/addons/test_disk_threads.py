@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
 from routecodex.addons import disk_threads
-from routecodex.addons.disk_threads import PATIENT, QUICK, if_possible, in_thread
+from routecodex.addons.disk_threads import PATIENT, QUICK, computed, if_possible, in_thread
 from routecodex.routing.errors import Locked, StoreError
 from routecodex.routing.storage.disk import Folder
 
@@ -93,3 +95,24 @@ def test_only_the_clocks_threads_wait_for_a_lock(tmp_path: Path) -> None:
         patient = PATIENT.submit(update)
         assert not patient.done()
     assert patient.result() == "had it"
+
+
+def test_the_loop_has_its_turns_while_something_is_computed() -> None:
+    usual = sys.getswitchinterval()
+
+    async def both() -> tuple[bool, float]:
+        seen: list[float] = []
+
+        def work() -> bool:
+            return any(seen for _ in range(100_000_000))
+
+        async def turn() -> None:
+            seen.append(sys.getswitchinterval())
+
+        had_its_turn, _ = await asyncio.gather(computed(work), turn())
+        return had_its_turn, seen[0]
+
+    had_its_turn, during = asyncio.run(both())
+    assert had_its_turn
+    assert during < usual == sys.getswitchinterval()
+    assert gc.isenabled()

@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from routecodex.routing.storage.contract import BOUNDS, NEVER, Bounds, Key, Kind, Put, Store, Version
+from routecodex.routing.storage.contract import BOUNDS, NEVER, Bounds, Found, Key, Kind, Put, Store, Version, read_all
 from routecodex.routing.storage.shared_file import SharedFile
 from tests.conftest import LONG
 from tests.rig.redis_server import IS_THERE, RedisServer, redis_server
@@ -127,18 +127,22 @@ class Contract(RuleBasedStateMachine):
     @rule(who=WHO, keys=st.lists(KEYS, min_size=1, max_size=4, unique=True))
     def read(self, who: int, keys: list[Key]) -> None:
         seen = self.seen[who]
-        found = self.run_(self.stores[who].read([(key, seen.get(key, (NEVER, {}))[0]) for key in keys]))
-        for key, one in zip(keys, found, strict=True):
-            before = {} if one.whole else dict(seen.get(key, (NEVER, {}))[1])
-            for place, entry in one.entries:
-                before.pop(place, None)
-                before[place] = entry
-            seen[key] = (one.version, before)
-            kept = self.kept.get(key, {})
-            known = list(before.items())[-len(kept) :] if kept else []
-            assert known == list(kept.items()), "nothing is missed, in its order"
-            if not kept:
-                assert one.version == NEVER
+        while keys:
+            found = self.run_(self.stores[who].read([(key, seen.get(key, (NEVER, {}))[0]) for key in keys]))
+            keys = [key for key, one in zip(keys, found, strict=True) if self.heard(seen, key, one)]
+
+    def heard(self, seen: dict[Key, tuple[Version, dict[str, bytes]]], key: Key, one: Found) -> bool:
+        """Whether there is more."""
+        before = {} if one.whole else dict(seen.get(key, (NEVER, {}))[1])
+        for place, entry in one.entries:
+            before.pop(place, None)
+            before[place] = entry
+        seen[key] = (one.version, before)
+        kept = self.kept.get(key, {})
+        known = list(before.items())[-len(kept) :] if kept else []
+        assert one.more or known == list(kept.items()), "nothing is missed, in its order"
+        assert kept or one.version == NEVER
+        return one.more
 
     @rule(who=WHO, keys=st.sets(KEYS, min_size=1))
     def erase(self, who: int, keys: set[Key]) -> None:
@@ -163,8 +167,10 @@ class Contract(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_contract(engine: str, server: RedisServer | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small bounds, so that they are met."""
+    """Small bounds, so that they are met; little is read at once."""
     monkeypatch.setitem(BOUNDS, Kind.HIDDEN, Bounds(0, entries=3, bytes=300))
+    if engine == "redis":
+        monkeypatch.setattr("routecodex.addons.redis_store.PIECE_BYTES", 40)
     machine = type("Machine", (Contract,), {"engine": engine, "server": server})
     often = settings(settings(), max_examples=2_000 if LONG else 15, stateful_step_count=25)
     run_state_machine_as_test(machine, settings=often)
@@ -189,6 +195,20 @@ def test_many_writers_of_one_key(open_store: Callable[[], Store]) -> None:
         return now
 
     assert asyncio.run(write()) == b"x" * 40
+
+
+def test_a_long_shelf_comes_in_pieces(open_store: Callable[[], Store]) -> None:
+    """And whole."""
+
+    async def work() -> None:
+        store, keys = open_store(), [Key(Kind.HIDDEN, "session:a"), Key(Kind.STATE, "session:a"), Key(Kind.HIDDEN, "session:b")]
+        entries = [(str(number), bytes([number]) * 200_000) for number in range(30)]
+        for place, entry in entries:
+            await store.put([Put(keys[0], place, entry), Put(keys[1], "", b"x"), Put(keys[2], "p", b"y")])
+        assert await read_all(store, keys) == [entries, [("", b"x")], [("p", b"y")]]
+        await store.close()
+
+    asyncio.run(work())
 
 
 def test_what_fails_in_a_change_changes_nothing(open_store: Callable[[], Store]) -> None:

@@ -1,6 +1,8 @@
-"""`python -m tests.bench.abroad`: what an event of a translated answer costs, at an earlier commit and now, in one process.
+"""`python -m tests.bench.abroad`: what an event of a translated answer costs, at an earlier commit and now, in one process; and
+one of two rounds in the client's own dialect.
 
-The earlier commit's answer side is `Translation`, whose bytes then go through what lets an answer pass; today it is `Answer`.
+The earlier commit's answer side is `Translation`, whose bytes then go through what lets an answer pass, or a merger; today it is
+`Answer`.
 The two take turns, and today's runs against itself as well: what differs there is noise (the control).
 """
 
@@ -54,15 +56,33 @@ def then(client: Dialect, spoken: Dialect) -> Run:
     return run
 
 
-def now(client: Dialect, spoken: Dialect) -> Run:
+def merged_then(client: Dialect, rounds: int) -> Run:
+    of = importlib.import_module
+    values, merging = of("routing.values"), of("routing.dialects.merging")
+    told = values.Endpoint(values.Dialect(client.value), stream=True if client is Dialect.GEMINI else None)
+
+    def run(reads: list[bytes]) -> None:
+        merger = merging.merger_for(told, stream=True, own_tools=frozenset({"clock"}))
+        for _ in range(rounds):
+            merger.begin_round()
+            for read in reads:
+                merger.feed(read)
+            merger.end_round()
+        take(merger.finish())
+
+    return run
+
+
+def now(client: Dialect, spoken: Dialect, rounds: int = 1) -> Run:
     asked = Asked(endpoint(client), True, "0123", "m", 1, "acme")
 
     def run(reads: list[bytes]) -> None:
-        answer = Answer(asked)
-        answer.begin_round(Round(spoken, "acme"))
-        for read in reads:
-            answer.feed(read)
-        answer.end_round()
+        answer = Answer(asked, own=frozenset({"clock"}))
+        for _ in range(rounds):
+            answer.begin_round(Round(spoken, "acme"))
+            for read in reads:
+                answer.feed(read)
+            answer.end_round()
         take(answer.finish())
 
     return run
@@ -80,25 +100,29 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         earlier(arguments.before, Path(folder))
         print(f"{'µs per event':46} {'per read':>8} {'before':>8} {'now':>8} {'quicker':>8} {'control':>8}")
-        for client, spoken in permutations(Dialect, 2):
-            if arguments.pair not in (pair := f"{spoken} for {client}"):
+        for client, spoken, rounds in [*((*pair, 1) for pair in permutations(Dialect, 2)), *((one, one, 2) for one in Dialect)]:
+            pair = f"{spoken} for {client}" if client is not spoken else f"{client}, {rounds} rounds"
+            if arguments.pair not in pair:
                 continue
-            ways = (then(client, spoken), now(client, spoken), now(client, spoken))
+            before = then(client, spoken) if client is not spoken else merged_then(client, rounds)
+            ways = (before, now(client, spoken, rounds), now(client, spoken, rounds))
             for per_read in (1, 8):
-                costs = measured(ways, reads_of(EVENTS[spoken](arguments.events), per_read), arguments)
+                costs = measured(
+                    ways, reads_of(EVENTS[spoken](arguments.events), per_read), arguments.rounds, arguments.events * rounds
+                )
                 old, new, control = (statistics.median(one) for one in costs)
                 quicker = statistics.median(a / b for a, b in zip(costs[0], costs[1], strict=True))
                 print(f"{pair:46} {per_read:8} {old:8.2f} {new:8.2f} {quicker:7.2f}× {new / control:7.2f}×")
 
 
-def measured(ways: tuple[Run, ...], reads: list[bytes], arguments: argparse.Namespace) -> list[list[float]]:
+def measured(ways: tuple[Run, ...], reads: list[bytes], times: int, events: int) -> list[list[float]]:
     costs: list[list[float]] = [[] for _ in ways]
-    for number in range(arguments.rounds):
+    for number in range(times):
         order = range(len(ways)) if number % 2 == 0 else reversed(range(len(ways)))
         for way in order:
             begun = time.process_time()
             ways[way](reads)
-            costs[way].append((time.process_time() - begun) / arguments.events * 1e6)
+            costs[way].append((time.process_time() - begun) / events * 1e6)
     return costs
 
 

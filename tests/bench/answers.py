@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 
 from routecodex.routing.dialects import answers
-from routecodex.routing.dialects.answer.machine import Answer, Round, answer_for
+from routecodex.routing.dialects.answer.machine import Answer, Round
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Answer as Answered
 from routecodex.routing.values import Dialect, Endpoint, Usage
+from tests.routing.dialects.answer.own import answer_for
 
 OWN = frozenset({"clock"})
 CHAT, MESSAGES, RESPONSES, GEMINI = Dialect.CHAT, Dialect.MESSAGES, Dialect.RESPONSES, Dialect.GEMINI

@@ -135,6 +135,8 @@ def test_what_agents_wait_for_is_judged_by_what_is_computed() -> None:
     assert agents.Compared(row, [took, took], [took, took]).met
     assert not agents.Compared(row, [took], [slower]).met
     assert agents.Compared(row, [took], [slower]).more("first_cpu_ms") == 1.5
+    assert not agents.Compared(agents.Row("a row", agents.small, 1, most=1.7), [took], [slower]).met
+    assert agents.Compared(agents.Row("a row", agents.small, 1, most=1.8), [took], [slower]).met
 
 
 def test_the_sessions_and_reminders_of_others_are_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,8 +64,12 @@ class RedisServer:
     def _is_ready(self) -> bool:
         end = time.monotonic() + _READY_S
         while time.monotonic() < end and self.process is not None and self.process.poll() is None:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
-                return True
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1) as link:
+                if self.tls:
+                    return True
+                link.sendall(b"PING\r\n")
+                if not link.recv(100).startswith(b"-LOADING"):
+                    return True
             time.sleep(0.02)
         return False
 

@@ -30,7 +30,6 @@ from routecodex.routing.codex.conversation import Conversation
 from routecodex.routing.config.secrets import look_beside
 from routecodex.routing.control.overlay import Overlay
 from routecodex.routing.control.verbs import Served, verb_of
-from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.calls import read_call
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.dialects.failures import failure_of_page, read_failure
@@ -46,6 +45,7 @@ from routecodex.routing.values import Dialect, Endpoint
 from tests.conftest import LONG
 from tests.rig.proxy import ROOT
 from tests.routing.clock.test_tool import ITEM, Model
+from tests.routing.dialects.answer.own import answer_for
 from tests.routing.dialects.translation.vendor_streams import hand_made
 from tests.routing.house import House
 from tests.sheet import seen

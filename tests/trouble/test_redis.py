@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import subprocess
 import sys
@@ -52,13 +53,13 @@ def run(work: Callable[[], Awaitable[T]]) -> T:
 def counted(store: RedisStore) -> list[Any]:
     """What is really asked of the server from now on."""
     asked: list[Any] = []
-    client, ask = store._client, store._client.execute_command
+    exchange = store._exchange
 
-    async def note(*words: Any, **more: Any) -> Any:
+    async def note(words: Any) -> Any:
         asked.append(words)
-        return await ask(*words, **more)
+        return await exchange(words)
 
-    client.execute_command = note  # type: ignore[method-assign]
+    store._exchange = note  # type: ignore[method-assign]
     return asked
 
 
@@ -140,6 +141,23 @@ def test_started_anew_nobody_notices(tmp_path: Path) -> None:
         run(lambda: main(server))
 
 
+def test_a_loop_that_stood_still_hears_what_came_meanwhile(tmp_path: Path) -> None:
+    async def main(server: RedisServer) -> None:
+        store = RedisStore(patient(server.url, 0.2))
+        with contextlib.suppress(Lost):
+            await store.put([Put(KEY, "", b"x")])
+        await well(store)
+        reading = asyncio.ensure_future(value(store))
+        await asyncio.sleep(0)  # the question leaves
+        await asyncio.sleep(0)
+        time.sleep(0.5)  # noqa: ASYNC251 - that is what stands still
+        assert await reading == b"x"
+        await store.close()
+
+    with redis_server(tmp_path) as server:
+        run(lambda: main(server))
+
+
 def test_gone(tmp_path: Path) -> None:
     async def main(server: RedisServer) -> None:
         store = RedisStore(patient(server.url))
@@ -193,11 +211,11 @@ def test_nothing_acknowledged_is_lost(fsync: str, tmp_path: Path) -> None:
 def test_a_server_that_does_not_let_us_write_counts_as_gone(tmp_path: Path) -> None:
     async def main(server: RedisServer) -> None:
         store = RedisStore(patient(server.url))
-        await store._client.execute_command("CONFIG", "SET", "maxmemory", "1")
+        await store._exchange(("CONFIG", "SET", "maxmemory", "1"))
         with pytest.raises(Lost):
             await store.put([Put(KEY, "", b"x")])
         assert "memory" in store.gone
-        await store._client.execute_command("CONFIG", "SET", "maxmemory", "0")
+        await store._exchange(("CONFIG", "SET", "maxmemory", "0"))
         await well(store)
         await store.put([Put(KEY, "", b"x")])
         await store.close()

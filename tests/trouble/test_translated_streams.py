@@ -10,7 +10,6 @@ from itertools import permutations
 
 import pytest
 
-from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.said import Said
 from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect, Endpoint
@@ -19,6 +18,7 @@ from tests.rig.reply import Asked as RigAsked
 from tests.rig.reply import Reply, ToolUse
 from tests.rig.spoken import EVENTS
 from tests.routing.dialects.answer.abroad import Translation
+from tests.routing.dialects.answer.own import answer_for
 from tests.routing.dialects.answers.streams import sizes_of
 from tests.routing.dialects.translation.vendor_streams import Stream, every_stream
 from tests.sheet import seen

@@ -299,6 +299,11 @@ class Failed(Event):
         self.error = error
 
 
+def is_content(event: Event) -> bool:
+    """From here on nothing can be taken back: the answer has begun, or it ends."""
+    return event.rank is Rank.SAYS or type(event) is Ended or (type(event) is Field and event.says)
+
+
 class Chunk:
     """One unit of the wire. Made by a `Source`, or (without `raw` and `native`) by the join."""
 

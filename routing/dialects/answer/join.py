@@ -36,6 +36,7 @@ from .events import (
     Opened,
     Piece,
     Rank,
+    is_content,
 )
 from .repeated import LONG
 from .said import Content
@@ -220,13 +221,8 @@ class Join:
 
     def _begins(self, chunk: Chunk) -> bool:
         """Content, or the end of an answer that has none."""
-        return any(
-            event.rank is Rank.SAYS
-            or type(event) is Ended
-            or (type(event) is Field and event.says)
-            or (type(event) is Done and self.content.began is not None)
-            for event in chunk.events
-        )
+        began = self.content.began is not None
+        return any(is_content(event) or (type(event) is Done and began) for event in chunk.events)
 
     def _passed_calls(self, events: Sequence[Event]) -> bool | None:
         """Whether the client is shown calls that it may run. Those are looked at only where the reason says something else."""

@@ -22,9 +22,9 @@ from math import inf
 from typing import ClassVar, Protocol, runtime_checkable
 
 from ...errors import BadAnswer
-from ...values import Dialect, Endpoint, FinishReason, JsonObject, ProviderError, Usage
+from ...values import Dialect, FinishReason, JsonObject, ProviderError, Usage
 from .. import answers
-from ..finish import AS_USUAL, CUT_OFF, Endings
+from ..finish import CUT_OFF
 from ..translation.neutral import Asked, LeftOut, ToolName
 from . import counting
 from .chat import abroad as chat_abroad
@@ -141,7 +141,6 @@ _DIALECTS: Mapping[Dialect, _Modules] = {
         abroad=responses_abroad.Abroad,
     ),
 }
-SPOKEN = frozenset(_DIALECTS)
 
 
 def reader_of(dialect: Dialect, maker: str = "", id: str = "", *, abroad: bool = False) -> Reader:
@@ -186,8 +185,6 @@ class Answer:
         self._secrets: Collection[str] = ()
         self._foreign = False
         """The running round speaks another dialect than the client."""
-        self._grows: Block | None = None
-        """Another dialect's, whose pieces go from its reader to the writer."""
         self._pending: list[bytes] = []
         """What may leave as soon as somebody asks."""
         self._due = b""
@@ -223,7 +220,6 @@ class Answer:
         self._round = round_ = round_ or Round(self._client)
         self._secrets = secrets
         self._foreign = round_.spoken is not self._client or round_.compacts
-        self._grows = None
         counts, streams = self._asked.endpoint.action == "count", self._asked.stream
         read = partial(reader_of, round_.spoken, round_.maker, self._asked.id if self._foreign else "", abroad=self._foreign)
         passes = self.quiet and streams and not (self._foreign or self._join.altered or self._asked.endpoint.json_array or notice)
@@ -471,13 +467,6 @@ class Answer:
                     self._hear(echoes.look(chunk, now), out)
                     continue
             if foreign:
-                grows = self._grows
-                if grows is not None and len(events) == 1 and type(event := events[0]) is Piece and event.block is grows:
-                    join.keep(event.text)
-                    if grows.into is not None:
-                        event.block = grows.into
-                    out.append(writer.made(event))
-                    continue
                 self._name_calls(events)
             for shown in join.hear(chunk):
                 writer.altered = join.altered
@@ -491,8 +480,8 @@ class Answer:
                     source.same, source.keep = join.plain, join.keep
             if foreign:
                 plain = join.plain
-                alone = plain is not None and (serial is None or serial.grows is (plain.into or plain))
-                self._grows = plain if plain is not None and alone and plain.kind != "call" else None
+                if plain is not None and plain.kind != "call" and (serial is None or serial.grows is (plain.into or plain)):
+                    source.same, source.keep, source.tell = plain, join.keep, writer.made
 
     def _name_calls(self, events: Iterable[Event]) -> None:
         """Before anybody asks whose they are."""
@@ -540,20 +529,3 @@ class Answer:
         out = self._pending
         self._pending = []
         return out
-
-
-def answer_for(
-    endpoint: Endpoint,
-    *,
-    stream: bool,
-    own_tools: frozenset[str] = frozenset(),
-    include_usage: bool = False,
-    endings: Endings = AS_USUAL,
-    quiet: bool = False,
-) -> Answer:
-    """One whose rounds are all in the client's own dialect. `include_usage`: a Chat client asked for the usage of its stream;
-    `quiet`: nobody takes part, and what a provider counts passes."""
-    asked = Asked(
-        endpoint, stream, id="", model="", created=0, maker="", include_usage=include_usage, passes_usage=quiet, endings=endings
-    )
-    return Answer(asked, own=own_tools, quiet=quiet)

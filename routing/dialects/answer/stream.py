@@ -98,7 +98,9 @@ class Source:
         self._newest = self._told = b""
         """What passed last; what of it was looked at."""
         self.same: Block | None = None
-        """Its plain pieces leave as they come, to `left`, once they are kept; until something else comes."""
+        """Its plain pieces leave for `left`, once they are kept, until something else comes: as they come, or as `tell` writes
+        another dialect's for the block where the client sees them."""
+        self.tell: Callable[[Event], bytes] | None = None
         self.keep: Callable[[str], None] = _nobody
         self.left: list[bytes] = []
         self._since_calls: list[bytes] | None = None
@@ -218,6 +220,7 @@ class Source:
 
     def close(self) -> list[Chunk]:
         """The round has no more to say. A last event without its blank line counts if it is whole."""
+        self.same = None
         if self._units is not None:
             chunks = list(self._chunks([unit for unit in self._units.close() if _is_whole(unit)]))
             for chunk in chunks:
@@ -263,17 +266,20 @@ class Source:
                 self._repeated.share(document)
             events = read(document, name) if document is not None else self._reader.read_word(data)
             if (same := self.same) is not None:
-                echoes = self.echoes
+                echoes, tell = self.echoes, self.tell
                 if (
                     len(events) == 1
                     and type(event := events[0]) is Piece
                     and event.block is same
-                    and event.native is None
+                    and (tell is not None or event.native is None)
                     and (echoes is None or echoes.lets(event))
                 ):
                     if echoes is not None:
                         echoes.newest = event.text or echoes.newest
                     self.keep(event.text)
+                    if tell is not None:
+                        event.block = same.into or same
+                        raw = tell(event)
                     self.left.append(raw)
                     continue
                 self.same = None

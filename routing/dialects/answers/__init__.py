@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from ...values import Answer, Dialect, JsonObject, ProviderError, Usage
+from ...values import Answer, Dialect, JsonObject, ProviderError
 from ..sse import ArrayItems, Events
 from . import chat, gemini, messages, responses
 
@@ -50,12 +50,6 @@ class _Module(Protocol):
     ) -> bytes: ...
 
     def write_keep_alive(self, *, id: str, model: str, created: int, sequence: int = 0, json_array: bool = False) -> bytes: ...
-
-    def read_usage(self, head: bytes, tail: bytes) -> Usage | None: ...
-
-    def usage_of(self, counts: JsonObject) -> Usage | None: ...
-
-    def error_in(self, first: bytes) -> ProviderError | None: ...
 
     def error_of(self, document: JsonObject) -> ProviderError | None: ...
 
@@ -148,23 +142,8 @@ def write_keep_alive(
     return _MODULES[dialect].write_keep_alive(id=id, model=model, created=created, sequence=sequence, json_array=json_array)
 
 
-def read_usage(dialect: Dialect, head: bytes, tail: bytes) -> Usage | None:
-    """Tokens, from a whole JSON answer as `head`, or from the first and last bytes of a stream."""
-    return _MODULES[dialect].read_usage(head, tail)
-
-
-def usage_of(dialect: Dialect, counts: JsonObject) -> Usage | None:
-    """Tokens, from the object in which an answer counts them; None where it counts none."""
-    return _MODULES[dialect].usage_of(counts)
-
-
-def error_in(dialect: Dialect, first: bytes) -> ProviderError | None:
-    """The error that the first event's data, or the whole body of a 200, is instead of an answer."""
-    return _MODULES[dialect].error_in(first)
-
-
 def error_of(dialect: Dialect, document: JsonObject) -> ProviderError | None:
-    """The same of bytes that are read already."""
+    """The error that the first event, or the whole body of a 200, is instead of an answer."""
     return _MODULES[dialect].error_of(document)
 
 
@@ -187,13 +166,10 @@ def events_for(json_array: bool = False) -> Events | ArrayItems:
 
 __all__ = [
     "KEEP_ALIVE",
-    "error_in",
     "error_of",
     "events_for",
     "headers_for",
     "is_content",
-    "read_usage",
-    "usage_of",
     "write_answer",
     "write_error",
     "write_error_event",

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 from ...jsonbytes import dumps
 from ...values import Answer, Dialect, JsonObject, ProviderError, ToolCall, Usage
-from ..failures import failure_inside, failure_of_page, has_error
-from ..fields import count_of, found_objects, list_of, object_of, pieces_of, read_object
+from ..failures import failure_inside, has_error
+from ..fields import list_of, object_of, pieces_of, read_object
 from ..finish import with_calls, write_finish
 from ..sse import write_event
 
@@ -83,22 +83,6 @@ def write_keep_alive(*, id: str, model: str, created: int, sequence: int = 0, js
     return KEEP_ALIVE
 
 
-def read_usage(head: bytes, tail: bytes) -> Usage | None:
-    """From a whole answer, or from the first and last bytes of a stream: the last count holds."""
-    if body := read_object(head):
-        return usage_of(object_of(body.get("usage")))
-    for raw in (tail, head):
-        for usage in found_objects(raw, "usage", last_first=True):
-            if counted := usage_of(usage):
-                return counted
-    return None
-
-
-def error_in(first: bytes) -> ProviderError | None:
-    document = read_object(first)
-    return failure_of_page(first) if document is None else error_of(document)
-
-
 def error_of(document: JsonObject, name: str = "") -> ProviderError | None:
     """Also an error inside the first choice (OpenRouter), in `x_groq`, or in an event of that name."""
     if "x_groq" in document and has_error(groq := object_of(document["x_groq"])):
@@ -143,9 +127,3 @@ def _usage(usage: Usage) -> JsonObject:
 def _error(status: int, message: str, code: str) -> JsonObject:
     kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
     return {"message": message, "type": kind, "param": None, "code": code}
-
-
-def usage_of(usage: JsonObject) -> Usage | None:
-    if "prompt_tokens" not in usage and "completion_tokens" not in usage:
-        return None
-    return Usage(count_of(usage.get("prompt_tokens")), count_of(usage.get("completion_tokens")))

@@ -9,18 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...jsonbytes import dumps
-from ...values import Answer, Dialect, JsonObject, ProviderError, Usage
-from ..failures import failure_inside, failure_of_page, has_error
-from ..fields import (
-    arguments_of,
-    count_of,
-    found_objects,
-    list_of,
-    object_of,
-    pieces_of,
-    read_json,
-    read_object,
-)
+from ...values import Answer, Dialect, JsonObject, ProviderError
+from ..failures import failure_inside, has_error
+from ..fields import arguments_of, list_of, object_of, pieces_of, read_json
 from ..finish import with_calls, write_finish
 from ..sse import write_event
 
@@ -102,24 +93,6 @@ def write_keep_alive(*, id: str, model: str, created: int, sequence: int = 0, js
     return KEEP_ALIVE
 
 
-def read_usage(head: bytes, tail: bytes) -> Usage | None:
-    """From a whole answer, or from the first and last bytes of a stream: the last count holds."""
-    if body := read_object(head):
-        return usage_of(object_of(_unwrapped(body).get("usageMetadata")))
-    for raw in (tail, head):
-        for usage in found_objects(raw, "usageMetadata", last_first=True):
-            if counted := usage_of(usage):
-                return counted
-    return None
-
-
-def error_in(first: bytes) -> ProviderError | None:
-    value = read_json(first)
-    if isinstance(value, list) and value:
-        value = value[0]
-    return error_of(value) if isinstance(value, dict) else failure_of_page(first)
-
-
 def error_of(document: JsonObject) -> ProviderError | None:
     document = _unwrapped(document)
     return None if document.get("candidates") and not has_error(document) else failure_inside(document)
@@ -169,10 +142,3 @@ def _chunk(answer: Answer, parts: list[JsonObject], id: str, model: str, *, last
 def _error(status: int, message: str) -> JsonObject:
     word = _STATUS_WORDS.get(status, "INVALID_ARGUMENT" if status < 500 else "UNAVAILABLE")
     return {"code": status, "message": message, "status": word}
-
-
-def usage_of(usage: JsonObject) -> Usage | None:
-    if "promptTokenCount" not in usage and "candidatesTokenCount" not in usage:
-        return None
-    given = count_of(usage.get("promptTokenCount")) + count_of(usage.get("toolUsePromptTokenCount"))
-    return Usage(given, count_of(usage.get("candidatesTokenCount")) + count_of(usage.get("thoughtsTokenCount")))

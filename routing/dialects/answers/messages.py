@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...jsonbytes import dumps
-from ...values import Answer, Dialect, JsonObject, ProviderError, ToolCall, Usage
-from ..failures import failure_inside, failure_of_page, has_error
-from ..fields import arguments_of, count_of, found_objects, object_of, pieces_of, read_object, text_of
+from ...values import Answer, Dialect, JsonObject, ProviderError, ToolCall
+from ..failures import failure_inside, has_error
+from ..fields import arguments_of, pieces_of, read_object, text_of
 from ..finish import with_calls, write_finish
 from ..sse import write_event
 
@@ -90,21 +90,6 @@ def write_keep_alive(*, id: str, model: str, created: int, sequence: int = 0, js
     return KEEP_ALIVE
 
 
-def read_usage(head: bytes, tail: bytes) -> Usage | None:
-    """From a whole answer, or from the first and last bytes of a stream. A later count replaces an earlier one."""
-    if body := read_object(head):
-        return usage_of(object_of(body.get("usage")))
-    first = next((usage for usage in found_objects(head, "usage") if usage_of(usage)), {})
-    late = (usage for raw in (tail, head) for usage in found_objects(raw, "usage", last_first=True))
-    last = next((usage for usage in late if usage_of(usage)), {})
-    return usage_of({**first, **{name: count for name, count in last.items() if count is not None}})
-
-
-def error_in(first: bytes) -> ProviderError | None:
-    document = read_object(first)
-    return failure_of_page(first) if document is None else error_of(document)
-
-
 def error_of(document: JsonObject) -> ProviderError | None:
     if document.get("type") in ("message", "message_start") and not has_error(document):
         return None
@@ -155,9 +140,3 @@ def _usage(answer: Answer) -> JsonObject:
 
 def _error_type(status: int) -> str:
     return _TYPES.get(status, "invalid_request_error" if status < 500 else "api_error")
-
-
-def usage_of(usage: JsonObject) -> Usage | None:
-    if not any(name in usage for name in (*_INPUT, "output_tokens")):
-        return None
-    return Usage(sum(count_of(usage.get(name)) for name in _INPUT), count_of(usage.get("output_tokens")))

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from ...jsonbytes import dumps
 from ...values import Answer, JsonObject, ProviderError, Usage
-from ..failures import failure_inside, failure_of_page
-from ..fields import count_of, found_objects, list_of, object_of, pieces_of, read_object, text_of
+from ..failures import failure_inside
+from ..fields import list_of, object_of, pieces_of, read_object, text_of
 from ..finish import response_status, with_calls
 from ..sse import write_event
 
@@ -90,22 +90,6 @@ def write_keep_alive(*, id: str, model: str, created: int, sequence: int = 0, js
 def write_opening(*, id: str, model: str, created: int) -> bytes:
     """The first event of an answer that nothing is known of yet."""
     return _event(0, {"type": "response.created", "response": _response(id, model, created, "in_progress")})
-
-
-def read_usage(head: bytes, tail: bytes) -> Usage | None:
-    """From a whole answer, or from the first and last bytes of a stream: the last count holds."""
-    if body := read_object(head):
-        return usage_of(object_of(body.get("usage")))
-    for raw in (tail, head):
-        for usage in found_objects(raw, "usage", last_first=True):
-            if counted := usage_of(usage):
-                return counted
-    return None
-
-
-def error_in(first: bytes) -> ProviderError | None:
-    document = read_object(first)
-    return failure_of_page(first) if document is None else error_of(document)
 
 
 def error_of(document: JsonObject) -> ProviderError | None:
@@ -222,9 +206,3 @@ def _failed_code(status: int, code: str) -> str:
     if code in _SHOWN_CODES:
         return code
     return "rate_limit_exceeded" if status == 429 else "server_error" if status >= 500 else "invalid_prompt"
-
-
-def usage_of(usage: JsonObject) -> Usage | None:
-    if "input_tokens" not in usage and "output_tokens" not in usage:
-        return None
-    return Usage(count_of(usage.get("input_tokens")), count_of(usage.get("output_tokens")))

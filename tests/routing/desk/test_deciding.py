@@ -34,6 +34,9 @@ class Carrier:
         self.log.append("disk")
         return work()
 
+    async def compute(self, work: Callable[[], T]) -> T:
+        return work()
+
     async def sleep(self, seconds: float) -> None:
         self.slept += seconds
         self.house.clock.passes(seconds)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.sessions.state import StopMessage
 from routecodex.routing.stop_message.decide import Continue, Info, should_continue
 from routecodex.routing.values import Dialect, Endpoint
+from tests.routing.dialects.answer.own import answer_for
 
 STOP = StopMessage("go on", 3)
 

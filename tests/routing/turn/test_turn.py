@@ -35,6 +35,7 @@ from routecodex.routing.turn.state import OutOfPlace, State
 from routecodex.routing.turn.turn import ERROR_BYTES, ERROR_S, Turn
 from routecodex.routing.values import Answer, Dialect, Endpoint, Headers, JsonObject, ProviderError, Usage
 from tests.conftest import LONG
+from tests.routing.dialects.answer.own import answer_for
 from tests.routing.dialects.answers.streams import array_streams, provider_streams
 from tests.routing.turn.spelled_out import spelled_out
 
@@ -72,7 +73,7 @@ SSE: Headers = {"content-type": "text/event-stream"}
 
 def passing(endpoint: Endpoint, stream: bool) -> machine.Answer:
     """An answer in which nobody takes part."""
-    return machine.answer_for(endpoint, stream=stream, quiet=True)
+    return answer_for(endpoint, stream=stream, quiet=True)
 
 
 def error_event(endpoint: Endpoint) -> bytes:

@@ -37,6 +37,7 @@ from routecodex.routing.turn.state import DOES, OutOfPlace, State
 from routecodex.routing.turn.turn import Turn
 from routecodex.routing.values import Answer, Dialect, Endpoint, Headers, JsonObject, ProviderError, ToolCall, Usage
 from tests.conftest import LONG
+from tests.routing.dialects.answer.own import answer_for
 from tests.routing.turn.spelled_out import spelled_out
 from tests.system.tool import text_of
 
@@ -54,7 +55,7 @@ def spoken(dialect: Dialect, text: str, stream: bool) -> bytes:
 
 def shared(endpoint: Endpoint, stream: bool) -> machine.Answer:
     """An answer in which somebody takes part."""
-    return machine.answer_for(endpoint, stream=stream, include_usage=True)
+    return answer_for(endpoint, stream=stream, include_usage=True)
 
 
 @dataclass(slots=True)

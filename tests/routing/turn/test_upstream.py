@@ -58,6 +58,22 @@ def asked(found: Received, at: Provider, key: str = "key1", model: str = "m") ->
     return write(found, read_call(found.body, found.endpoint), at, Target(at.id, key, model))
 
 
+@pytest.mark.parametrize(
+    "body, takes_long",
+    [
+        (b"{" + b"x" * 1_499_000, False),
+        (b"{" + b"x" * 1_500_000, True),
+        (b"{}," * 12_000, True),
+        (b"1," * 12_000, True),
+        (b"f(a_long_name, another), one_more_of_some_length = some_value[0]\n" * 20_000, False),
+        (b"1," * 4_000, False),
+    ],
+    ids=["long, yet not too long", "too long", "many objects", "many values", "code", "few"],
+)
+def test_what_takes_long(house: House, body: bytes, takes_long: bool) -> None:
+    assert replace(received(house, Dialect.CHAT), body=body).takes_long is takes_long
+
+
 # --- addresses and paths ------------------------------------------------------------------------------------------------
 
 

@@ -11,16 +11,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from ....jsonbytes import dump_pieces, dumps
+from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
 from ...answers import chat as errors
 from ...fields import list_of, object_of
 from ...sse import write_event
 from ...translation.ids import digest
-from ...translation.neutral import Asked, Feature, LeftOut, Tokens, ToolName
+from ...translation.neutral import Asked, Feature, Tokens
 from ..beside import name_media, name_tool
 from ..counts import summed_counts
 from ..events import (
@@ -41,6 +41,7 @@ from ..events import (
     Piece,
 )
 from ..said import Content, arguments_of
+from ..written import Document, Written
 from .history import annotation, call_of, details_of, field_of, message, sealed_call, shown_media
 from .read import MARKED, SOURCES, Reader
 
@@ -50,23 +51,15 @@ _PREFIX = "chatcmpl-"
 _DONE = b"data: [DONE]\n\n"
 
 
-class _Writer:
+class _Writer(Written):
     """What a stream's and a document's writer share."""
 
     dialect: ClassVar[Dialect] = Dialect.CHAT
     one_by_one: ClassVar[bool] = False
 
     def __init__(self, asked: Asked) -> None:
-        self._asked = asked
-        self.left_out = LeftOut()
-        self._tools: Mapping[str, ToolName] = asked.tools
+        super().__init__(asked)
         self._named = 0
-        self.altered = False
-        """The answer is no longer one round's own: names and places are the whole answer's."""
-
-    def begin_round(self, tools: Mapping[str, ToolName]) -> None:
-        """`tools`: those that were sent under another name or as another kind."""
-        self._tools = tools
 
     def name(self, block: Block, answer: str = "") -> None:
         """What the client knows a call by, whoever made it."""
@@ -154,9 +147,6 @@ class Writer(_Writer):
         if not (len(chunk.events) == 1 and type(piece := chunk.events[0]) is Piece and piece.block.kind == "text"):
             self._take_places(chunk.events)
         return chunk.raw
-
-    def finish(self) -> Iterable[bytes]:
-        return ()
 
     @property
     def _passes_usage(self) -> bool:
@@ -380,46 +370,29 @@ class Writer(_Writer):
         return out + counts + dumps(self._usage(self._counted)) + b"}\n\n"
 
 
-class Whole(_Writer):
+class Whole(Document, _Writer):
     """One JSON document."""
-
-    steady: ClassVar[bool] = False
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(asked)
-        self._content = Content()
         self._frame: JsonObject = {}
         """The first round's own document, but for what was said."""
-        self._only = b""
-        """The whole document, as long as nothing had to change."""
-        self._chunks = 0
-
-    def write(self, chunk: Chunk) -> bytes:
-        document = chunk.native
-        if chunk.dialect is not Dialect.CHAT or (document is None and not chunk.raw):
-            return b"".join([self.made(event) for event in chunk.events])
-        self._content.add(chunk.events)
-        self._content.as_document = self._content.as_document or chunk.form != "document"
-        self._chunks += bool(chunk.events)
-        self._only = chunk.raw if chunk.form == "document" and self._chunks == 1 else b""
-        if document is not None and not self._frame:
-            self._frame = document if chunk.form == "document" else {**document, "object": "chat.completion", "choices": []}
-        elif document is not None:
-            self._frame |= _beside_choices(document)
-        return b""
 
     def made(self, event: Event) -> bytes:
-        self._chunks += 1
-        self._only = b""
-        if type(event) is not Field:  # another dialect's
-            self._content.add((event,))
+        return b"" if type(event) is Field else super().made(event)  # another dialect's
+
+    def _frame_in(self, document: JsonObject, *, is_whole: bool) -> None:
+        self._content.as_document = self._content.as_document or not is_whole
+        if self._frame:
+            self._frame |= _beside_choices(document)
+        else:
+            self._frame = document if is_whole else {**document, "object": "chat.completion", "choices": []}
+
+    def _lose(self, event: Event) -> None:
         if type(event) is Opened:
             self._name_lost(event.block)
-        return b""
 
-    def finish(self) -> Iterable[bytes]:
-        if self._only:
-            return (self._only,)
+    def _put_together(self) -> JsonObject:
         content, asked, given = self._content, self._asked, self._frame
         frame = {name: value for name, value in given.items() if name not in ("usage", "choices")}
         if not given:
@@ -442,7 +415,7 @@ class Whole(_Writer):
         others = [one for one in choices if one is not first] if choices else _others(content.asides)
         counts = content.counted is not None or "usage" in given or not choices
         usage = {"usage": self._usage(content.counted)} if counts else {}
-        return dump_pieces({**frame, "choices": [choice, *others], **usage}, dumps)
+        return {**frame, "choices": [choice, *others], **usage}
 
 
 def _head_of(document: JsonObject) -> JsonObject:

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject, ProviderError
@@ -70,22 +70,16 @@ class Reader:
 
     def _plain_text(self, document: JsonObject, *, thought: bool) -> str:
         """Nearly all of a stream: one candidate, and nothing in it but more of the open text or thought."""
-        inner = document.get("response", document)
-        if type(inner) is not dict or "error" in document or "error" in inner or "promptFeedback" in inner:
+        inner: Any = document.get("response", document)
+        try:
+            (candidate,) = inner["candidates"]
+            (part,) = candidate["content"]["parts"]
+            text, size = part["text"], len(candidate)
+        except (LookupError, TypeError, ValueError):
             return ""
-        candidates = inner.get("candidates")
-        if type(candidates) is not list or len(candidates) != 1 or type(candidate := candidates[0]) is not dict:
+        if "error" in document or "error" in inner or "promptFeedback" in inner:
             return ""
-        content = candidate.get("content")
-        if type(content) is not dict or len(candidate) > 2 or (len(candidate) == 2 and candidate.get("index") != 0):
-            return ""
-        parts = content.get("parts")
-        if (
-            type(parts) is not list
-            or len(parts) != 1
-            or type(part := parts[0]) is not dict
-            or type(text := part.get("text")) is not str
-        ):
+        if type(text) is not str or size > 2 or (size == 2 and candidate.get("index") != 0):
             return ""
         if len(part) != (2 if thought else 1) or (thought and part.get("thought") is not True):
             return ""

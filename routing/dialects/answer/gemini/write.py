@@ -9,17 +9,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
-from ....jsonbytes import dump_pieces, dumps
+from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
 from ... import answers
 from ...calls.grow_gemini import made_id
 from ...fields import list_of, object_of, text_of
 from ...sse import write_event
 from ...translation.ids import digest
-from ...translation.neutral import Asked, Feature, LeftOut, Tokens, ToolName
+from ...translation.neutral import Asked, Feature, Tokens
 from ..beside import name_tool
 from ..events import (
     Aside,
@@ -38,7 +38,7 @@ from ..events import (
     Opened,
     Piece,
 )
-from ..said import Content
+from ..written import Document, Written
 from .history import Thinking, call_of, parts, plain_part, sealed
 from .parts import EMPTY, identity_of, inner_of, main_candidate, media_part, summed_counts, usage_of
 from .read import SHOWN_BESIDE
@@ -51,27 +51,19 @@ _ITEM = frozenset((b"[", b",", b"{", b"]"))
 """How an array's items and its end begin."""
 
 
-class _Writer:
+class _Writer(Written):
     """What a stream's and a document's writer share."""
 
     dialect: ClassVar[Dialect] = Dialect.GEMINI
     one_by_one: ClassVar[bool] = True
 
     def __init__(self, asked: Asked) -> None:
-        self._asked = asked
-        self.left_out = LeftOut()
+        super().__init__(asked)
         self._array, self._envelope = asked.endpoint.json_array, asked.endpoint.envelope
-        self._tools: Mapping[str, ToolName] = asked.tools
         self._named = 0
         self._given: set[str] = set()
         self._identity: JsonObject | None = None
         """The whole answer's id and model."""
-        self.altered = False
-        """The answer is no longer one round's own."""
-
-    def begin_round(self, tools: Mapping[str, ToolName]) -> None:
-        """`tools`: those that were sent under another name."""
-        self._tools = tools
 
     def name(self, block: Block, answer: str = "") -> None:
         """What the client knows a call by. One of this dialect's is told as it came: its name and order stand for an id."""
@@ -143,9 +135,6 @@ class Writer(_Writer):
             return self._in_form(chunk, document)
         self._begun = True
         return raw
-
-    def finish(self) -> Iterable[bytes]:
-        return ()
 
     # --- chunks of this dialect ------------------------------------------------------------------------------------------
 
@@ -324,45 +313,27 @@ class Writer(_Writer):
         )
 
 
-class Whole(_Writer):
+class Whole(Document, _Writer):
     """One JSON document."""
 
-    steady: ClassVar[bool] = False
+    apart: ClassVar[bool] = True
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(asked)
-        self._content = Content(apart=True)
         self._first: JsonObject = {}
         self._last: JsonObject = {}
         """The documents that the answer began and ended with."""
-        self._only = b""
-        """The whole document, as long as nothing had to change."""
-        self._chunks = 0
 
-    def write(self, chunk: Chunk) -> bytes:
-        document = chunk.native
-        if chunk.dialect is not Dialect.GEMINI or (document is None and not chunk.raw):
-            return b"".join([self.made(event) for event in chunk.events])
-        self._content.add(chunk.events)
-        self._chunks += bool(chunk.events)
-        self._only = chunk.raw if chunk.form == "document" and self._chunks == 1 else b""
-        if document is not None:
-            self._first = self._first or document
-            self._last = document if main_candidate(inner_of(document)) else self._last
-        return b""
+    def _frame_in(self, document: JsonObject, *, is_whole: bool) -> None:
+        self._first = self._first or document
+        self._last = document if main_candidate(inner_of(document)) else self._last
 
-    def made(self, event: Event) -> bytes:
-        self._chunks += 1
-        self._only = b""
+    def _lose(self, event: Event) -> None:
         self._name_lost(event)
         if type(event) is Opened and event.block.foreign:
             self._last = {}
-        self._content.add((event,))
-        return b""
 
-    def finish(self) -> Iterable[bytes]:
-        if self._only:
-            return (self._only,)
+    def _put_together(self) -> JsonObject:
         content, inner = self._content, inner_of(self._first)
         first, last = main_candidate(inner), main_candidate(inner_of(self._last))
         head = {name: value for name, value in first.items() if name not in _END}
@@ -375,7 +346,7 @@ class Whole(_Writer):
             "candidates": [{"index": 0, **head, **last, **beside, "content": told, **reason}, *others],
             "usageMetadata": self._usage(content.counted or (Counted(content.tokens) if content.tokens is not None else None)),
         }
-        return dump_pieces(_wrapped(self._first, whole, self._envelope), dumps)
+        return _wrapped(self._first, whole, self._envelope)
 
 
 def _part_of(event: Event) -> JsonObject | None:

@@ -11,16 +11,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import ClassVar
 
-from ....jsonbytes import dump_pieces, dumps
+from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
 from ... import answers
 from ...fields import object_of, text_of
 from ...finish import sends_message_stop
 from ...sse import write_event
-from ...translation.neutral import Asked, Feature, LeftOut, Seal, Tokens, ToolName
+from ...translation.neutral import Asked, Feature, Seal, Tokens
 from ..beside import name_media, name_tool
 from ..events import (
     Began,
@@ -37,7 +37,8 @@ from ..events import (
     Opened,
     Piece,
 )
-from ..said import Content, arguments_of
+from ..said import arguments_of
+from ..written import Document, Written
 from .blocks import (
     Ids,
     as_object,
@@ -60,7 +61,7 @@ _INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_token
 """Counts that a stream tells at its start; where its end does not repeat them, the last round's are added there."""
 
 
-class _Writer:
+class _Writer(Written):
     """What a stream's and a document's writer share."""
 
     dialect: ClassVar[Dialect] = Dialect.MESSAGES
@@ -68,16 +69,8 @@ class _Writer:
     steady: ClassVar[bool] = True
 
     def __init__(self, asked: Asked) -> None:
-        self._asked = asked
-        self.left_out = LeftOut()
-        self._tools: Mapping[str, ToolName] = asked.tools
+        super().__init__(asked)
         self._ids = Ids(asked)
-        self.altered = False
-        """The answer is no longer one round's own: places are the whole answer's."""
-
-    def begin_round(self, tools: Mapping[str, ToolName]) -> None:
-        """`tools`: those that were sent under another name."""
-        self._tools = tools
 
     def name(self, block: Block, answer: str = "") -> None:
         """What the client knows a call by, whoever made it."""
@@ -161,9 +154,6 @@ class Writer(_Writer):
                     if type(other) is Ended:
                         self._ends(other)
         return chunk.raw
-
-    def finish(self) -> Iterable[bytes]:
-        return ()
 
     def _give_place(self, block: Block, native: object = None) -> int:
         if block.place < 0:
@@ -375,61 +365,42 @@ class Writer(_Writer):
         return _event({"type": "content_block_delta", "index": block.place, "delta": delta})
 
 
-class Whole(_Writer):
+class Whole(Document, _Writer):
     """One JSON message."""
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(asked)
-        self._content = Content()
         self._frame: JsonObject = {}
         """The first round's own message, but for what was said."""
         self._last: JsonObject = {}
         """What the last one says of its end."""
-        self._only = b""
-        """The whole document, as long as nothing had to change."""
-        self._chunks = 0
 
-    def write(self, chunk: Chunk) -> bytes:
-        document = chunk.native
-        if chunk.dialect is not Dialect.MESSAGES or (document is None and not chunk.raw):
-            return b"".join([self.made(event) for event in chunk.events])
-        self._content.add(chunk.events)
-        self._content.as_document = self._content.as_document or chunk.form != "document"
-        self._chunks += bool(chunk.events)
-        self._only = chunk.raw if chunk.form == "document" and self._chunks == 1 else b""
-        if document is None:
-            return b""
-        if chunk.form == "document":
+    def _frame_in(self, document: JsonObject, *, is_whole: bool) -> None:
+        self._content.as_document = self._content.as_document or not is_whole
+        if is_whole:
             self._frame, self._last = self._frame or document, document
         elif document.get("type") == "message_start":
             self._frame = self._frame or object_of(document.get("message"))
         elif document.get("type") == "message_delta":
             rest = {name: value for name, value in document.items() if name not in ("type", "delta")}
             self._last = {**object_of(document.get("delta")), **rest}
-        return b""
 
-    def made(self, event: Event) -> bytes:
-        self._chunks += 1
-        self._only = b""
-        self._content.add((event,))
+    def _lose(self, event: Event) -> None:
         if type(event) is Opened:
             self._name_lost(event.block)
         elif type(event) is Closed and event.block.kind == "trace" and event.block.foreign and not served(event.block):
             name_tool(self.left_out, event.block.name, event.block.native)
         elif type(event) is Cited and citation(event) is None:
             self.left_out.add(Feature.CITATIONS, event.citation.title)
-        return b""
 
-    def finish(self) -> Iterable[bytes]:
-        if self._only:
-            return (self._only,)
+    def _put_together(self) -> JsonObject:
         content, asked, frame = self._content, self._asked, self._frame
         head = frame or head_of(content.began.id if content.began is not None else "", asked)
         last = {name: value for name, value in self._last.items() if name not in ("id", "model", "type", "role")}
         told = {**object_of(frame.get("usage")), **object_of(last.get("usage"))}
         counted = content.counted or (Counted(content.began.tokens) if content.began and content.began.tokens else None)
         end = {**self._end_of(content.ended or Ended("end_turn")), "usage": self._usage(counted, told)}
-        return dump_pieces({**head, **last, "content": blocks(content, beside=True), **end}, dumps)
+        return {**head, **last, "content": blocks(content, beside=True), **end}
 
 
 def _event(document: JsonObject) -> bytes:

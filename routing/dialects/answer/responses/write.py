@@ -23,7 +23,7 @@ from ...fields import arguments_of as object_in
 from ...fields import count_of, list_of, object_of, text_of
 from ...finish import Finish, is_cut, is_whole_call, read_finish, read_response_finish
 from ...sse import write_event, write_event_pieces
-from ...translation.neutral import Asked, Feature, LeftOut, Seal, ToolName
+from ...translation.neutral import Asked, Feature, Seal, ToolName
 from ...translation.reading.responses_tools import BUILT_IN
 from ...translation.seals import MARK
 from ..beside import name_media, name_tool
@@ -47,6 +47,7 @@ from ..events import (
 from ..join import BLANK_LINE
 from ..said import GrowingText, arguments_of
 from ..words import free_text, told_media
+from ..written import Written
 from .history import item_of, seal_fields, served
 from .items import TEXT, WRITTEN, continued_item, moved_annotation, text_in
 from .made import (
@@ -63,6 +64,8 @@ from .read import ADDED, ITEM_DONE, KEYS, PART_ADDED, PART_DONE, Part
 _FIRST = ("id", "created_at", "model", "previous_response_id")
 """What the whole answer has from the first round; the rest is the last one's."""
 _TEXT_DELTA = "response.output_text.delta"
+_DELTA_FIELDS = 7
+"""So many of one has OpenAI itself: a vendor's own are kept."""
 _OURS = ("id", "created_at")
 """What an answer that we began keeps to its end; the model that answered is the provider's to tell."""
 _NUMBER = b'"sequence_number":'
@@ -157,7 +160,7 @@ class _Call:
         self.live = False
 
 
-class _Writer:
+class _Writer(Written):
     """What a stream's and a document's writer share: the answer as a list of events, each a document."""
 
     dialect: ClassVar[Dialect] = Dialect.RESPONSES
@@ -165,15 +168,11 @@ class _Writer:
     steady: ClassVar[bool] = False
 
     def __init__(self, asked: Asked) -> None:
-        self._asked = asked
-        self.left_out = LeftOut()
+        super().__init__(asked)
         self._names = Names(asked)
         self._own = built_in(asked)
         declared = [tool for tool in map(object_of, list_of(asked.response.get("tools"))) if tool.get("type") == "custom"]
         self._custom = frozenset(text_of(tool.get("name")) for tool in declared)
-        self._tools: Mapping[str, ToolName] = asked.tools
-        self.altered = False
-        """The answer is no longer one round's own: numbers are the whole answer's."""
         self._number: int | None = None
         """The next sequence number; None: the provider gives none."""
         self._begun = self._ours = False
@@ -198,8 +197,8 @@ class _Writer:
         self._counted: Counted | None = None
 
     def begin_round(self, tools: Mapping[str, ToolName]) -> None:
-        """`tools`: those that were sent under another name or as another kind."""
-        self._tools, self._last = tools, {}
+        super().begin_round(tools)
+        self._last = {}
 
     def name(self, block: Block, answer: str = "") -> None:
         """What the client knows a call by, whoever made it."""
@@ -716,10 +715,10 @@ class Writer(_Writer):
         if document is None or (not chunk.events and "sequence_number" not in document):
             return chunk.raw  # none of the interface's own
         if (more := self._more(chunk.events, document)) is not None:
-            return write_event(dumps(more), chunk.name)
+            return more if type(more) is bytes else write_event(dumps(more), chunk.name)
         return b"".join([self._written(one, chunk) for one in self._in_frame(chunk, document)])
 
-    def _more(self, events: Sequence[Event], document: JsonObject) -> JsonObject | None:
+    def _more(self, events: Sequence[Event], document: JsonObject) -> JsonObject | bytes | None:
         """Nearly all of a later round: more of the text that is open."""
         shown, number = self._shown, self._number
         if len(events) != 1 or type(event := events[0]) is not Piece or shown is None or number is None:
@@ -728,8 +727,13 @@ class Writer(_Writer):
             return None
         if not shown.sources or shown.sources[-1][0] is not event.native or "sequence_number" not in document or self._unread:
             return None
+        if document.get("logprobs") == [] and len(document) == _DELTA_FIELDS:
+            if self._plain is not shown:
+                self._prepare(event.block)
+            if self._plain is shown:
+                return self._delta(shown, event.text, event.native)
         shown.add(event.text, event.native)
-        self._number, self._plain = number + 1, None
+        self._number = number + 1
         told = self._placed(document, self._items[event.block])
         told["sequence_number"], told["delta"] = number, event.text
         return told
@@ -753,10 +757,7 @@ class Writer(_Writer):
     def made(self, event: Event) -> bytes:
         shown = self._plain
         if type(event) is Piece and shown is not None and shown is self._shown and event.block is shown.block and event.text:
-            shown.add(event.text, None)
-            number = self._number or 0
-            self._number = number + 1
-            return b"".join((self._before, b"%d" % number, self._behind, dumps(event.text), b',"logprobs":[]}\n\n'))
+            return self._delta(shown, event.text, None)
         if type(event) is Failed:
             error, number = event.error, self._next_number() or 0
             return answers.write_error_event(error.status, error.message, error.code, **self._about_answer, sequence=number)
@@ -766,8 +767,11 @@ class Writer(_Writer):
             self._prepare(event.block)
         return out
 
-    def finish(self) -> Iterable[bytes]:
-        return ()
+    def _delta(self, shown: _Shown, text: str, part: Part | None) -> bytes:
+        shown.add(text, part)
+        number = self._number or 0
+        self._number = number + 1
+        return b"".join((self._before, b"%d" % number, self._behind, dumps(text), b',"logprobs":[]}\n\n'))
 
     def _prepare(self, block: Block) -> None:
         """Deltas are nearly all of a stream, so they are not built anew each time."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.sse import Events
+from tests.routing.dialects.answer.own import answer_for
 from tests.routing.dialects.hosts import test_hosts as hosts
 from tests.routing.dialects.hosts.sample import Sample
 

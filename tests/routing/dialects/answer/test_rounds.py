@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.answer.said import GrowingText
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.dialects.finish import Endings
@@ -16,6 +15,7 @@ from tests.rig import wire
 from tests.rig.reply import Asked, ToolUse
 from tests.rig.reply import Reply as ProviderReply
 from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer.own import answer_for
 from tests.routing.dialects.answer.rounds import spoken
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.calls import for_target, read_call
 from routecodex.routing.dialects.calls.growing import with_messages, with_tool, write_results, write_user
 from routecodex.routing.values import Call, Dialect, Endpoint, ToolCall
 from tests.routing.dialects.answer import openai_rounds as openai
 from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer.own import answer_for
 from tests.routing.dialects.answer.rounds import OWN, spoken
 from tests.routing.dialects.calls.recorded import CALLS, Recorded
 

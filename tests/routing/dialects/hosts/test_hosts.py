@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from routecodex.routing.dialects import answers
-from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.finish import read_finish, write_finish
 from routecodex.routing.dialects.sse import ArrayItems, Events
 from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect, Endpoint
 from tests.routing.dialects.answer.abroad import Translation
+from tests.routing.dialects.answer.own import answer_for
 from tests.routing.dialects.hosts import chat, gemini, messages, responses
 from tests.routing.dialects.hosts.sample import CUT, Expected, Sample
 from tests.system.grammar import error_at_end, read

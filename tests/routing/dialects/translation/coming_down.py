@@ -10,12 +10,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.said import Said
 from routecodex.routing.dialects.sse import write_event
 from routecodex.routing.dialects.translation.neutral import Asked, Media, Seal, Tokens
 from routecodex.routing.values import Dialect, Endpoint
 from tests.routing.dialects.answer import plain, rounds
+from tests.routing.dialects.answer.own import answer_for
 from tests.routing.dialects.answer.plain import (
     BlockEnded,
     CallEnded,

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.finish import Endings
 from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect, Endpoint
 from tests.routing.dialects.answer.abroad import Translation
+from tests.routing.dialects.answer.own import answer_for
 from tests.system.grammar import read, read_whole
 
 MESSAGES, CHAT, RESPONSES, GEMINI = Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI

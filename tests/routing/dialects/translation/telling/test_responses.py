@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from routecodex.routing.dialects.answer.machine import answer_for
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.dialects.translation import seals
 from routecodex.routing.dialects.translation.neutral import Media, Seal, Thought, Tokens, ToolUse
@@ -16,6 +15,7 @@ from routecodex.routing.dialects.translation.reading.responses import read
 from routecodex.routing.values import Dialect, Endpoint, ProviderError
 from tests.conftest import LONG
 from tests.routing.dialects.answer import openai_rounds as openai
+from tests.routing.dialects.answer.own import answer_for
 from tests.routing.dialects.answer.plain import (
     BlockEnded,
     Broken,
