@@ -30,7 +30,7 @@ from .places import MAIN, SCRIPT, SERVER_ID, Places, places
 
 Said: TypeAlias = dict[str, Any]
 
-_READY_S = 45.0
+_READY_S = 100.0
 _LONGEST_PAUSE_S = 5.0
 _STOP_S = 10.0
 _LOG_BYTES = 16 << 20
@@ -124,8 +124,8 @@ class Supervisor:
                     await reader.read()  # until whoever asked leaves
                 finally:
                     self._asked += 1
-        except (OSError, ValueError):
-            pass
+        except (OSError, ValueError, asyncio.CancelledError):
+            pass  # asyncio would log the last as a fault
         finally:
             self._asked -= 1
             self._talks.discard(task)
