@@ -359,14 +359,16 @@ class _Inline:
         self._text = text
         self._left = _MOST_MARKS
         self._spans: list[tuple[int, int]] = []
-        self._until = -1
-        """The spans are those up to here."""
+        self._looked, self._stop = 0, 0
+        """The spans are those near the one and before the other."""
+        self._paragraph = 0
+        """No later place belongs to what stands before."""
 
     def holds(self, place: int, begin: int, end: int) -> bool:
         """`begin` and `end`: the fenced blocks before and behind."""
         if self._text.rfind("`", max(begin, place - _NEAR), place + 1) < 0:
             return False
-        if place > self._until or place - _NEAR // 2 > self._until - _NEAR:
+        if place >= self._stop or place - _NEAR // 2 > self._looked:
             self._look(place, begin, end)
         if self._left < 0:
             return True
@@ -375,16 +377,16 @@ class _Inline:
 
     def _look(self, place: int, begin: int, end: int) -> None:
         text = self._text
-        start = max(begin, place - _NEAR)
-        for blank in _BLANK_LINE.finditer(text, start, place):
+        start, stop = max(begin, place - _NEAR, self._paragraph), min(end, place + _NEAR)
+        for blank in _BLANK_LINE.finditer(text, start, stop):
+            if blank.end() > place:
+                self._paragraph = stop = blank.start()
+                break
             start = blank.end()
-        stop = min(end, place + _NEAR)
-        behind = _BLANK_LINE.search(text, place, stop)
-        stop = behind.start() if behind is not None else stop
         ticks = [run.span() for run in islice(_TICKS.finditer(text, start, stop), max(0, self._left))]
         self._left -= len(ticks) + 1
         self._spans = _pairs(ticks)
-        self._until = place + _NEAR
+        self._looked, self._stop = place, stop
 
 
 def _pairs(ticks: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from mitmproxy import http
+from mitmproxy.addons.proxyauth import ProxyAuth
 from mitmproxy.connection import Client
 from mitmproxy.test import taddons, tflow
 
@@ -36,8 +37,8 @@ def addon(*, allows: bool = False) -> Any:
 )
 def test_s8_who_is_served(tmp_path: Path, address: tuple[str, int], allows: bool, served: bool, guarded: bool) -> None:
     async def connected() -> Client:
-        with taddons.context() as context:
-            context.options.update(http2=False)
+        with taddons.context(ProxyAuth()) as context:
+            context.options.update(http2=False, proxyauth="ann:secret" if allows else None)
             made = addon(allows=allows)
             client = peer(address)
             if not guarded:

@@ -51,7 +51,7 @@ def provider() -> Iterator[FakeProvider]:
 
 @pytest.fixture(scope="module")
 def proxy(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mitmdump]:
-    config = CONFIG.replace("proxy:\n", "proxy:\n  timeouts: {firstByteMs: 20000, idleMs: 1000, contentMs: 20000}\n", 1)
+    config = CONFIG.replace("proxy:\n", "proxy:\n  timeouts: {firstByteMs: 20000, idleMs: 3000, contentMs: 20000}\n", 1)
     with Mitmdump(script=SCRIPT, config=config, upstream=provider, folder=tmp_path_factory.mktemp("twice")) as started:
         yield started
         assert not started.crash

@@ -123,7 +123,8 @@ PIECES = st.sampled_from(
     ]
 )
 HOSTILE = st.lists(PIECES | st.text(max_size=3) | st.just("x" * 520), max_size=60).map("".join)
-PLAIN_TAG = re.compile(r"<\*\*[\s\S]{0,100}?\*\*>")
+PLAIN_TAG = re.compile(r"<\*\*(?:(?!<\*\*[^>])[\s\S]){0,100}?\*\*>")
+"""Within which no other opens."""
 
 
 @given(HOSTILE)
@@ -237,6 +238,12 @@ def _code(text: str) -> list[str]:
 @pytest.mark.parametrize("text, expected", CODE)
 def test_code(text: str, expected: list[str]) -> None:
     assert [stretch.rstrip("\r") for stretch in _code(text)] == expected
+
+
+def test_each_paragraph_has_its_own_inline_code() -> None:
+    text = "`x` <**a**>\n\nuse `<**b**>` here\n\n<**c**> `d` `<**e**>`"
+    places = [text.index(f"<**{name}**>") for name in "abce"]
+    assert in_code(text, places) == [False, True, False, True]
 
 
 @given(st.text(alphabet="`~ \na", max_size=80), st.integers(0, 80))
