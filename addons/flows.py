@@ -46,10 +46,12 @@ class Marker(StrEnum):
     CALL = ":arrow_right:"
     ROUND = ":arrow_right_hook:"
     RETRY = ":repeat:"
+    HELD = ":hourglass_flowing_sand:"
     FAILED = ":x:"
     ANSWERED_HERE = ":speech_balloon:"
     REFUSED = ":no_entry:"
     LEG = ":mag:"
+    AGAIN = ":arrows_counterclockwise:"
 
 
 _CHUNKED = (("transfer-encoding", "chunked"),)
@@ -161,6 +163,16 @@ def posted(upgrade: http.Request, pairs: fields.Fields, body: bytes) -> http.Req
     now = time.time()
     headers = _headers((*pairs, ("content-length", str(len(body)))))
     place = upgrade.data
+    return http.Request(
+        place.host, place.port, b"POST", place.scheme, b"", place.path, b"HTTP/1.1", headers, body, None, now, now
+    )
+
+
+def asked_again(shown: http.Request) -> http.Request:
+    """The same call, and nothing of who sent it; credentials in its path are masked already."""
+    now = time.time()
+    place, body = shown.data, shown.raw_content or b""
+    headers = _headers((("content-type", "application/json"), ("content-length", str(len(body)))))
     return http.Request(
         place.host, place.port, b"POST", place.scheme, b"", place.path, b"HTTP/1.1", headers, body, None, now, now
     )

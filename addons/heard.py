@@ -8,6 +8,8 @@ from mitmproxy import http
 
 from ..routing.dialects.answer.echoes import Echoes
 from ..routing.dialects.answer.kept import without_echoes
+from ..routing.turn.plan import Plan
+from ..routing.values import Headers
 from .kept import Kept
 from .sealing import mask_echoes
 
@@ -16,22 +18,44 @@ if TYPE_CHECKING:
     from .turns import CarriedTurn
 
 
+class Words:
+    """What a round's provider says, unpacked, for whoever looks at it later: no credential that it was sent stands in it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.kept = Kept()
+        self.echoes: Echoes | None = None
+        self.secrets = plan.secrets
+        self._spoken, self._hide = plan.spoken, plan.hide.known
+
+    def take(self) -> bytes:
+        whole, said = self.kept.is_whole, self.kept.take()
+        if self.echoes is not None and self.echoes.found:
+            # where a part of it is missing, another may hold the half of a credential
+            said = without_echoes(said, self._spoken, self.secrets) if whole else b""
+        return self._hide(said)
+
+
 class Heard:
     """A round, and the turn that hears it."""
 
     def __init__(self, carried: CarriedTurn) -> None:
         self.carried: CarriedTurn | None = carried
         """None when the turn is over: nobody hears any more, and nothing keeps the turn in memory."""
+        self.words: Words | None = None
+        """None where nobody can look at them."""
 
     def head(self, response: http.Response) -> None:
         if self.carried is not None:
             self.carried.hear_head(self, response)
 
     def keep(self, said: bytes) -> None:
-        """What was said, unpacked, without the provider's own credentials."""
+        if self.words is not None:
+            self.words.kept.add(said)
 
     def watch(self, echoes: Echoes | None) -> None:
         """Who looks whether a credential is repeated over several events."""
+        if self.words is not None:
+            self.words.echoes = echoes
 
     def data(self, chunk: bytes) -> None:
         if self.carried is not None:
@@ -50,6 +74,8 @@ class FirstRound(Heard):
     """The client's own flow, heard by the turn until it is abandoned."""
 
     is_first: ClassVar[bool] = True
+    began: tuple[int, Headers] = (0, {})
+    """Its provider's own head, where what follows it is kept."""
 
     def gone(self) -> None:
         if self.carried is not None:
@@ -78,28 +104,13 @@ class LaterRound(Heard):
 
     def __init__(self, carried: CarriedTurn) -> None:
         super().__init__(carried)
-        plan = carried.plan
-        self._spoken, self._secrets = plan.spoken, plan.secrets
-        self._hide = plan.hide.known
-        self._kept = Kept()
-        self._echoes: Echoes | None = None
-
-    def keep(self, said: bytes) -> None:
-        self._kept.add(said)
-
-    def watch(self, echoes: Echoes | None) -> None:
-        self._echoes = echoes
+        self.words = Words(carried.plan)
 
     def show(self, response: http.Response) -> None:
-        response.data.content = self._hide(self._take())
-        mask_echoes(response, self._secrets)
-
-    def _take(self) -> bytes:
-        whole, said = self._kept.is_whole, self._kept.take()
-        if self._echoes is not None and self._echoes.found:
-            # where a part of it is missing, another may hold the half of a credential
-            said = without_echoes(said, self._spoken, self._secrets) if whole else b""
-        return said
+        words, self.words = self.words, None
+        if words is not None:
+            response.data.content = words.take()
+            mask_echoes(response, words.secrets)
 
     def abandon(self) -> None:
         if self.round is not None:

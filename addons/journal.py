@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..routing.sessions.whose import parted
 from ..routing.values import JsonObject
@@ -25,6 +26,9 @@ if sys.platform == "win32":
     fcntl = None
 else:
     import fcntl
+
+if TYPE_CHECKING:
+    from ..routing.telemetry.seen import Seen
 
 logger = logging.getLogger("routecodex")
 
@@ -52,6 +56,9 @@ class CallLine:
     call: str = ""
     flow: str = ""
     """The ids of the call and of its client's flow."""
+    seen: Seen | None = None
+    """All of it, for telemetry; None where nobody wants to know."""
+    tell: Callable[[Seen], None] = lambda seen: None
     user: str = ""
     """Who asks, where the proxy asks people who they are."""
 
@@ -59,6 +66,12 @@ class CallLine:
     def about(self) -> dict[str, str]:
         names = ("call", "session", "user", "client", "asked", "typed")
         return {name: getattr(self, name) for name in names}
+
+    def name(self, *, content: bool) -> None:
+        """It is known whose call it is. `content`: what the person typed may be given away."""
+        if (seen := self.seen) is not None:
+            seen.call, seen.session, seen.user, seen.client = self.call, self.session, self.user, self.client
+            seen.model, seen.typed = self.asked, self.typed if content else ""
 
     def say(self, comment: str, status: str, now: float, *, tokens: tuple[int, int] | None = None, rounds: int = 1) -> str:
         spent = f"{tokens[0]}+{tokens[1]} tokens" if tokens is not None else ""
@@ -82,6 +95,8 @@ class Journal:
         self, line: CallLine, comment: str, status: str, now: float, *, tokens: tuple[int, int] | None = None, rounds: int = 1
     ) -> None:
         """A call is over."""
+        if line.seen is not None:
+            line.tell(line.seen.over(status, now))
         self.note(line.say(comment, status, now, tokens=tokens, rounds=rounds))
         call: JsonObject = {"time": time.time(), "comment": comment, "status": status, "seconds": now - line.began}
         call |= {"session": line.session, "client": line.client, "asked": line.asked, "title": line.title, "call": line.call}

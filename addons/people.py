@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 from mitmproxy import ctx, http
@@ -35,6 +36,18 @@ def name_of(flow: http.HTTPFlow) -> str:
     """Empty where nobody was asked."""
     noted: Any = flow.metadata.get(_NOTED)
     return str(noted[0]) if isinstance(noted, tuple | list) and noted else ""
+
+
+def who_says(header: str) -> str | None:
+    """Whose name a header of HTTP's Basic says, where that is somebody whom the proxy would let in."""
+    proxyauth: Any = ctx.master.addons.get(_NOTED) if are_asked() else None
+    if proxyauth is None or proxyauth.validator is None or header[:6].lower() != "basic ":
+        return None
+    try:
+        name, _, password = base64.b64decode(header[6:], validate=True).decode().partition(":")
+    except ValueError:
+        return None
+    return name if name and ":" not in password and proxyauth.validator(name, password) else None
 
 
 def forget_password(flow: http.HTTPFlow) -> None:

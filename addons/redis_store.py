@@ -249,9 +249,10 @@ class RedisStore:
         return await self._asked("EVALSHA", _SHA[script], len(keys), *keys, *given, again=again, script=script)
 
     async def _asked(self, *words: _Word, again: bool = False, script: str = "") -> Any:
+        """In a task of its own: a time limit ends the task that it began in, and a hook's first steps are a connection's."""
         if self._why:
             raise Lost(self._told)
-        return await self._ask(words, again=again, script=script)
+        return await asyncio.ensure_future(self._ask(words, again=again, script=script))
 
     async def _ask(self, words: tuple[_Word, ...], *, again: bool, script: str) -> Any:
         try:
@@ -265,7 +266,7 @@ class RedisStore:
                         if not again:
                             raise
                         again = False
-        except (exceptions.RedisError, OSError, TimeoutError, EOFError) as error:
+        except Exception as error:  # whatever it was: of every kind it is the same that follows
             why = "no answer in time" if isinstance(error, TimeoutError | exceptions.TimeoutError) else _said(error)
             self._lose(why)
             raise Lost(self._told) from error

@@ -76,11 +76,18 @@ class Round(ReplayHandler):
         if response is not None:
             self.listener.show(response)
 
+    def broke(self, message: str) -> None:
+        self.listener.broke(message)
+        if self.flow.response is not None:
+            self.listener.show(self.flow.response)
+
     def cancel(self) -> None:
         """Stop at once: nothing more is sent, nothing more is heard."""
         if self.cancelled:
             return
         self.cancelled = True
+        if self.flow.response is not None:
+            self.listener.show(self.flow.response)
         for transport in list(self.transports.values()):
             if transport.handler is not None:
                 transport.handler.cancel("the turn is over")
@@ -120,7 +127,7 @@ def adopt_replays(relay: Relay) -> None:
 def forbid(data: Any) -> None:
     """A round cancelled while a hook ran must not go on to send."""
     if isinstance(data, mitmflow.Flow):
-        if data.killable:
+        if data.killable and getattr(data, "response", None) is None:  # a kill would hide why it failed
             data.kill()
     elif isinstance(getattr(data, "server", None), connection.Server):
         data.server.error = "the turn is over"

@@ -47,6 +47,7 @@ from routecodex.addons import (
     window,
     worker,
 )
+from routecodex.addons.by_hand import ByHand
 from routecodex.addons.control import leash, panel
 from routecodex.addons.disk_threads import computed, if_possible, in_thread
 from routecodex.addons.fail_closed import guarded
@@ -83,7 +84,8 @@ class Waiting:
 
     relay: relay.Relay
     flow: http.HTTPFlow
-    takes_long: bool
+    line: CallLine
+    takes_long: bool = False
     """To compute anything about the call."""
 
     async def in_thread(self, work: Callable[[], T], /) -> T:
@@ -93,6 +95,8 @@ class Waiting:
         return await computed(work) if self.takes_long else work()
 
     async def sleep(self, seconds: float) -> None:
+        if self.line.seen is not None:
+            self.line.seen.rested_s += seconds
         await asyncio.sleep(seconds)
 
     def when_gone(self, hear: Callable[[], None]) -> None:
@@ -112,7 +116,8 @@ class RouteCodex(quick_hooks.Own):
         self.in_turn = InTurn()
         self.spent = garbage.Spent()
         self.panel = panel.Panel(self.settings)
-        self.addons = [Commands(self.settings.served)]
+        self.by_hand = ByHand(self.relay)
+        self.addons = [Commands(self.settings.served, self.by_hand.begin)]
         """mitmproxy finds their commands."""
         self.sealed = self.relay.sealed
         """The credentials taken off our flows; no flow that is shown or saved holds any."""
@@ -126,6 +131,9 @@ class RouteCodex(quick_hooks.Own):
         loader.add_option(
             "routecodex_web_flows", int, 1000, "RouteCodex: so many flows stay in mitmweb (0: all, as in mitmproxy)."
         )
+        loader.add_option(
+            "routecodex_page", int, 0, "RouteCodex: serve its page at this port of this machine (0: only mitmweb shows it)."
+        )
         loader.add_option("routecodex_shortcuts", bool, True, "RouteCodex: take shortcuts through mitmproxy where it is alone.")
         if changed := internals.unknown():
             logger.error("RouteCodex does not know mitmproxy %s: %s", version.VERSION, ", ".join(changed))
@@ -138,7 +146,8 @@ class RouteCodex(quick_hooks.Own):
             )
         if "routecodex_shortcuts" in updated:
             self.take_shortcuts(ctx.options.routecodex_shortcuts)
-        self.journal.verbose = ctx.options.termlog_verbosity == "debug"
+        verbosity = "termlog_verbosity" if "termlog_verbosity" in ctx.options else "console_eventlog_verbosity"
+        self.journal.verbose = getattr(ctx.options, verbosity, "info") == "debug"
         journal.tell_connections(self.journal.verbose)
         if "proxyauth" in updated and "routecodex_config" not in updated:
             self.settings.check_people()
@@ -176,7 +185,7 @@ class RouteCodex(quick_hooks.Own):
         self.leash = leash.hold(self.settings) or self.leash
         if worker.leads():
             self.panel.open()
-        window.open_(self.panel.answer, lambda: list(reversed(self.journal.calls)))
+        window.open_(self.panel.answer, lambda: list(reversed(self.journal.calls)), self.settings.metrics, self.settings.admins)
 
     def done(self) -> None:
         window.close()
@@ -234,6 +243,10 @@ class RouteCodex(quick_hooks.Own):
             return
         if intercept.is_reverse(flow.client_conn) and (behind := intercept.proxy_behind(ctx.options.mode)) is not None:
             flow.server_conn = connection.Server(address=flow.server_conn.address, via=(behind.scheme, behind.address))
+        if self.by_hand.target(flow) is not None:
+            self.seal(flow)
+            self.relay.read_whole(flow)
+            return
         match intercept.what_comes(flow, self.relay, self.settings.hosts):
             case Later(later):
                 self.relay.set_wire(flow, later.wire)
@@ -281,22 +294,31 @@ class RouteCodex(quick_hooks.Own):
         endpoint = endpoint_of(flow.request.method, flow.request.path)
         if endpoint is None:
             return
+        if (target := self.by_hand.target(flow)) is not None:
+            await self.once_more(flow, target, endpoint, sealed)
+            return
         desk = self.settings.desk
         reading: Reading | None = None
         line = CallLine(began=time.monotonic())
         await self.in_turn.wait(len(flow.request.raw_content or b""))
+        if (telemetry := self.settings.telemetry) is not None:
+            line.seen, line.tell = telemetry.begin(line.began), telemetry.note
+        carrier = Waiting(self.relay, flow, line)
         try:
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
-            carrier = Waiting(self.relay, flow, received.takes_long)
+            carrier = Waiting(self.relay, flow, line, received.takes_long)
             met = await self.settings.meet(received, carrier)
             reading = await carrier.compute(partial(desk.read, met))
             line.user = received.user
             line.session, line.client, line.asked = reading.key.id, reading.caller.client, reading.call.model
             line.call, line.flow = received.id, flow.id
             line.title, line.typed = reading.title, desk.hide.text(reading.words[:1000])
+            line.name(content=telemetry is not None and telemetry.settings.content)
             orders = await desk.obey(reading, carrier)
             outcome = await desk.decide(reading, orders, carrier)
         except RouteCodexError as error:
+            if line.seen is not None:
+                line.seen.code = error.code
             outcome = desk.refuse(endpoint, error, reading.caller.client if reading is not None else "")
         if isinstance(outcome, Reply):
             await self.reply(flow, outcome, endpoint, line)
@@ -306,6 +328,19 @@ class RouteCodex(quick_hooks.Own):
         except Exception as error:
             await outcome.call_off(error)
             raise
+
+    async def once_more(self, flow: http.HTTPFlow, target: str, endpoint: Endpoint, sealed: Sealed) -> None:
+        """A person sends what a flow shows to a target of theirs."""
+        desk, line = self.settings.desk, CallLine(began=time.monotonic(), client="by hand")
+        try:
+            received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
+            departure = await desk.once_more(received, target, Waiting(self.relay, flow, line, received.takes_long))
+        except RouteCodexError as error:
+            await self.reply(flow, desk.refuse(endpoint, error), endpoint, line)
+            return
+        line.call, line.flow, line.asked = received.id, flow.id, departure.plan.asked
+        self.send(flow, departure, sealed, line)
+        flow.marked = Marker.AGAIN
 
     def answer_upgrade(self, flow: http.HTTPFlow, sealed: Sealed) -> None:
         """A WebSocket that is served asks in flows of its own."""
@@ -369,9 +404,10 @@ class RouteCodex(quick_hooks.Own):
     def error(self, flow: http.HTTPFlow) -> None:
         message = flow.error.msg if flow.error is not None else "unknown"
         if (later := self.relay.later_round(flow)) is not None:
-            later.listener.broke(message)
+            later.broke(message)
         elif (carried := self.relay.carried(flow)) is not None:
             carried.gone()
+        window.legs.keep_error(flow)
         if flow in self.sealed:
             self.relay.backs.seal(flow, flow.response)
         self.over(flow)

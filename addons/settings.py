@@ -20,6 +20,7 @@ from mitmproxy import ctx, exceptions, http, version
 from ..routing import config as configuration
 from ..routing.clock.plugin import ClockPlugin
 from ..routing.config import Config
+from ..routing.config.values import TelemetrySettings
 from ..routing.control.elsewhere import Elsewhere
 from ..routing.control.overlay import Overlay
 from ..routing.control.verbs import Served
@@ -27,6 +28,7 @@ from ..routing.desk.desk import Carrier, Desk
 from ..routing.desk.learned import Learned
 from ..routing.desk.meeting import Met
 from ..routing.errors import ConfigError, StoreError
+from ..routing.router.health import Healthy
 from ..routing.sessions.store import FileStore, States
 from ..routing.stop_message.plugin import StopMessagePlugin
 from ..routing.turn.empty_reply import EmptyReply
@@ -39,6 +41,7 @@ from ..routing.turn.upstream import Received
 from ..routing.usage.flight import Loss
 from ..routing.usage.prices import Prices
 from ..routing.usage.spending import FILE_NAME, Spent
+from ..routing.values import Target
 from . import clockwork, garbage, intercept, people, stand_in, worker
 from .clockwork import Clockwork
 from .disk_threads import breathe, in_thread, short_turns
@@ -47,7 +50,9 @@ from .work_state import WorkStateProbe
 
 if TYPE_CHECKING:
     from ..routing.storage.contract import Store
+    from ..routing.telemetry.meter import Labels, Named
     from .shared import Shared
+    from .telemetry import Telemetry
     from .usage_writer import UsageWriter
 
 logger = logging.getLogger("routecodex")
@@ -83,6 +88,7 @@ class Settings:
         self._clockwork: Clockwork | None = None
         self._finish_log: DebugFile | None = None
         self._usage: UsageWriter | None = None
+        self.telemetry: Telemetry | None = None
         self._shared: Shared | None = None
         self._store: Store | None = None
         self._opened_store = ""
@@ -154,6 +160,9 @@ class Settings:
         self.path = self._found()
         self._use(*self._read(self.path))
 
+    def admins(self) -> frozenset[str]:
+        return self._config.admins if self._config is not None else frozenset()
+
     def check_people(self) -> None:
         """Whom mitmproxy asks who they are is about to change."""
         if self._config is None:
@@ -186,8 +195,15 @@ class Settings:
             "certificate": certificate.read_text() if certificate.is_file() else "",
             "hosts": self.config.intercept_hosts if self.loaded else (),
             "config": str(self.path),
+            "serves": self.serves,
         }
         return http.Response.make(200, orjson.dumps(said), {"content-type": "application/json"})
+
+    @property
+    def serves(self) -> bool:
+        """Whether a call that comes now would not be refused for want of the store: what a load balancer looks at."""
+        lost = self._store is not None and bool(self._store.gone)
+        return self.loaded and not (lost and self.config.on_store_lost == "refuse")
 
     def served(self) -> Served:
         """This server, for its verbs."""
@@ -204,6 +220,36 @@ class Settings:
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._watch())
 
+    async def metrics(self) -> str | None:
+        """What Prometheus reads; None where nobody is to."""
+        telemetry = self.telemetry
+        return await telemetry.text() if telemetry is not None and telemetry.settings.prometheus else None
+
+    def _watch_calls(self, wanted: TelemetrySettings) -> None:
+        """What was counted goes on as long as nobody wants it otherwise."""
+        old = self.telemetry
+        if old is not None and old.settings == wanted:
+            return
+        self.telemetry = None
+        if wanted.enabled:
+            from .telemetry import Telemetry  # nothing of it is loaded where nobody wants it
+
+            self.telemetry = Telemetry(wanted, server_id(), self._gauges)
+        if old is not None:
+            old.close(0)
+
+    def _gauges(self) -> Mapping[Named, Mapping[Labels, float]]:
+        from ..routing.telemetry.meter import RESTING
+
+        now, health = time.monotonic(), self.learned.health
+        found: dict[Labels, float] = {}
+        for provider in self.config.registry.providers.values():
+            for key in provider.keys:
+                states = [health.state(Target(provider.id, key.alias, model), now) for model in ("", *provider.models)]
+                labels = (("key", key.alias), ("provider", provider.id))
+                found[labels] = float(any(not isinstance(state, Healthy) for state in states))
+        return {RESTING: found}
+
     def _close_usage(self, wait_s: float = 2.0) -> None:
         """It writes what it has; the next one works with the configuration that holds then."""
         writer, self._usage = self._usage, None
@@ -212,6 +258,9 @@ class Settings:
 
     def close(self) -> None:
         self._close_usage()
+        if self.telemetry is not None:
+            self.telemetry.close()
+            self.telemetry = None
         if self._task is not None:
             self._task.cancel()
             self._task = None
@@ -295,6 +344,7 @@ class Settings:
         self._plugins = plugins
         self._config = config
         self._close_usage(wait_s=0)
+        self._watch_calls(config.telemetry)
         self.hosts = intercept.Hosts(config.intercept_hosts)
         if self._desk is not None:
             if config.store != self._opened_store:
@@ -387,8 +437,10 @@ def web_is_open() -> bool:
 
 
 def listening() -> list[tuple[str, int]]:
-    """Where this process is reached: the proxy, and mitmweb's page."""
+    """Where this process is reached: the proxy, the page, and mitmweb."""
     own = [(str(host), int(port)) for host, port, *_ in ctx.master.addons.get("proxyserver").listen_addrs()]
+    if page := ctx.options.routecodex_page:
+        own.append(("127.0.0.1", page))
     return [*own, (ctx.options.web_host, ctx.options.web_port)] if "web_port" in ctx.options else own
 
 

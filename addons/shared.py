@@ -30,7 +30,7 @@ from ..routing.turn.plan import Clocks
 
 T = TypeVar("T")
 
-_SOON_S = 0.005
+_SOON_S = 0.02
 """What is learned within one moment is told together."""
 _THREAD_WAITS_S = 5.0
 

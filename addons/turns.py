@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from functools import partial
 from typing import Any
 
 from mitmproxy import http
@@ -24,7 +25,7 @@ from . import fail_closed, flows
 from .alarm import Alarm
 from .disk_threads import if_possible
 from .fail_closed import contained
-from .heard import FirstRound, Heard, LaterRound
+from .heard import FirstRound, Heard, LaterRound, Words
 from .journal import CallLine, Journal
 from .open_answer import OpenAnswer, in_bites
 from .relay import Relay
@@ -64,6 +65,8 @@ class CarriedTurn:
         self.current: FirstRound | LaterRound = FirstRound(self)
         self.decode: codings.Decode | None = None
         self.mask = Mask(())  # takes the round's own credentials out of what it says
+        self.noted = 0
+        """Of what rounds cost, so many stand in their flows."""
         self.http2 = flow.request.is_http2
         self.tasks: set[asyncio.Task[None]] = set()
         self.alarm = Alarm()
@@ -71,11 +74,30 @@ class CarriedTurn:
         self.stepping = False
         """Something is done from within the layer of the client's own stream, which flushes when it is told the end."""
         self.answer = OpenAnswer(self.current)
+        self.held = False
+        """The answer was kept open for what was nearly due."""
+        if company is not None:
+            company.life.turn.on_hold = self._hold
 
     def start(self) -> None:
         """From here on it hears the client's own flow, and writes what the client gets."""
         self.relay.open(self.flow, self.answer)
+        self._see_round("first")
         self._arm()
+
+    def _see_round(self, name: str) -> None:
+        if (seen := self.line.seen) is not None:
+            plan = self.plan
+            seen.begins(name, plan.target, plan.place_asked, plan.spoken, time.monotonic())
+
+    def _see_content(self) -> None:
+        """The first of it goes to the client."""
+        if (seen := self.line.seen) is not None and not seen.first:
+            seen.first = time.monotonic()
+
+    def _see_failure(self) -> None:
+        if (seen := self.line.seen) is not None and self.plan.last is not None:
+            seen.failed(self.plan.last, time.monotonic())
 
     @property
     def closed(self) -> bool:
@@ -94,6 +116,8 @@ class CarriedTurn:
         self.decode = flows.stream_decoder(headers.get("content-encoding", ""))
         if self.decode is not None:
             del response.headers["content-encoding"]  # what is kept of it is unpacked
+        if isinstance(self.current, FirstRound) and legs.are_seen():
+            self.current.words, self.current.began = Words(self.plan), (response.status_code, headers)
         self.turn.head(response.status_code, headers, time.monotonic())
         if self.turn.state is State.PEEKING:
             source.watch(self.turn.answer.echoes)
@@ -209,12 +233,16 @@ class CarriedTurn:
                     self.answer.head_now = True
                     self._arm()  # silence inside an answer may be allowed for less long than the wait for it
                 case turns.Began():
+                    self._see_content()
                     if self.company is not None:
                         self.company.begun()
                 case turns.Abandon():
                     self.current.abandon()
                 case turns.Again(after_s):
                     self._show_failure()
+                    self._see_failure()
+                    self._show_words()
+                    self._note_round()
                     self._later(self._run_round(after_s))
                 case turns.Decide(said):
                     if said.own:
@@ -222,12 +250,16 @@ class CarriedTurn:
                     else:
                         work = self._decide(said)
                 case turns.GaveUp(error):
+                    self._show_failure()
                     self.plan.note(f"{self.plan.received.id[:8]}: the later round failed ({describe(error)}), the answer stands")
                     work = self._conclude()
                 case turns.Refuse(refusal):
+                    self._show_failure(last=True)
                     self.failed = f"status {refusal.head.status}"
                     self.answer.response = flows.whole_response(refusal)
                 case turns.Finish(said_last):
+                    if not self.failed:
+                        self._see_content()
                     end = said_last
                 case turns.Abort():
                     self.answer.aborted = True
@@ -250,10 +282,12 @@ class CarriedTurn:
             self._later(self._finish_behind(unsaid, end))
 
     async def _finish_behind(self, unsaid: Awaitable[None], end: Iterable[bytes]) -> None:
-        await unsaid
-        self.answer.ending = in_bites(end)
-        self.answer.finished = True
-        await self.relay.poke(self.flow)
+        try:
+            await unsaid
+        finally:
+            self.answer.ending = in_bites(end)
+            self.answer.finished = True
+            await self.relay.poke(self.flow)
 
     def _open(self, head: turns.Head) -> http.Response:
         shown = self.current.shown
@@ -261,13 +295,48 @@ class CarriedTurn:
             return flows.reopen_response(shown, head, http2=self.http2)
         return flows.open_response(head, http2=self.http2)
 
-    def _show_failure(self) -> None:
-        """Another round takes the place of the first in the client's own flow: what came of it is kept beside."""
-        failed = self.plan.last
-        if failed is None or not self.current.is_first or not legs.are_seen():
+    def _show_failure(self, *, last: bool = False) -> None:
+        """An attempt failed: what came of it is shown by itself, unless the client is told just that (`last`)."""
+        failed, current = self.plan.last, self.current
+        if failed is None:
             return
-        response = flows.whole_response(turns.Refusal(failed.head, failed.body)) if failed.head is not None else None
-        legs.failed(self.flow, response, describe(failed.error), self.flow.comment)
+        if (later := self._later_flow) is not None:
+            legs.fail(later, describe(failed.error), later=True)
+        elif isinstance(current, FirstRound) and not last and legs.are_seen():
+            legs.failed(self.flow, self._words_of(current), describe(failed.error), self.flow.comment)
+
+    def _show_words(self) -> None:
+        """What a provider of another dialect said first: the client's own flow shows what the client got."""
+        translated = self.plan.translated
+        if translated is None or not isinstance(self.current, FirstRound):
+            return
+        if (response := self._words_of(self.current)) is not None:
+            word = self.turn.words[0]
+            ended = record.of_cost(self.plan.paid(), (word, word))
+            legs.said(self.flow, response, self.flow.comment, {"spoken": str(translated.dialect), **ended})
+
+    def _words_of(self, first: FirstRound) -> http.Response | None:
+        """Once."""
+        words, first.words = first.words, None
+        if words is None:
+            return None
+        status, back = first.began
+        head = self.plan.head(status, back).headers
+        kind = [("content-type", back["content-type"])] if "content-type" in back else []
+        pairs = (*(pair for pair in head if pair[0].lower() != "content-type"), *kind)
+        return flows.whole_response(turns.Refusal(turns.Head(status, pairs), words.take()))
+
+    def _hold(self, held: bool) -> None:
+        if held or self.held:
+            self.held = True
+            legs.hold(self.flow, self._comment, held=held)
+
+    def _note_round(self) -> None:
+        """What a later round cost, and how it ended, in its own flow."""
+        since, self.noted = self.noted, len(self.plan.costs)
+        if (later := self._later_flow) is not None and legs.are_seen():
+            word = self.turn.words[0]
+            flows.add_to_record(later, record.of_cost(self.plan.paid(since=since) if since < self.noted else None, (word, word)))
 
     # When a round is complete
 
@@ -358,6 +427,7 @@ class CarriedTurn:
         later.round = Round(flow, wire, later, self.relay)
         self.current.followed()
         self.current = later
+        self._see_round(self.round_name)
         self.relay.rounds[flow.id] = later.round
         self.turn.begin(time.monotonic())
         self._arm()
@@ -428,15 +498,25 @@ class CarriedTurn:
 
     def _close(self) -> None:
         if not self.closed:
+            self._show_words()
             self.answer.upstream.carried = self.current.carried = None
             if self.company is not None:
+                self.company.life.turn.on_hold = _nobody
                 rounds = "1 round" if self.turn.rounds == 1 else f"{self.turn.rounds} rounds"
                 self.flow.comment = f"{self._comment} · {rounds} of {self.plan.received.id[:8]}"
-            elif self.plan.unsaid:
+            elif self.plan.unsaid or self.plan.tried:
                 self.flow.comment = self._comment
             self.alarm.stop()
-            ended = record.of_end(self.plan, rounds=self.turn.rounds, usage=self.turn.usage(), failed=self.failed)
-            flows.add_to_record(self.flow, ended)
+            failed = self.failed or self.turn.failed
+            paid = self.plan.paid() if legs.are_seen() else None
+            flows.add_to_record(self.flow, record.of_end(self.plan, rounds=self.turn.rounds, paid=paid, words=self.turn.words))
+            self._note_round()
+            if paid is not None:
+                self.plan.on_lost = partial(legs.lost, self.flow)
+            if failed:
+                legs.fail(self.flow, failed)
+                if (later := self._later_flow) is not None and later.marked != flows.Marker.FAILED:
+                    legs.fail(later, failed, later=True)
             self.plan.over(ended=self.turn.ended)
             if self.turn.ended and self.plan.keep_end is not None:
                 self._later(if_possible(self.plan.keep_end, self.plan.note))
@@ -444,8 +524,18 @@ class CarriedTurn:
                 self._do(self._leave())
             asyncio.get_running_loop().call_soon(self._learn)
 
+    @property
+    def _later_flow(self) -> http.HTTPFlow | None:
+        """That of the later round which is heard."""
+        current = self.current
+        return current.round.flow if isinstance(current, LaterRound) and current.round is not None else None
+
     def _learn(self) -> None:
         """Once the client has its answer."""
+        if (seen := self.line.seen) is not None:
+            self._see_failure()
+            seen.answered([(cost.target, cost.tokens) for cost in self.plan.costs if cost.answered])
+            seen.reminders = self.company.life.turn.reminded if self.company is not None else 0
         usage = self.turn.usage()
         if usage is not None and self.plan.settled:
             self.plan.used(usage)
@@ -459,3 +549,7 @@ class CarriedTurn:
         status = str(self.answer.response.status_code) if self.answer.response is not None else ""
         how = "the tool left" if self.left else "cut" if self.answer.aborted else ""
         return ", ".join(part for part in (status, how) if part) or "no answer"
+
+
+def _nobody(held: bool) -> None:
+    pass

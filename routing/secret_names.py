@@ -19,7 +19,7 @@ _STRONG = (
 )
 _WEAK = r"(?:\w*token|key)"
 """`tokens` are counted; a `token` is somebody's."""
-_SIGNED = r"(?:signature|sig|assertion|dpop|bypass|code-verifier|otp|pwd)"
+_SIGNED = r"(?:signature|sig|assertion|dpop|bypass|code-verifier|otp|pwd|(?:access|mfa|verification|security)-code)"
 """What stands in for a credential: in an address that is signed, or in the steps of a login."""
 _LOGIN = frozenset({"code", "auth-code", "device-code", "user-code", "ticket"})
 

@@ -64,7 +64,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     report = yield
     if report.when == "call" or report.failed:
         passing = re.findall(r"(\d+) passing", getattr(item, "hypothesis_statistics", ""))
-        note_outcome(item.nodeid, report.outcome, report.duration, sum(map(int, passing)))
+        cases = getattr(getattr(item, "obj", None), "rows", 1)
+        note_outcome(item.nodeid, report.outcome, report.duration, sum(map(int, passing)), cases)
     return report
 
 

@@ -82,4 +82,5 @@ def _all_of(rows: list[pytest.Function]) -> Callable[[], None]:
             first.add_note(f"{len(failed)} of {len(tried)} rows: {', '.join(list(failed)[:20])}")
             raise first
 
+    every_row.rows = len(tried)  # type: ignore[attr-defined]
     return every_row

@@ -27,6 +27,7 @@ COMMANDS = {
     "try": "a first success: a tag, the rewritten call, an answer",
     "daemon": "see and set what holds for all sessions of the running servers",
     "sessions": "which sessions have something in force; clear ID erases one",
+    "why": "where a session's last call went, why, and what it cost",
     "usage": "what calls cost, by day, session, key, model",
     "check": "read the configuration: all mistakes at once, and where calls go",
     "doctor": "look for what keeps things from working, and say what to do",

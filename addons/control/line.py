@@ -20,7 +20,7 @@ from .say import Failed
 
 Said: TypeAlias = dict[str, Any]
 
-LIMIT_S = 60.0
+LIMIT_S = 120.0
 """A machine that starts ten proxies' worth of tools at once is slow; nobody waits longer."""
 _POLL_S = 0.02
 STOPPED = b'{"error": "the proxy was stopped", "next": "`routecodex run` starts it again"}\n'

@@ -23,7 +23,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
@@ -292,6 +292,7 @@ class Parent:
         line, its_line = socket.socketpair()
         door, its_door = socket.socketpair()
         _read_config(self.arguments)
+        _look_through_key(self.arguments)
         sys.stdout.flush()
         pid = os.fork()
         if not pid:
@@ -491,6 +492,18 @@ def _import_everything() -> None:
                 with contextlib.suppress(ImportError):  # an extra that is not there
                     importlib.import_module(found.name)
     mitmproxy.options.Options()
+
+
+def _look_through_key(arguments: Sequence[str]) -> None:
+    """The authority's key is checked here, once for all workers: that alone takes half as long as everything else of a start."""
+    from mitmproxy import certs
+
+    given = "confdir="
+    confdir = next((value.removeprefix(given) for value in arguments if value.startswith(given)), "~/.mitmproxy")
+    if not hasattr(certs.load_pem_private_key, "cache_info"):
+        certs.load_pem_private_key = cache(certs.load_pem_private_key)
+    with contextlib.suppress(OSError, ValueError, RuntimeError):
+        certs.load_pem_private_key((Path(confdir).expanduser() / "mitmproxy-ca.pem").read_bytes(), None)
 
 
 def _read_config(arguments: Sequence[str]) -> None:

@@ -30,7 +30,7 @@ from .places import MAIN, SCRIPT, SERVER_ID, Places, places
 
 Said: TypeAlias = dict[str, Any]
 
-_READY_S = 45.0
+_READY_S = 100.0
 _LONGEST_PAUSE_S = 5.0
 _STOP_S = 10.0
 _LOG_BYTES = 16 << 20
@@ -124,8 +124,8 @@ class Supervisor:
                     await reader.read()  # until whoever asked leaves
                 finally:
                     self._asked += 1
-        except (OSError, ValueError):
-            pass
+        except (OSError, ValueError, asyncio.CancelledError):
+            pass  # asyncio would log the last as a fault
         finally:
             self._asked -= 1
             self._talks.discard(task)
@@ -225,10 +225,11 @@ class Supervisor:
         pause = 0.0
         while True:
             proxy = self.proxy = await self._start()
+            ended = "ended with {} before it was ready"
             try:
                 line = await asyncio.wait_for(proxy.reader.readline(), _READY_S)
             except TimeoutError:
-                line = b""
+                line, ended = b"", f"was not ready within {_READY_S:.0f} seconds"
                 proxy.process.kill()
             if line:
                 pause = 0.0
@@ -239,7 +240,7 @@ class Supervisor:
             proxy.writer.close()
             self.deaths += 1
             if not line and not self.served:
-                self._complain(code)
+                self._complain(ended.format(code))
                 return
             self._up.clear()
             self._note(f"the proxy ended with {code}: answers that had begun are lost; it comes back on port {self.port}")
@@ -291,10 +292,10 @@ class Supervisor:
             command += ["--set", f"{name}={value}"]
         return [*command, "-s", str(SCRIPT)]
 
-    def _complain(self, code: int) -> None:
+    def _complain(self, ended: str) -> None:
         """It did not come up for the first who asked: they hear why, and the next one may try again."""
         said = _words_since(self.places.log, self._log_at)
-        self.problem = {"error": f"the proxy ended with {code} before it was ready" + (f": {said}" if said else "")}
+        self.problem = {"error": f"the proxy {ended}" + (f": {said}" if said else "")}
         self.problem["next"] = f"the whole log: {self.places.log}"
         self._up.set()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from mitmproxy import command, exceptions, flow
+from mitmproxy import command, exceptions, flow, http
 
 from ...routing.control.verbs import Served, verb_of
 from ...routing.dialects.fields import list_of, object_of, text_of
@@ -23,8 +23,9 @@ def _command(path: str) -> Callable[[F], F]:
 
 
 class Commands:
-    def __init__(self, served: Callable[[], Served]) -> None:
-        self._served = served
+    def __init__(self, served: Callable[[], Served], again: Callable[[http.HTTPFlow, str], http.HTTPFlow]) -> None:
+        """`again`: sends the call that a flow shows to another target, as a flow of its own."""
+        self._served, self._again = served, again
 
     @_command("routecodex.status")
     def status(self) -> Sequence[str]:
@@ -63,6 +64,17 @@ class Commands:
             lines.append(f"{one.id[:8]}: {words[0]} → {words[1]} · {words[2]}")
             lines += [f"  failed before: {failed}" for failed in _texts(record, "attempts")]
         return lines or ["Which flow? Name it as @ID."]
+
+    @_command("routecodex.again")
+    def again(self, flows: Sequence[flow.Flow], target: str) -> Sequence[str]:
+        """Send these calls once more, to a target with a key here: the answer stands in a flow of its own."""
+        try:
+            named = self._served().desk.named_by_hand(target)
+            found = [one for one in flows if isinstance(one, http.HTTPFlow)]
+            sent = [(one, self._again(one, target)) for one in found]
+        except RouteCodexError as error:
+            raise exceptions.CommandError(f"RouteCodex: {error.message}") from None
+        return [f"{one.id[:8]} goes to {named} as @{new.id}" for one, new in sent] or ["Which flow? Name it as @ID."]
 
     def _order(self, word: str, target: str) -> Sequence[str]:
         told = self._ask("set routing", orders=[[word, target]])

@@ -32,7 +32,7 @@ def lines(data: bytes, flow: Flow | None, message: object) -> Iterator[str]:
     if isinstance(message, http.Response):
         if (dialect := _dialect(record) or (endpoint.dialect if endpoint is not None else None)) is None:
             raise ValueError("This is no model's answer.")
-        return page.answer_lines(record, data, dialect)
+        return page.answer_lines(record, data, dialect, message.status_code)
     if endpoint is None:
         raise ValueError("This is no call to a model.")
     return page.request_lines(record, data, endpoint)

@@ -12,9 +12,13 @@ from typing import Any
 from mitmproxy import ctx, http
 from mitmproxy import flow as mitmflow
 
+from ...routing.values import JsonObject
+from ...routing.window.record import of_loss
+from ...routing.window.text import first_words
 from ..flows import RECORD, Marker, add_to_record
 
 _EVIDENCE = "leg"
+_LONGEST = 300
 _WHY = "RouteCodex shows here what a provider answered; the call itself can be repeated, this cannot."
 
 
@@ -28,9 +32,39 @@ def failed(flow: http.HTTPFlow, response: http.Response | None, error: str, comm
     _leave(flow, response, Marker.FAILED, comment, {_EVIDENCE: "failed", "error": error}, error)
 
 
-def said(flow: http.HTTPFlow, response: http.Response, comment: str, dialect: str) -> None:
+def fail(flow: http.HTTPFlow, error: str, *, later: bool = False) -> None:
+    """A call, or a later attempt, which has a flow of its own."""
+    flow.marked = Marker.FAILED
+    add_to_record(flow, {"error": first_words(error, _LONGEST)})
+    if later:
+        keep_error(flow)
+
+
+def keep_error(flow: http.HTTPFlow) -> None:
+    """That we left a later attempt which had failed is not why it failed."""
+    record = flow.metadata.get(RECORD)
+    if flow.marked == Marker.FAILED and isinstance(record, dict) and isinstance(error := record.get("error"), str):
+        flow.error = mitmflow.Error(error)
+
+
+def hold(flow: http.HTTPFlow, comment: str, *, held: bool) -> None:
+    """A call whose answer is complete, and is kept open."""
+    flow.comment, flow.marked = comment, Marker.HELD
+    add_to_record(flow, {"held": "now" if held else "was"})
+    if (view := _addon("view")) is not None and view.get_by_id(flow.id) is not None:
+        view.update([flow])
+
+
+def said(flow: http.HTTPFlow, response: http.Response, comment: str, more: JsonObject) -> None:
     """What the provider of a translated answer said itself."""
-    _leave(flow, response, Marker.LEG, comment, {_EVIDENCE: "provider", "spoken": dialect}, "")
+    _leave(flow, response, Marker.LEG, comment, {_EVIDENCE: "provider", **more}, "")
+
+
+def lost(flow: http.HTTPFlow, loss: str) -> None:
+    """It is known a little after the answer: what is open in a window shows it, a file that was written by then does not."""
+    add_to_record(flow, of_loss(loss))
+    if (view := _addon("view")) is not None and view.get_by_id(flow.id) is not None:
+        view.update([flow])
 
 
 def is_leg(flow: mitmflow.Flow) -> bool:
@@ -46,17 +80,20 @@ def _leave(
     leg.response, leg.marked, leg.comment = response, marker, comment
     leg.error = mitmflow.Error(error) if error else None
     add_to_record(leg, {"parent": flow.id, **more})
-    addons: Any = ctx.master.addons
-    if (view := addons.get("view")) is not None:
+    if (view := _addon("view")) is not None:
         view.add([leg])
     for name in ("save", "dumper"):
-        if (listener := addons.get(name)) is not None:
+        if (listener := _addon(name)) is not None:
             listener.error(leg)
+
+
+def _addon(name: str) -> Any:
+    return ctx.master.addons.get(name)
 
 
 def refuse_replays() -> None:
     """Repeating a leg would erase what it shows."""
-    playback: Any = ctx.master.addons.get("clientplayback")
+    playback = _addon("clientplayback")
     if playback is None or hasattr(playback.check, "routecodex"):
         return
     check = playback.check

@@ -37,12 +37,14 @@ class Division(NamedTuple):
 NOTHING = Division((), ())
 
 
-_NAME = r"[A-Za-z][\w.:-]{0,63}"
+_NAME = r"[^\W\d][\w.:-]{0,63}"
+_BREAKS = "\n\r\v\f\x85\u2028\u2029"
+_BLANK = " \t\xa0\u3000\u200b\ufeff"
 _OPENS = re.compile(rf"<({_NAME})(?=[\s/>])")
-_OPENS_LINE = re.compile(rf"^[ \t]{{0,64}}<({_NAME})(?=[\s/>])", re.MULTILINE)
+_OPENS_LINE = re.compile(rf"(?:\A|(?<=[{_BREAKS}]))[{_BLANK}]{{0,64}}<({_NAME})(?=[\s/>])")
 _CLOSES = re.compile(rf"</({_NAME})(?:\s[^<>]{{0,200}})?(?:>|(?=\s))")
 _WORD = re.compile(r"\S")
-_INDENT = re.compile(r"[ \t]{0,64}\Z")
+_INDENT = re.compile(rf"(?:\A|[{_BREAKS}])[{_BLANK}]{{0,64}}\Z")
 _FEW_OPENINGS, _MOST_OPENINGS = 1_000, 100_000
 _ENDLESS = "\0"
 _FEW = 16
@@ -132,7 +134,7 @@ class Shape:
                 continue
             at = found.start(1) - 1
             is_listed = name in self.listed
-            is_on_line = at == 0 or text[at - 1] == "\n" or (text[at - 1] in " \t" and _starts_line(text, at))
+            is_on_line = at == 0 or text[at - 1] in _BREAKS or (text[at - 1] in _BLANK and _starts_line(text, at))
             if (is_on_line or is_listed) and name not in first:
                 first[name] = at
                 if not is_listed:
@@ -297,6 +299,4 @@ def _first_behind(text: str, name: str, at: int) -> int:
 
 
 def _starts_line(text: str, at: int) -> bool:
-    before = text.rfind("\n", max(0, at - 65), at)
-    head = text[before + 1 : at] if before >= 0 else text[max(0, at - 65) : at]
-    return (before >= 0 or at <= 64) and _INDENT.match(head) is not None
+    return _INDENT.search(text, max(0, at - 65), at) is not None

@@ -232,6 +232,7 @@ class ClockPlugin(Plugin):
             if isinstance(done, StoreError):
                 self._note(turn, f"clock: delivered, which could not be written ({done.message})")
             else:
+                turn.reminded += len(done)
                 if others := len(lot.reservation.tasks) - len(done):
                     self._note(turn, f"clock: {counted(others)} of these came from another process, too, or were cleared")
                 counts = ", ".join(f"{task.task_id} (delivery {task.delivery_count})" for task in done)
@@ -249,6 +250,12 @@ class ClockPlugin(Plugin):
 
     async def _wait(self, turn: TurnInfo, session: str, until: float) -> bool:
         """Until a task is due; False where none is, soon enough. The lifecycle ends this when the client leaves."""
+        try:
+            return await self._waited(turn, session, until)
+        finally:
+            turn.on_hold(False)
+
+    async def _waited(self, turn: TurnInfo, session: str, until: float) -> bool:
         settings, waited = self._settings, False
         while True:
             try:
@@ -267,6 +274,7 @@ class ClockPlugin(Plugin):
                 case Wait(seconds):
                     if not waited:
                         self._note(turn, "clock: the answer is held for a task that is nearly due")
+                        turn.on_hold(True)
                     waited = True
                     await asyncio.sleep(seconds)
                 case never:

@@ -13,7 +13,7 @@ from .hosts import OFFICIAL_HOSTS, read_host
 from .notes import Notes
 from .providers import build_providers
 from .routes import build_routes
-from .values import Clock, Config, FinishReasons, Ntp, StopSettings, UsageSettings
+from .values import Clock, Config, FinishReasons, Ntp, StopSettings, TelemetrySettings, UsageSettings
 
 THINKING = ("think step", "analysis", "reasoning", "仔细思考", "深入思考", "逐步思考", "分析", "推理")
 BACKGROUND = ("background", "context dump", "上下文", "后台")
@@ -58,6 +58,7 @@ def build(document: schema.Document, env: Mapping[str, str], notes: Notes) -> Co
         clock=_build_clock(router.clock, notes),
         stop=StopSettings(stop.enabled, stop.max_total_ms / 1000, stop.identical_rounds),
         usage=_build_usage(document.usage),
+        telemetry=_build_telemetry(document.telemetry, env, notes),
         empty_reply=empty_reply,
         plugins=plugins,
     )
@@ -66,6 +67,20 @@ def build(document: schema.Document, env: Mapping[str, str], notes: Notes) -> Co
 def _build_usage(document: schema.Usage) -> UsageSettings:
     prices = {name: Price(one.input, one.output, one.cached, one.written) for name, one in document.prices.items()}
     return UsageSettings(document.enabled, document.retention_days, prices)
+
+
+def _build_telemetry(document: schema.Telemetry, env: Mapping[str, str], notes: Notes) -> TelemetrySettings:
+    headers: dict[str, str] = {}
+    for name, text in document.headers.items():
+        full = expand(text, env, notes)
+        if full.missing:
+            notes.warn(("telemetry", "headers", name), f"{unset(full.missing)}: sent without it")
+        else:
+            headers[name] = full.text
+    otlp = (document.otlp or "").rstrip("/")
+    if otlp and urlsplit(otlp).scheme not in ("http", "https"):
+        notes.refuse(("telemetry", "otlp"), f"must be an address such as http://127.0.0.1:4318: {notes.quote(otlp)}")
+    return TelemetrySettings(document.prometheus, otlp, headers, document.content)
 
 
 def _build_hosts(written: list[str] | None, providers: Mapping[str, Provider], notes: Notes) -> tuple[str, ...]:

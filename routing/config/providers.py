@@ -83,6 +83,7 @@ def _build(name: str, document: schema.Provider, env: Mapping[str, str], notes: 
         server_tools=document.server_tools and not document.server_tools_disabled,
         count_tokens=document.count_tokens,
         compaction=document.compaction,
+        ask_usage=document.ask_usage,
         users=None if document.users is None else tuple(document.users),
     )
 

@@ -138,6 +138,8 @@ class Provider(Section):
     """Who may use it, by the names that people give at the proxy (docs/team.md); unsaid, everybody."""
     compaction: bool | None = None
     """Whether it makes Codex's compaction items; unsaid, its host tells."""
+    ask_usage: bool | None = None
+    """Whether it is asked for the usage of its Chat streams (`include_usage`); unsaid, its name and model tell."""
 
 
 class LoadBalancing(Section):
@@ -258,6 +260,17 @@ class Usage(Section):
     """By `provider.model`, model or provider; they come before the table of the release."""
 
 
+class Telemetry(Section):
+    prometheus: bool = False
+    """Whether `/metrics` tells numbers, where the page `/routecodex` is served and to whom it is."""
+    otlp: str | None = None
+    """A collector that takes OTLP over HTTP as JSON, such as `http://127.0.0.1:4318`: it is sent spans and numbers."""
+    headers: dict[str, str] = Field(default={}, repr=False)
+    """Sent with each of them; `${NAME}` may stand in it."""
+    content: bool = False
+    """Whether spans hold what the person typed last."""
+
+
 class VirtualRouter(Section):
     providers: dict[str, Provider] = {}
     """By name. `origin` (where the tool was going) and `echo` (answers by itself) are built in."""
@@ -280,6 +293,7 @@ class Document(Section):
     sticky: Sticky = Sticky()
     retries: Retries = Retries()
     usage: Usage = Usage()
+    telemetry: Telemetry = Telemetry()
     virtualrouter: VirtualRouter = VirtualRouter()
     notices: bool = True
     """Whether one line before an answer's first text says what changed without your asking; no model sees it."""

@@ -54,6 +54,19 @@ class UsageSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class TelemetrySettings:
+    prometheus: bool = False
+    otlp: str = ""
+    """The collector's address, without the path; empty: none."""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    content: bool = False
+
+    @property
+    def enabled(self) -> bool:
+        return self.prometheus or bool(self.otlp)
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     registry: Registry
     intercept_hosts: tuple[str, ...]
@@ -84,6 +97,7 @@ class Config:
     """None: switched off."""
     stop: StopSettings = field(default_factory=StopSettings)
     usage: UsageSettings = field(default_factory=UsageSettings)
+    telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
     empty_reply: bool = False
     """The built-in plugin of that name: an answer with neither text nor calls is asked for once more."""
     plugins: tuple[str, ...] = ()

@@ -18,7 +18,8 @@ from ..router.health import Cooling, Healthy, Tripped
 from ..router.registry import ECHO, ORIGIN, Provider
 from ..sessions.state import SessionState
 from ..sessions.store import SessionKey
-from ..sessions.whose import owned
+from ..sessions.whose import is_of, owned, parted
+from ..tags.told import why_lines
 from ..usage.spending import FILE_NAME
 from ..values import JsonObject, Target
 from . import kept
@@ -243,6 +244,22 @@ def _usage(served: Served, given: Given) -> JsonObject:
     return report.of_file(served.desk.user_folder / FILE_NAME, by, since_ms=since, user=served.person)
 
 
+def _why(served: Served, given: Given) -> JsonObject:
+    """Where a session's last call went, and why; `id`: how the session's begins, none: the one that was asked for last."""
+    person = served.person
+    desk, begins = served.desk, text_of(given.get("id"))
+    learned, now, prices = desk.learned, desk.clocks.wall(), desk.prices
+    mine = [key for key in learned.went.newest() if key.prefix != "chain" and (person is None or is_of(person, key.id))]
+    keys = [key for key in mine if key.id.startswith(begins) or parted(key.id)[1].startswith(begins)]
+    if begins and len({key.id for key in keys}) > 1 and not any(begins in (key.id, parted(key.id)[1]) for key in keys):
+        raise BadQuestion(f"{len(keys)} sessions begin with {begins[:40]!r}")
+    if not keys:
+        raise BadQuestion(f"no call of a session {begins[:40]!r} is remembered" if begins else "no call is remembered")
+    key = next((key for key in keys if begins in (key.id, parted(key.id)[1])), keys[0])
+    lines = why_lines(learned.went.get(key), now, prices, learned.losses.get(key))
+    return {"server": served.server, "session": key.id, "lines": [*lines]}
+
+
 def _line(served: Served, given: Given) -> JsonObject:
     """For a status line: where the session's last call went, and what is in force."""
     id = text_of(given.get("session"))
@@ -282,5 +299,6 @@ VERBS: Mapping[str, Verb] = {
     "clear session": Verb(_clear_session, waits=True, changes=True),
     "clear sessions": Verb(_clear_sessions, waits=True, changes=True, for_all=True),
     "usage": Verb(_usage, waits=True),
+    "why": Verb(_why),
     "line": Verb(_line, waits=True),
 }

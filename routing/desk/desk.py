@@ -28,7 +28,7 @@ from ..dialects.echo import EchoFailure, delay_of, echo_answer
 from ..dialects.estimate import count_answer, estimate_tokens
 from ..dialects.finish import Endings
 from ..dialects.translation import going_up
-from ..errors import KeysWithheld, NoSuchAnswer, Resting, RouteCodexError
+from ..errors import KeysWithheld, NoSuchAnswer, NoTarget, Resting, RouteCodexError, not_found
 from ..redact import Redactor
 from ..router.attempts import Attempts
 from ..router.balance import Rotation
@@ -38,14 +38,15 @@ from ..router.features import read_features
 from ..router.registry import ECHO, ORIGIN, Provider, Registry
 from ..sessions.derive import derive_session
 from ..sessions.newest import newest_of
-from ..sessions.state import SessionState, Sticky
+from ..sessions.state import EMPTY, SessionState, Sticky
 from ..sessions.store import SessionKey, States
 from ..sessions.whose import is_of, owned
 from ..storage.contract import InThread
 from ..tags.cleaning import clean
-from ..tags.grammar import Usage
+from ..tags.grammar import Usage, parse_name
 from ..tags.notice import Cause, take_out
 from ..tags.obey import Orders, may_obey
+from ..tags.resolve import resolve
 from ..tags.scan import strip
 from ..tags.told import Went, spent_lines
 from ..tags.unheard import unheard_tags
@@ -64,9 +65,10 @@ from ..turn.roster import takers
 from ..turn.turn import Turn
 from ..turn.upstream import Received, Request
 from ..usage.flight import Loss
+from ..usage.prices import Prices
 from ..usage.spending import FILE_NAME, Asker, spent
 from ..usage.spending import Spent as SpentRound
-from ..values import Answer, Call, Caller, Dialect, Endpoint, Target
+from ..values import Answer, Call, Caller, Dialect, Endpoint, Named, Target
 from .learned import Learned, Recent
 from .meeting import Met
 from .notices import Notices, cleared, elsewhere, in_wrappers
@@ -164,6 +166,7 @@ class Desk:
     _clients: dict[str, Client] = field(init=False, default_factory=dict)
     """With what the configuration adds to them."""
     replies: Replies = field(init=False)
+    prices: Prices = field(init=False)
     obeying: Obeying = field(init=False)
     notices: Notices = field(init=False)
     _for_all: Vocabulary = field(init=False)
@@ -179,6 +182,7 @@ class Desk:
         secrets += [value for provider in providers for value in provider.headers.values()]
         self.hide = Redactor(secrets)
         self.replies = Replies(self.hide, self.clocks.wall)
+        self.prices = Prices(self.config.usage.prices)
         self.notices = Notices(self.learned)
         self._for_all = Vocabulary(self.config.registry)
         self._is_shared = self.config.registry.is_shared
@@ -513,10 +517,36 @@ class Desk:
             client=reading.caller.client,
             asked=reading.call.model,
             typed=reading.words,
+            prices=self.prices,
             to_tell=lambda plan: self._notices(reading, plan),
             on_told=lambda causes: self.notices.told(reading.key, causes),
             on_seals=lambda maker, digests: self.on_seals(reading.key, maker, digests),
         )
+
+    # By hand
+
+    def named_by_hand(self, target: str) -> Named:
+        """What a person names; raises where no key of ours would be used."""
+        name = parse_name(target.strip().removeprefix("<**").removesuffix("**>"))
+        if name is None:
+            raise not_found(target, known=())
+        named = resolve(name, self.config.registry)
+        provider = self.config.registry.providers[named.provider]
+        if provider.id in (ORIGIN, ECHO) or provider.auth == "client":
+            raise NoTarget(f"{named} is asked with the tool's own credential, and nobody keeps that: name a provider with a key.")
+        if self.withheld:
+            raise KeysWithheld(self.withheld, details={"provider": provider.id})
+        return named
+
+    async def once_more(self, received: Received, target: str, carrier: Carrier) -> Departure:
+        """A call that a person sends again: no tag is obeyed, nobody takes part, and no conversation goes on with it."""
+        named, read = self.named_by_hand(target), await carrier.compute(partial(self.read, received))
+        reading = replace(read, key=SessionKey("chain", received.id), obeys=False, tags=(), place=None, newest=None)
+        wish = self._wish(reading, Orders(EMPTY, force=named), reading.tokens, Hints(), reading.call.model)
+        decision = replace(self._choose(reading, wish), route="again", reason="by hand")
+        plan = self._plan(reading, wish, decision, reading.call)
+        plan.on_answer, plan.on_over = _unremembered, lambda plan, to_the_end: self._write_down(reading, plan)
+        return await self._depart(plan, None, carrier)
 
     def _notices(self, reading: Reading, plan: Plan) -> tuple[Cause, ...]:
         """In the main conversation alone, and where it is known which one that is."""
@@ -546,13 +576,19 @@ class Desk:
             self.obeying.ended(reading)
         failed = "" if plan.settled or not plan.faults else plan.faults[-1]
         outcome = "answered" if to_the_end else "answered, not to its end" if plan.settled else "without an answer"
-        self._went(reading, Went(self.clocks.wall(), plan.comment, tuple(plan.faults), outcome, failed))
+        bills = tuple(cost.bill for cost in plan.costs)
+        self._went(reading, Went(self.clocks.wall(), plan.comment, tuple(plan.faults), outcome, failed, bills, plan.asked))
+        self._write_down(reading, plan)
+
+    def _write_down(self, reading: Reading, plan: Plan) -> None:
         if self.spend is not None and plan.costs:
-            for one in spent(plan.costs, _asker(reading), failed=bool(plan.tried), lost=partial(self._lost, reading)):
+            lost = partial(self._lost, reading.key, plan.on_lost)
+            for one in spent(plan.costs, _asker(reading), failed=bool(plan.tried), lost=lost):
                 self.spend(one)
 
-    def _lost(self, reading: Reading, loss: Loss) -> None:
-        self.learned.losses.put(reading.key, str(loss))
+    def _lost(self, key: SessionKey, show: Callable[[str], None], loss: Loss) -> None:
+        self.learned.losses.put(key, str(loss))
+        show(str(loss))
 
     def _went(self, reading: Reading, went: Went) -> None:
         """Of the conversation itself; what side calls come to says nothing about it."""
@@ -612,6 +648,7 @@ class Desk:
         standing = Standing(
             self.registry(reading.caller.user),
             self.learned,
+            self.prices,
             self.clocks,
             reading,
             clock,
@@ -702,6 +739,10 @@ def _opens(call: Call, typed: tuple[Typed, ...]) -> bool:
 
 
 __all__ = ["Desk", "Learned", "Plan", "Reading", "Recent", "Reply"]
+
+
+def _unremembered(target: Target, id: str | None, begun: str | None) -> None:
+    pass
 
 
 def _asker(reading: Reading) -> Asker:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -32,6 +32,10 @@ class Recent(Generic[K, V]):
 
     def get(self, key: K) -> V | None:
         return self._entries.get(key)
+
+    def newest(self) -> Iterator[K]:
+        """The newest first."""
+        return reversed(self._entries)
 
     def drop(self, key: K) -> None:
         if self._entries.pop(key, None) is not None and self.changed is not None:

@@ -53,6 +53,9 @@ class Sharing:
     _versions: dict[Kind, Known[None]] = field(init=False)
     _waiting: dict[tuple[Key, str], Callable[[], bytes]] = field(init=False, default_factory=dict)
     """What is to be said: the newest of each place."""
+    _ends: dict[tuple[SessionKey, str], bool | None] = field(init=False, default_factory=dict)
+    """Messages that were answered to the end. Said a little later, never before that end has left: of a process that dies in
+    between, the client has no answer, and what it repeats must not act again."""
     _until: dict[str, float] = field(init=False, default_factory=dict)
     """How long it holds what each other process said of its repetitions."""
 
@@ -64,7 +67,7 @@ class Sharing:
             key, "lapsed", sticky and [sticky.provider, sticky.key, sticky.model]
         )
         learned.pins.changed = lambda at, target: self._memo(at[0], f"pin:{at[1]}", target and _listed(target))
-        learned.ended.changed = lambda at, ended: self._memo(at[0], f"end:{at[1]}", ended)
+        learned.ended.changed = self._ends.__setitem__
         learned.noticed.changed = self._noticed
         learned.chains.changed = self._chained
         learned.begun.changed = lambda id, known: self._note(Key(Kind.ANSWER, id), "begun", partial(_written, known))
@@ -238,6 +241,9 @@ class Sharing:
     def tick(self) -> None:
         """Now and then: a process that says no more does not repeat any more either."""
         budget, now = self.learned.budget, self.clocks.wall()
+        for (key, place), ended in self._ends.items():
+            self._memo(key, f"end:{place}", ended)
+        self._ends.clear()
         if budget.retrying:
             self._busy()
         for other in [other for other, until in self._until.items() if until <= now]:

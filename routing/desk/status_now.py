@@ -16,6 +16,7 @@ from ..tags.status import answer_text, describe
 from ..tags.told import Outlook, help_lines, models_lines, outlook_lines, why_lines
 from ..tags.wording import duration
 from ..turn.plan import Clocks
+from ..usage.prices import Prices
 from .learned import Learned
 from .reading import Reading
 
@@ -27,6 +28,7 @@ class Standing:
     registry: Registry
     """As far as it is for the person who asks."""
     learned: Learned
+    prices: Prices
     clocks: Clocks
     reading: Reading
     clock: str
@@ -46,8 +48,9 @@ class Standing:
                 case Models(provider):
                     lines += models_lines(registry, provider, lambda target: health.state(target, now), now)
                 case Why():
-                    lines += why_lines(self.learned.went.get(self.reading.key), self.clocks.wall())
-                    lines += [f"Before: {loss}." for loss in [self.learned.losses.get(self.reading.key)] if loss]
+                    key = self.reading.key
+                    loss = self.learned.losses.get(key)
+                    lines += why_lines(self.learned.went.get(key), self.clocks.wall(), self.prices, loss)
                 case Usage():
                     lines += self.spent
                 case Status():

@@ -214,46 +214,6 @@ class Health:
                 reset = seconds_to_reset(settings.quota_reset, wall, utc_offset_s)
                 record.rest(now, hint or reset, fault, trip=True, told=hint > 0)
 
-    def snapshot(self, now: float, wall: float) -> list[JsonObject]:
-        """Everything as JSON; times become wall time, for a monotonic clock starts anew with the machine."""
-        return [
-            {
-                "provider": scope[0],
-                "key": scope[1],
-                "model": scope[2],
-                "shut": record.shut,
-                "tripped": record.tripped,
-                "reason": record.reason,
-                "untilWall": wall + record.left(now),
-                "leftS": record.left(now),
-                "rateSteps": record.rate_steps,
-                "ratedAtWall": wall - max(0.0, now - record.rated_at),
-                "serverRow": record.server_row,
-            }
-            for scope, record in self._records.items()
-        ]
-
-    def restore(self, saved: object, now: float, wall: float) -> None:
-        """What `snapshot` gave; entries of any other shape are passed over."""
-        for entry in saved if isinstance(saved, list) else []:
-            if not isinstance(entry, dict):
-                continue
-            names = [entry.get(name) for name in ("provider", "key", "model")]
-            left = min(_number(entry.get("untilWall")) - wall, _number(entry.get("leftS")), DAY_S)
-            if not all(isinstance(name, str) for name in names):
-                continue
-            record = _Record(
-                since=now,
-                length=max(0.0, left),
-                shut=entry.get("shut") is True,
-                tripped=entry.get("tripped") is True,
-                reason=reason if isinstance(reason := entry.get("reason"), str) else "",
-                rate_steps=int(max(0.0, min(_number(entry.get("rateSteps")), 1000.0))),
-                rated_at=now - max(0.0, wall - _number(entry.get("ratedAtWall"))),
-                server_row=int(max(0.0, min(_number(entry.get("serverRow")), 1000.0))),
-            )
-            self._keep((str(names[0]), str(names[1]), str(names[2])), record)
-
     # What others know
 
     def told(self, scope: Scope, now: float, wall: float) -> JsonObject:

@@ -66,6 +66,8 @@ class Provider:
     """Whether it counts tokens; None: its official dialect decides."""
     compaction: bool | None = None
     """Whether it compacts Responses conversations; None: OpenAI's and Azure's hosts do."""
+    ask_usage: bool | None = None
+    """Whether it is asked for the usage of its Chat streams; None: where it is not known to refuse."""
     why: str = field(default="", compare=False)
     """Why it is not enabled."""
     users: tuple[str, ...] | None = None

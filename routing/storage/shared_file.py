@@ -1,6 +1,7 @@
 """The contract served by one file (SQLite) beside the sessions: what the processes of one machine agree on.
 
-1. Looking takes a few microseconds and waits for nobody; what is written waits for the other processes, in a thread.
+1. Looking takes a few microseconds and waits for nobody. What is only told is written at once where nobody else is writing, which
+   is quicker than to wake a thread; everything else waits for the other processes, and for the disk, in a thread.
 2. It stands in for memory: a process that dies loses nothing, a machine that loses power may lose the last moments.
 3. A file that cannot be read is put aside, and a new one is begun.
 """
@@ -11,6 +12,7 @@ import contextlib
 import os
 import sqlite3
 import threading
+import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
@@ -25,9 +27,14 @@ T = TypeVar("T")
 FILE_NAME = "shared.db"
 
 _WAIT_S = 0.25
+_AT_ONCE = 500
+"""So often, then what was written ahead is put in its place, in a thread."""
+_SLOW_S, _SLOW_FOR_S = 0.1, 5.0
+"""A disk that took so long is left to a thread for a while."""
 _MADE = """
 create table if not exists shelves (
-    kind text not null, id blob not null, born text not null, seq integer not null, used real not null, primary key (kind, id)
+    kind text not null, id blob not null, born text not null, seq integer not null, held integer not null, bytes integer not null,
+    used real not null, primary key (kind, id)
 ) without rowid;
 create table if not exists entries (
     kind text not null, id blob not null, place blob not null, seq integer not null, size integer not null, entry blob not null,
@@ -36,6 +43,9 @@ create table if not exists entries (
 create index if not exists entries_in_order on entries (kind, id, seq);
 create table if not exists claims (name text primary key, owner text not null, until real not null) without rowid;
 """
+_WRITE = """insert into entries values (?, ?, ?, ?, ?, ?) on conflict (kind, id, place)
+do update set seq = excluded.seq, size = excluded.size, entry = excluded.entry"""
+_OLDEST = "select place, size from entries where kind = ? and id = ? order by seq limit 1"
 
 
 class SharedFile:
@@ -50,6 +60,9 @@ class SharedFile:
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
         self._writing = threading.Lock()
+        self._at_once = 0
+        """How often something was written so since a thread looked after the disk."""
+        self._slow_until = 0.0
 
     @property
     def gone(self) -> str:
@@ -57,8 +70,8 @@ class SharedFile:
 
     async def read(self, wanted: Sequence[tuple[Key, Version]]) -> list[Found]:
         try:
-            self._reader = self._reader or self._opened()
-            return [_found(self._reader, key, known) for key, known in wanted]
+            file = self._reader = self._reader or self._opened_to_look()
+            return [_found(file, key, known) for key, known in wanted]
         except (OSError, sqlite3.Error) as error:
             raise self._lost("read", error) from error
 
@@ -66,6 +79,8 @@ class SharedFile:
         return await self._in_thread(partial(self._write, partial(self._change, key=key, change=change)))
 
     async def put(self, puts: Sequence[Put]) -> None:
+        if self._put_at_once(puts):
+            return
         await self._in_thread(partial(self._write, partial(self._put, puts=puts)))
 
     async def claim(self, names: Collection[str], owner: str, ttl_s: float) -> frozenset[str]:
@@ -108,12 +123,32 @@ class SharedFile:
                     file.close()
             self._reader = self._writer = None
 
+    def _put_at_once(self, puts: Sequence[Put]) -> bool:
+        """False where it has to be done in a thread: somebody else is writing, the disk was slow, or what was written is to be
+        put in its place."""
+        if self._at_once >= _AT_ONCE or time.monotonic() < self._slow_until or not self._writing.acquire(blocking=False):
+            return False
+        try:
+            file = self._reader = self._reader or self._opened_to_look()
+            began = time.monotonic()
+            with _transaction(file):
+                self._put(file, puts=puts)
+        except (OSError, sqlite3.Error):
+            return False
+        finally:
+            self._writing.release()
+        self._at_once += 1
+        if (now := time.monotonic()) - began > _SLOW_S:
+            self._slow_until = now + _SLOW_FOR_S
+        return True
+
     # In a thread
 
     def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         with self._writing:
             try:
                 self._writer = self._writer or self._opened()
+                self._at_once = 0
                 with _transaction(self._writer):
                     return work(self._writer)
             except sqlite3.OperationalError as error:
@@ -140,21 +175,19 @@ class SharedFile:
 
     def _keep(self, file: sqlite3.Connection, key: Key, puts: Sequence[Put]) -> Version:
         named = _named(key)
-        head = file.execute("select born, seq from shelves where kind = ? and id = ?", named).fetchone()
-        born, seq = head or (uuid.uuid4().hex, 0)
+        head = file.execute("select born, seq, held, bytes from shelves where kind = ? and id = ?", named).fetchone()
+        born, seq, held, size = head or (uuid.uuid4().hex, 0, 0, 0)
         for _, place, entry in puts:
-            seq += 1
-            file.execute(
-                "insert or replace into entries values (?, ?, ?, ?, ?, ?)", (*named, _bytes(place), seq, len(entry), entry)
-            )
-        file.execute("insert or replace into shelves values (?, ?, ?, ?, ?)", (*named, born, seq, self._wall()))
+            at, seq = (*named, _bytes(place)), seq + 1
+            before = file.execute("select size from entries where kind = ? and id = ? and place = ?", at).fetchone()
+            held, size = held + (before is None), size + len(entry) - (before[0] if before is not None else 0)
+            file.execute(_WRITE, (*at, seq, len(entry), entry))
         bounds = BOUNDS[key.kind]
-        held = "select place, size from entries where kind = ? and id = ? order by seq desc"
-        size, count = 0, 0
-        for place, entry_size in file.execute(held, named).fetchall():
-            size, count = size + entry_size, count + 1
-            if count > bounds.entries or (size > bounds.bytes and count > 1):
-                file.execute("delete from entries where kind = ? and id = ? and place = ?", (*named, place))
+        while held > bounds.entries or (size > bounds.bytes and held > 1):
+            place, gone = file.execute(_OLDEST, named).fetchone()
+            file.execute("delete from entries where kind = ? and id = ? and place = ?", (*named, place))
+            held, size = held - 1, size - gone
+        file.execute("insert or replace into shelves values (?, ?, ?, ?, ?, ?, ?)", (*named, born, seq, held, size, self._wall()))
         return born, seq
 
     def _claim(self, file: sqlite3.Connection, *, names: Collection[str], owner: str, ttl_s: float) -> frozenset[str]:
@@ -176,6 +209,13 @@ class SharedFile:
                 with contextlib.suppress(FileNotFoundError):
                     os.replace(f"{self.path}{ending}", f"{self.path}.damaged{ending}")
             return _opened(self.path)
+
+    def _opened_to_look(self) -> sqlite3.Connection:
+        """It waits for no lock, and never for the disk."""
+        file = self._opened()
+        file.execute("pragma busy_timeout = 0")
+        file.execute("pragma wal_autocheckpoint = 0")
+        return file
 
     def _lost(self, what: str, error: Exception) -> Lost:
         return Lost(f"The shared file {self.path.name} could not be {what}: {error}")

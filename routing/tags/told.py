@@ -8,6 +8,8 @@ from typing import TypeAlias
 
 from ..router.health import Condition, Cooling, Fault, Healthy
 from ..router.registry import ECHO, ORIGIN, Key, Provider, Registry
+from ..usage.prices import Prices
+from ..usage.spending import Bill, paid
 from ..values import Target
 from .wording import duration
 
@@ -55,6 +57,10 @@ class Went:
     """How it ended."""
     failed: str = ""
     """What the client was told, where it got no answer."""
+    bills: tuple[Bill, ...] = ()
+    """What its rounds cost, and failed attempts that had begun to count."""
+    asked: str = ""
+    """The model that the client named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +105,8 @@ def models_lines(registry: Registry, provider: str | None, health: Health, now: 
     return ["Tags to copy:", "```", *(f"{tag.ljust(width)}  {state}".rstrip() for tag, state in rows), "```"]
 
 
-def why_lines(went: Went | None, now: float) -> list[str]:
+def why_lines(went: Went | None, now: float, prices: Prices, loss: str | None = None) -> list[str]:
+    """`loss`: why the provider's cache was lost last."""
     if went is None:
         return ["Nothing has been sent in this conversation since the server started."]
     lines = [f"{duration(max(0.0, now - went.at))} ago: {went.comment or 'nothing was sent'}."]
@@ -107,7 +114,10 @@ def why_lines(went: Went | None, now: float) -> list[str]:
     if len(went.faults) > _MOST_ATTEMPTS:
         lines.append(f"… and {len(went.faults) - _MOST_ATTEMPTS} more.")
     lines.append(f"It ended so: {went.failed or went.outcome}.")
-    return lines
+    if went.bills:
+        rounds = f" ({len(went.bills)} rounds)" if len(went.bills) > 1 else ""
+        lines.append(f"It cost{rounds}: {paid(went.bills, prices, went.asked)}.")
+    return [*lines, f"Before: {loss}."] if loss else lines
 
 
 def spent_lines(session: Mapping[str, object], day: Mapping[str, object], *, whose: str = "") -> list[str]:

@@ -123,6 +123,10 @@ class Planner(Protocol):
     def secrets(self) -> Collection[str]:
         """What the running round's provider was sent, and nobody may be told."""
 
+    @property
+    def hides_count(self) -> bool:
+        """It counts because we asked for that: its client is not told."""
+
     def opening(self) -> Opening:
         """The answer begins now; its id is the client's for it, whatever the provider's will be."""
 
@@ -141,8 +145,8 @@ class Planner(Protocol):
     def answered(self, id: str, now: float) -> None:
         """The round's content has begun; `id` is the answer's, where it tells one."""
 
-    def cost(self, tokens: Tokens | None) -> None:
-        """An answered round is over; None where its provider told no tokens."""
+    def cost(self, tokens: Tokens | None, *, answered: bool = True) -> None:
+        """A round is over; None where its provider told no tokens. Not answered: it failed, and had begun to count."""
 
     def said(self, items: Sequence[JsonObject]) -> None:
         """A whole answer, as a history holds it."""

@@ -27,7 +27,8 @@ from ..secret_names import is_secret_header
 from ..storage.contract import InThread
 from ..tags.notice import Cause, line_of
 from ..tags.unheard import Unheard, listed
-from ..usage.spending import Cost
+from ..usage.prices import Prices
+from ..usage.spending import Cost, Paid, paid
 from ..values import Call, Dialect, Headers, JsonObject, ProviderError, Target, Usage
 from . import upstream
 from .actions import Failed, Head, Refusal
@@ -92,7 +93,7 @@ class Plan:
     first: Failed | None = None
     first_target: Target | None = None
     last: Failed | None = None
-    """The attempt that failed last."""
+    """The attempt that failed last, if nothing was answered since."""
     tried: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     """Every attempt that failed, in words."""
@@ -102,7 +103,10 @@ class Plan:
     asked: str = ""
     """The model that the client named."""
     costs: list[Cost] = field(default_factory=list)
-    """Of every round that was answered."""
+    """Of every round that was answered, and of every attempt that failed when its provider had begun to count."""
+    prices: Prices = field(default_factory=Prices)
+    on_lost: Callable[[str], None] = lambda loss: None
+    """Hears later, where the provider's cache was lost, why."""
     typed: str = ""
     """What the person typed last, tags and all: for whoever looks at the flow."""
     translated: Translated | None = None
@@ -111,6 +115,8 @@ class Plan:
     unsaid: list[str] = field(default_factory=list)
     """What of the answer the client's dialect cannot say."""
     """What of the call the running round's request does not hold."""
+    hides_count: bool = False
+    """The running round tells a count that the client did not ask for."""
     unheard: tuple[Unheard, ...] = ()
     """Tags that stand where they give no orders."""
     to_tell: Callable[[Plan], tuple[Cause, ...]] = lambda plan: ()
@@ -134,6 +140,11 @@ class Plan:
     @property
     def provider(self) -> Provider:
         return self.registry.providers[self.target.provider]
+
+    @property
+    def place_asked(self) -> str:
+        """Where the running round goes."""
+        return self._place
 
     @property
     def comment(self) -> str:
@@ -202,9 +213,10 @@ class Plan:
         )
 
     def written(self, request: Request) -> Request:
-        self.translated, self.left_out = request.translated, request.left_out
+        self.translated, self.left_out, self.hides_count = request.translated, request.left_out, request.counts
         self._place = f"{request.scheme}://{request.host}{request.path}"
-        self._sent = b"" if self.costs else request.body  # later rounds hold all that was said so far: that is not kept twice
+        known = any(cost.answered for cost in self.costs)
+        self._sent = b"" if known else request.body  # later rounds hold all that was said so far: that is not kept twice
         return request
 
     def go_on(self, call: Call, attempts: Attempts) -> None:
@@ -332,14 +344,19 @@ class Plan:
             self.on_seals(self.provider.id, found)
             found.clear()
 
-    def cost(self, tokens: Tokens | None) -> None:
+    def cost(self, tokens: Tokens | None, *, answered: bool = True) -> None:
         if self.counting:
             return
         target, route = self.decision.target, self.decision.route
-        self.costs.append(Cost(target, tokens, self._sent, self.spoken, self._place, self.clocks.wall(), route))
+        sent = self._sent if answered else b""
+        self.costs.append(Cost(target, tokens, sent, self.spoken, self._place, self.clocks.wall(), route, answered))
+
+    def paid(self, *, since: int = 0) -> Paid:
+        """What all rounds cost, or those from that one on."""
+        return paid([cost.bill for cost in self.costs[since:]], self.prices, self.asked)
 
     def answered(self, id: str, now: float) -> None:
-        self.settled = True
+        self.settled, self.last = True, None
         if self.counting:
             return
         self.attempts.settled()

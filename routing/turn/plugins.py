@@ -100,6 +100,10 @@ class TurnInfo:
     """What was appended to be answered at once."""
     notes: list[str] = field(default_factory=list)
     """What plugins want people to read: the newest stands in the comment of the turn's flows."""
+    reminded: int = 0
+    """How many reminders the turn has delivered."""
+    on_hold: Callable[[bool], None] = lambda held: None
+    """Hears that the answer is complete and kept open for what is nearly due; and that it no longer is."""
     tells: list[Cause] = field(default_factory=list)
     """What the person is told before the answer's first text, though nobody asked: once per session."""
     began: float = field(init=False)

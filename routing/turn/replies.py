@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from ..clients.identify import asks_again
 from ..dialects import answers
+from ..dialects.answer.ours import told
+from ..dialects.translation import going_up
 from ..errors import RouteCodexError
 from ..redact import Redactor
 from ..storage.contract import InThread
@@ -35,25 +37,8 @@ class Replies:
     wall: Callable[[], float]
 
     def answer(self, call: Call, answer: Answer, comment: str, *, id: str) -> Reply:
-        endpoint = call.endpoint
-        created = int(self.wall())
-        headers = tuple(answers.headers_for(call.stream, endpoint.json_array).items())
-        if not call.stream:
-            body = answers.write_answer(
-                endpoint.dialect, answer, id=id, model=call.model, created=created, envelope=endpoint.envelope
-            )
-            return Reply(200, headers, body, comment)
-        pieces = answers.write_stream(
-            endpoint.dialect,
-            answer,
-            id=id,
-            model=call.model,
-            created=created,
-            include_usage=_wants_usage(call),
-            json_array=endpoint.json_array,
-            envelope=endpoint.envelope,
-        )
-        return Reply(200, headers, b"".join(pieces), comment)
+        headers = tuple(answers.headers_for(call.stream, call.endpoint.json_array).items())
+        return Reply(200, headers, told(going_up.asked(call, id, created=int(self.wall())), answer), comment)
 
     def error(
         self,
@@ -65,8 +50,8 @@ class Replies:
         comment: str,
         passes_in_s: int | None = None,
     ) -> Reply:
-        told = self.hide.text(message)
-        body = answers.write_error(endpoint.dialect, status, told, code, details, json_array=endpoint.json_array)
+        words = self.hide.text(message)
+        body = answers.write_error(endpoint.dialect, status, words, code, details, json_array=endpoint.json_array)
         last = FINAL if passes_in_s is None else ("retry-after", str(passes_in_s))
         return Reply(status, (JSON, last), body, self.hide.text(comment))
 
@@ -78,8 +63,3 @@ class Replies:
         status = error.status if passes_in_s is None else 429
         comment = f"refused: {error.message}"
         return self.error(shape, status, error.message, error.code, error.details, comment, passes_in_s)
-
-
-def _wants_usage(call: Call) -> bool:
-    options = call.body.get("stream_options")
-    return isinstance(options, dict) and options.get("include_usage") is True

@@ -55,6 +55,8 @@ class Turn:
     """Reads what the rounds say, and writes it for the client. It is gone when the turn is over."""
     alone: bool = False
     """There is nobody to ask whether another round follows."""
+    words: tuple[str, str] = ("", "")
+    """Why it ended: its provider's word, and the client's."""
     state: State = State.ASKING
     actions: list[Action] = field(default_factory=list)
     """What to do now; whoever carries the turn takes them all."""
@@ -67,6 +69,8 @@ class Turn:
     """Bytes have come behind the head of the running round; it may be silent for less long from then on."""
     ended: bool = False
     """The answer came to its end, and leaves the client nothing to do but to show it."""
+    failed: str = ""
+    """Why it ended in an error that the client was told behind its beginning, or instead of it."""
     _quiet_since: float = 0.0
     """When the client was last sent something."""
     _head: Head | None = None
@@ -97,6 +101,7 @@ class Turn:
         """Another round is on its way."""
         self._may("begin")
         self._go(State.ASKING)
+        self.words = ("", "")
         self.heard = now
         self._held.clear()
 
@@ -113,7 +118,13 @@ class Turn:
             notice = self.planner.notice
             self._tells = bool(notice)
             spoken = self.planner.round
-            self.answer.begin_round(spoken, exact=self.planner.exact, secrets=self.planner.secrets, notice=notice)
+            self.answer.begin_round(
+                spoken,
+                exact=self.planner.exact,
+                secrets=self.planner.secrets,
+                notice=notice,
+                hides_count=self.planner.hides_count,
+            )
             self._pulse.speaks = Endpoint(spoken.spoken) if spoken is not None else self.endpoint
         self._pulse.begin(now)
 
@@ -174,6 +185,7 @@ class Turn:
         self.ended = not self._calls
         self._open()
         end = self.answer.finish()
+        self.words = (self.words[0], self.answer.word)
         self._hear_told()
         self._over(Finish(end))
 
@@ -313,12 +325,15 @@ class Turn:
                 self._fail(Failed(_error_of(said, missing)), now)
                 return
             self._commit(now)
-        self._usage = said.usage if answer.content.tokens is not None else None
+        own = answer.content
+        self._usage = said.usage if own.tokens is not None else None
+        word = own.ended.word if own.ended is not None else ""
+        self.words = (word, word)
         if not is_whole:
             told = _error_of(said, missing)
             self._end_in_error(told.message, told.status)
             return
-        self.planner.cost(answer.content.tokens)
+        self.planner.cost(own.tokens)
         self.planner.said(said.native)
         self._calls = len(said.calls) > len(said.own)
         self._go(State.DECIDING)
@@ -344,6 +359,8 @@ class Turn:
 
     def _fail(self, failed: Failed, now: float) -> None:
         self.actions.append(Abandon())
+        if self.state is State.PEEKING and (tokens := self.answer.content.tokens) is not None:
+            self.planner.cost(tokens, answered=False)
         after = self.planner.failed(failed, now)
         if after is not None:
             self._go(State.WAITING)
@@ -400,7 +417,7 @@ class Turn:
         self.actions.append(Forward(self.answer.keep_alive() if self.stream else b"\n"))
 
     def _end_in_error(self, message: str, status: int = 502, code: str = "UPSTREAM_ERROR") -> None:
-        endpoint = self.endpoint
+        endpoint, self.failed = self.endpoint, message
         if not self.stream:
             if self.opened:
                 self._over(Abort())

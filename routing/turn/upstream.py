@@ -8,12 +8,13 @@ from urllib.parse import quote
 
 from .. import headers, jsonbytes
 from ..dialects import calls
-from ..dialects.calls import compaction
+from ..dialects.calls import chat, compaction
 from ..dialects.calls.editing import inner_body
 from ..dialects.calls.limiting import limited
 from ..dialects.endpoints import upstream_path
 from ..dialects.translation import going_up, ids, wrapped
 from ..dialects.translation.neutral import Feature, LeftOut, ToolName
+from ..dialects.translation.writing.chat_hosts import host_of
 from ..errors import ConfigError, RouteCodexError
 from ..headers import Fields, Outgoing
 from ..router.registry import ORIGIN, Provider, Url
@@ -94,6 +95,8 @@ class Request:
     translated: Translated | None = None
     left_out: str = ""
     """What stays behind, since it is no business of the target or since its dialect cannot say it."""
+    counts: bool = False
+    """It asks for a count that the client did not ask for, and is not told."""
 
 
 def goes_home(provider: Provider, received: Received) -> bool:
@@ -158,6 +161,8 @@ def write(
         call = limited(call, model.max_tokens, left)
     if not _speaks_natively(provider, received):
         return _write_translated(received, call, provider, target, own, session, left, compacts=asked_in_words)
+    if counts := _asks_usage(call, provider, target.model or call.model):
+        call = chat.asking_usage(call)
     url = provider.endpoints[received.endpoint.dialect]
     home = goes_home(provider, received)
     path = upstream_path(received.endpoint, url.path, target.model or call.model, query=received.path.partition("?")[2])
@@ -168,9 +173,16 @@ def write(
             raise _not_with_clients_credential(provider, url, received)
         path = _with_credentials(path, received.path)
         same = Outgoing(headers.same_host(received.fields, coded=False))
-        return Request(url.scheme, url.host, url.port, path, same, body, True, translated)
+        return Request(url.scheme, url.host, url.port, path, same, body, True, translated, counts=counts)
     outgoing = _headers(received, received.endpoint.dialect, provider, target, foreign=not home, stream=call.stream)
-    return Request(url.scheme, url.host, url.port, path, outgoing, body, translated=translated, left_out=str(left))
+    return Request(url.scheme, url.host, url.port, path, outgoing, body, translated=translated, left_out=str(left), counts=counts)
+
+
+def _asks_usage(call: Call, provider: Provider, model: str) -> bool:
+    """Whether a provider of ours is asked what a Chat stream costs though its client does not ask."""
+    if call.endpoint.dialect is not Dialect.CHAT or not call.stream or provider.auth == "client" or going_up.wants_usage(call):
+        return False
+    return provider.ask_usage if provider.ask_usage is not None else host_of(provider.id, model).usage_on_request
 
 
 def _native_body(call: Call, model: str, *, foreign: bool, own: Collection[str] = (), left: LeftOut | None = None) -> bytes:

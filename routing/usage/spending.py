@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..dialects.translation.neutral import Tokens
 from ..values import Dialect, Target
 from .flight import Flown, Loss
+from .prices import Prices
 
 FILE_NAME = "usage.sqlite"
 """In a person's folder: one for all servers."""
@@ -40,21 +41,82 @@ class Row(NamedTuple):
     """Who asked, where the proxy asks people who they are."""
 
 
+class Paid(NamedTuple):
+    """What rounds cost together."""
+
+    tokens: Tokens | None
+    """None: no provider told any."""
+    dollars: float | None
+    """None: no price is known."""
+    unknown: int
+    """So many rounds are in neither, or without a price."""
+
+    @property
+    def money(self) -> str:
+        if self.dollars is None:
+            return "cost unknown"
+        return f"${self.dollars:,.4f}" + (f", and {self.unknown} more of unknown cost" if self.unknown else "")
+
+    def __str__(self) -> str:
+        if (tokens := self.tokens) is None:
+            return "no provider told what it cost"
+        apart = [("from the cache", tokens.cached), ("written to it", tokens.written)]
+        held = ", ".join(f"{number:,} {what}" for what, number in apart if number)
+        thought = f" ({tokens.reasoning:,} for reasoning)" if tokens.reasoning else ""
+        return f"{tokens.input:,} in{f' ({held})' if held else ''} · {tokens.output:,} out{thought} · {self.money}"
+
+
+def paid(bills: Iterable[Bill], prices: Prices, asked: str) -> Paid:
+    """For whoever looks at a call; what is written down is computed elsewhere. `asked`: the model that the client named."""
+    tokens: list[Tokens] = []
+    dollars: list[float] = []
+    unknown = 0
+    for target, told, url in bills:
+        price = prices.price(target.provider, target.model or asked, url)
+        if told is not None:
+            tokens.append(told)
+        if price is None or told is None:
+            unknown += 1
+        else:
+            dollars.append(price.of(told))
+    return Paid(_sum(tokens) if tokens else None, sum(dollars) if dollars else None, unknown)
+
+
+def _sum(tokens: Sequence[Tokens]) -> Tokens:
+    return Tokens(
+        sum(one.input for one in tokens),
+        sum(one.output for one in tokens),
+        cached=sum(one.cached for one in tokens),
+        written=sum(one.written for one in tokens),
+        reasoning=sum(one.reasoning for one in tokens),
+    )
+
+
 def tokens_of(row: Row) -> Tokens | None:
     if row.input is None:
         return None
     return Tokens(row.input, row.output or 0, cached=row.cached or 0, written=row.written or 0, reasoning=row.reasoning or 0)
 
 
+class Bill(NamedTuple):
+    """What one round's price is known by."""
+
+    target: Target
+    tokens: Tokens | None
+    """None: its provider told none."""
+    url: str
+    """Where to: prices are a host's."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """One round that a provider answered."""
+    """One round that a provider answered, or was paid for."""
 
     target: Target
     tokens: Tokens | None
     """None: it told none."""
     sent: bytes
-    """Of the turn's first round; the others begin as it does."""
+    """Of the turn's first round that was answered; the others begin as it does."""
     dialect: Dialect
     """As it was sent."""
     url: str
@@ -62,6 +124,12 @@ class Cost:
     at: float
     """Epoch seconds."""
     route: str = ""
+    answered: bool = True
+    """Else it failed when its provider had begun to count."""
+
+    @property
+    def bill(self) -> Bill:
+        return Bill(self.target, self.tokens, self.url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +161,7 @@ class Spent:
 
 def spent(costs: Sequence[Cost], asker: Asker, *, failed: bool, lost: Callable[[Loss], None]) -> Iterator[Spent]:
     """`failed`: an attempt had failed before the first of them."""
+    first = next((cost for cost in costs if cost.answered), None)
     for number, cost in enumerate(costs, 1):
         target, tokens = cost.target, cost.tokens
         row = Row(
@@ -125,4 +194,4 @@ def spent(costs: Sequence[Cost], asker: Asker, *, failed: bool, lost: Callable[[
             cost.route,
             failed,
         )
-        yield Spent(row, cost.url, flown if asker.steps and number == 1 else None, lost)
+        yield Spent(row, cost.url, flown if asker.steps and cost is first else None, lost)

@@ -26,7 +26,8 @@ _SHOWN_BYTES = 4096
 _READ_BYTES = 4 << 20
 
 
-def lines(body: bytes, dialect: Dialect) -> Iterator[str]:
+def lines(body: bytes, dialect: Dialect, status: int = 0) -> Iterator[str]:
+    """`status`: the one that it came with, which a body may contradict."""
     if not body.strip():
         yield rule("ANSWER: empty")
         return
@@ -40,7 +41,8 @@ def lines(body: bytes, dialect: Dialect) -> Iterator[str]:
         yield f"{INDENT}{first_words(' · '.join(filter(None, (content.began.model, content.began.id))), 84)}"
     yield from _blocks(content)
     if content.error is not None:
-        yield f"{INDENT}ERROR {content.error.status or ''} {content.error.code}".rstrip()
+        told = status if status >= 400 else content.error.status or ""
+        yield f"{INDENT}ERROR {told} {content.error.code}".rstrip()
         yield from wrapped(content.error.message, indent="    ", most=_FOLDED_LINES)
     if content.ended is not None:
         yield f"{INDENT}ended: {first_words(content.ended.word, 40)}"

@@ -18,6 +18,15 @@ _ADDED = (
     (re.compile(r"\[Time/Date\]: utc=`"), "time tag added"),
     (re.compile(r"\[Clock Reminder\]"), "reminder added"),
 )
+_COUNTED = {
+    "in": "in",
+    "cached": "of them from the cache",
+    "written": "written to it",
+    "out": "out",
+    "reasoning": "of them for reasoning",
+}
+"""In this order: a saved record has lost its own."""
+_ROUNDS = {"first": "first round"}
 _TYPED_LINES = 40
 _HEAD_LINES = 4
 
@@ -36,9 +45,9 @@ def request_lines(record: Record, body: bytes, endpoint: Endpoint) -> Iterator[s
     yield from call.lines(body, endpoint)
 
 
-def answer_lines(record: Record, body: bytes, dialect: Dialect) -> Iterator[str]:
+def answer_lines(record: Record, body: bytes, dialect: Dialect, status: int = 0) -> Iterator[str]:
     yield from _fate(record)
-    yield from answer.lines(body, dialect)
+    yield from answer.lines(body, dialect, status)
 
 
 def _route(record: Record) -> Iterator[str]:
@@ -46,11 +55,14 @@ def _route(record: Record) -> Iterator[str]:
         return
     models = _from_to(_text(record, "asked"), _text(record, "model"))
     dialects = _from_to(*_pair(record, "dialects"))
-    names = ("session", "user", "client", "call", "round", "parent")
+    round_, names = _text(record, "round"), ("session", "user", "client", "call", "parent")
     lines = [
         _joined(_text(record, "target") or "nobody was asked", _text(record, "why")),
         _joined(models, dialects),
-        _joined(*(f"{name} {value}" for name in names if (value := _text(record, name)))),
+        _joined(
+            _ROUNDS.get(round_, round_),
+            *(f"{name} {value}" for name in names if (value := _text(record, name))),
+        ),
         *(f"failed before: {failed}" for failed in _texts(record, "attempts")),
     ]
     if left := _text(record, "leftOut"):
@@ -63,18 +75,35 @@ def _fate(record: Record) -> Iterator[str]:
     lines = []
     if error := _text(record, "error"):
         lines.append(f"FAILED: {error}")
+    if _text(record, "held"):
+        lines.append("kept open when it was complete, for a reminder that was nearly due")
+    if answered := _text(record, "answered"):
+        lines.append(f"answered by {answered}")
     if reason := _from_to(*_pair(record, "stop")):
         lines.append(f"stop reason: {reason}")
-    usage = record.get("usage")
-    if isinstance(usage, Mapping) and usage:
-        lines.append("tokens: " + " · ".join(f"{value:,} {name}" for name, value in usage.items() if isinstance(value, int)))
+    if cost := _joined(*_cost(record)):
+        lines.append(f"paid: {cost}")
+    if loss := _text(record, "cacheLost"):
+        lines.append(loss)
     rounds = record.get("rounds")
     if isinstance(rounds, int) and rounds > 1:
-        lines.append(f"{rounds} rounds stand behind this answer, each a flow of its own: ~meta {_text(record, 'call')}")
-    if lost := _text(record, "lost"):
+        lines.append(f"{rounds} rounds stand behind this answer, each a flow of its own: ~meta {_text(record, 'call')[:8]}")
+    if lost := _text(record, "unsaid"):
         lines.append(f"left out of the answer: {lost}")
     for line in lines:
         yield from wrapped(line, indent="", most=_HEAD_LINES)
+
+
+def _cost(record: Record) -> Iterator[str]:
+    usage = record.get("usage")
+    for name, words in _COUNTED.items():
+        if isinstance(usage, Mapping) and isinstance(value := usage.get(name), int):
+            yield f"{value:,} {words}"
+    dollars, unpriced = record.get("dollars"), record.get("unpriced")
+    if isinstance(dollars, int | float):
+        yield f"${dollars:,.4f}" + (f", and {unpriced} more of unknown cost" if unpriced else "")
+    elif unpriced:
+        yield "cost unknown"
 
 
 def _joined(*words: str) -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..turn.plan import Plan
-from ..values import Call, Dialect, JsonObject, Usage
+from ..usage.spending import Paid
+from ..values import Call, Dialect, JsonObject
 from .text import first_words
 
 _TYPED = 900
@@ -42,12 +43,33 @@ def of_round(plan: Plan, name: str, *, parent: str = "", local: bool = False) ->
     return {key: value for key, value in record.items() if value not in ("", [])}
 
 
-def of_end(plan: Plan, *, rounds: int, usage: Usage | None, failed: str = "") -> JsonObject:
-    """What is added when the answer is over."""
-    record: JsonObject = {"rounds": rounds, "attempts": _listed(plan.faults), "error": _cut(failed, _WORDS)}
-    if usage is not None:
-        record["usage"] = {"in": usage.input, "out": usage.output}
-    return {key: value for key, value in record.items() if value not in ("", [], 0)}
+def of_end(plan: Plan, *, rounds: int, paid: Paid | None, words: tuple[str, str]) -> JsonObject:
+    """What is added when the answer is over. `words`: why it ended, the provider's and the client's."""
+    record: JsonObject = {"rounds": rounds, "attempts": _listed(plan.faults), "unsaid": _cut(", ".join(plan.unsaid), _WORDS)}
+    if plan.tried and plan.settled:
+        record["answered"] = _cut(str(plan.target), 200)
+    return {key: value for key, value in record.items() if value not in ("", [], 0)} | of_cost(paid, words)
+
+
+def of_cost(paid: Paid | None, words: tuple[str, str]) -> JsonObject:
+    """Of a round, or of all of them."""
+    record: JsonObject = {"stop": [_cut(word, 60) for word in words]} if any(words) else {}
+    if paid is None:
+        return record
+    if (tokens := paid.tokens) is not None:
+        told = {"in": tokens.input, "cached": tokens.cached, "written": tokens.written}
+        told |= {"out": tokens.output, "reasoning": tokens.reasoning}
+        record["usage"] = {name: number for name, number in told.items() if number or name in ("in", "out")}
+    if paid.dollars is not None:
+        record["dollars"] = round(paid.dollars, 6)
+    if paid.unknown:
+        record["unpriced"] = paid.unknown
+    return record
+
+
+def of_loss(loss: str) -> JsonObject:
+    """Why the provider's cache was lost: known a little after the answer."""
+    return {"cacheLost": _cut(loss, _WORDS)}
 
 
 def of_reply(comment: str, about: Mapping[str, str], dialect: Dialect) -> JsonObject:

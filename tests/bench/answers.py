@@ -14,13 +14,12 @@ import time
 from collections.abc import Callable, Iterable
 from importlib import import_module
 
-from routecodex.routing.dialects import answers
 from routecodex.routing.dialects.answer.machine import Answer, Round
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Answer as Answered
 from routecodex.routing.values import Dialect, Endpoint, Usage
-from tests.routing.dialects.answer.own import answer_for
+from tests.routing.dialects.answer.own import answer_for, write_stream
 
 OWN = frozenset({"clock"})
 CHAT, MESSAGES, RESPONSES, GEMINI = Dialect.CHAT, Dialect.MESSAGES, Dialect.RESPONSES, Dialect.GEMINI
@@ -87,7 +86,7 @@ def gemini_events(count: int) -> list[bytes]:
 def responses_events(count: int) -> list[bytes]:
     texts = tuple(f"word{number} " for number in range(count))
     answer = Answered("".join(texts), usage=Usage(5, count))
-    first, *rest = answers.write_stream(RESPONSES, answer, id="resp_1", model="m", created=1)
+    first, *rest = write_stream(RESPONSES, answer, id="resp_1", model="m", created=1)
     events = [event.raw for event in Events().feed(b"".join([first, *rest]))]
     places = [place for place, event in enumerate(events) if b"event: response.output_text.delta" in event]
     kind, begun, pieces = "response.output_text.delta", places[0], []

@@ -15,6 +15,8 @@ from tests.record.stage import EVIL, TAG, Stage
 from tests.rig.reply import ToolUse
 
 RESOURCE_SERVER = Path(__file__).with_name("resource_server.py")
+STOP_ONCE = f"#!/bin/sh\n[ -f .stopped ] && exit 0\ntouch .stopped\necho 'not yet {EVIL}' >&2\nexit 2\n"
+"""A hook that sends the model back to its work, for once."""
 _MCP = {"command": sys.executable, "args": [str(RESOURCE_SERVER)]}
 
 
@@ -29,7 +31,7 @@ def claude_code(stage: Stage) -> None:
     stage.keep("compaction-with-instructions")
     stage.run("claude", "-c", "-p", f"and {TAG} now")
     stage.keep("first-after-compaction")
-    script = stage.write("stop.sh", f"#!/bin/sh\n[ -f .stopped ] && exit 0\ntouch .stopped\necho 'not yet {EVIL}' >&2\nexit 2\n")
+    script = stage.write("stop.sh", STOP_ONCE)
     script.chmod(0o755)
     says = {"type": "command", "command": f"echo 'a hook says {EVIL}'"}
     hooks = {"Stop": [{"hooks": [{"type": "command", "command": str(script)}]}], "UserPromptSubmit": [{"hooks": [says]}]}
@@ -44,6 +46,12 @@ def claude_code(stage: Stage) -> None:
     stage.run("claude", "-p", f"delegate it {TAG}")
     stage.keep("background-agent", "cc_is_subagent=true")
     stage.keep("notification-of-a-background-agent", "task-notification>")
+    mate = {"description": "look", "prompt": "look", "subagent_type": "general-purpose", "name": "mate"}
+    stage.on("ask your mate", ToolUse("Agent", mate))
+    stage.on("cc_is_subagent=true", ToolUse("SendMessage", {"to": "main", "summary": "hello", "message": f"tell {EVIL}"}))
+    teams = {"CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS": "1"}
+    stage.run("claude", "-p", "--permission-mode", "bypassPermissions", f"ask your mate {TAG}", env=teams)
+    stage.keep("message-of-another-agent", "<agent-message")
 
 
 def codex(stage: Stage) -> None:
@@ -53,6 +61,15 @@ def codex(stage: Stage) -> None:
     stage.keep("exec-with-instruction-file")
     stage.run("codex", "exec", "resume", "--last", "--skip-git-repo-check", f"and now {TAG}")
     stage.keep("exec-resumed")
+    script = stage.write_home("stop.sh", STOP_ONCE)
+    script.chmod(0o755)
+    stop, says = ({"type": "command", "command": command} for command in (str(script), f"echo 'a hook says {EVIL}'"))
+    hooks = {"Stop": [{"hooks": [stop]}], "UserPromptSubmit": [{"hooks": [says]}]}
+    stage.write_home(".codex/hooks.json", json.dumps({"hooks": hooks}))
+    stage.run("codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", f"say hi {TAG}")
+    stage.keep("prompt-hook", "a hook says", without="hook_prompt")
+    stage.keep("stop-hook", "hook_prompt")
+    stage.write_home(".codex/hooks.json", "{}")
     stage.run("codex", "login", "--with-api-key", stdin="sk-dummy")
     stage.terminal("codex", "--disable", "daemon_auto_start", "-m", "gpt-5")
     stage.settle()

@@ -16,7 +16,7 @@ from tests.rig.proxy import ROOT
 MAIN = ROOT / "addons" / "control" / "__main__.py"
 ASKS = Path(__file__).with_name("asks.py")
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT")
-LIMIT_S = 90.0
+LIMIT_S = 180.0
 
 
 class Door:

@@ -9,7 +9,7 @@ from routecodex.routing.secret_names import is_secret_field, is_secret_header, i
 HEADERS = (
     "authorization proxy-authorization x-api-key api-key x-goog-api-key cookie set-cookie set-cookie2 helicone-auth "
     "x-goog-iam-authorization-token x-portkey-api-key x-portkey-virtual-key cf-aig-authorization ocp-apim-subscription-key "
-    "x-amz-security-token x-amz-signature cf-access-client-secret cf-access-jwt-assertion x-vercel-protection-bypass "
+    "x-mfa-code x-amz-security-token x-amz-signature cf-access-client-secret cf-access-jwt-assertion x-vercel-protection-bypass "
     "x-vercel-oidc-token sec-websocket-protocol dpop apikey x-litellm-api-key x-auth-token x-csrf-token x-api-keys"
 )
 NO_HEADERS = (

@@ -286,7 +286,8 @@ class Google(Talk):
         self.history.append(types.Content(role="model", parts=parts))
         ends = [candidate.finish_reason.value for candidate in candidates if candidate.finish_reason]
         usage = chunks[-1].usage_metadata
-        told = (part for part in parts if part.text != "")  # a keep-alive is one, too
+        told = (part for part in parts if part.text != "")  # a keep-alive, and what closes a stream
+        closing = [candidate.content for candidate in chunks[-1].candidates or []]
         kinds = ["thought" if part.thought else "text" if part.text is not None else "call" for part in told]
         return {
             "text": "".join(part.text or "" for part in parts if not part.thought),
@@ -299,6 +300,7 @@ class Google(Talk):
             "usage": [usage.prompt_token_count, usage.candidates_token_count] if usage else None,
             "cached": usage.cached_content_token_count if usage else None,
             "kinds": [kind for kind, _ in groupby(kinds)],
+            "closed": any(content and content.parts for content in closing),
         }
 
 

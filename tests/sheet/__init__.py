@@ -24,9 +24,9 @@ def note_asked(tests: list[str]) -> None:
     _record({"asked": tests})
 
 
-def note_outcome(test: str, outcome: str, seconds: float, examples: int) -> None:
-    """How a test ended, whichever rows it belongs to, and how many examples its search has tried."""
-    _record({"test": test, "outcome": outcome, "seconds": seconds, "examples": examples})
+def note_outcome(test: str, outcome: str, seconds: float, examples: int, cases: int) -> None:
+    """How a test ended, whichever rows it belongs to; how many examples its search tried, and how many cases it has."""
+    _record({"test": test, "outcome": outcome, "seconds": seconds, "examples": examples, "cases": cases})
 
 
 def _record(told: dict[str, object]) -> None:

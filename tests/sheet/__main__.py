@@ -40,6 +40,7 @@ class Ran:
     ended: dict[str, tuple[str, float]] = field(default_factory=dict)
     said: list[tuple[str, bool]] = field(default_factory=list)
     examples: int = 0
+    cases: int = 0
     done: bool = True
     """All that belongs to it has run."""
 
@@ -61,7 +62,8 @@ class Ran:
     def seen(self) -> str:
         told = [*dict.fromkeys(figure if holds else f"**{figure}**" for figure, holds in self.said)]
         told += [f"{self.examples:,} generated examples"] if self.examples else []
-        told.append(f"{len(self.ended)} tests" + ("" if self.done else ", then it was ended"))
+        cases = f" of {self.cases:,} cases" if self.cases > len(self.ended) else ""
+        told.append(f"{len(self.ended)} tests{cases}" + ("" if self.done else ", then it was ended"))
         return "; ".join(told + [f"**failed: {test.rpartition('/')[2]}**" for test in self.failed[:3]])
 
 
@@ -95,6 +97,7 @@ def _ran(row: Row, lines: Sequence[dict[str, Any]]) -> Ran:
         elif line.get("test") in asked:
             ran.ended[line["test"]] = (line["outcome"], line["seconds"])
             ran.examples += line["examples"]
+            ran.cases += line["cases"]
     ran.done = asked <= ran.ended.keys()
     return ran
 

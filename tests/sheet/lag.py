@@ -1,6 +1,6 @@
 """R16: how late the proxy's loop is while many streams run, and whether their memory comes back.
 
-Judged by what the proxy computes between two looks. How late it is by the clock is told beside: others have a part in that.
+Late by its own doing is what it is by the clock, as far as the proxy computed itself meanwhile: the rest is others' doing.
 """
 
 from __future__ import annotations
@@ -59,12 +59,13 @@ def test_two_hundred_streams(provider: FakeProvider, tmp_path: Path) -> None:
                 if proxy.rss_bytes - before < BACK_BYTES:
                     back = BACK_S - (until - time.monotonic())
                 time.sleep(0.1)
-            late, computed = lag["late"], lag["computed"]
+            late = lag["late"]
+            own = [min(both) for both in zip(late, lag["computed"], strict=True)]
             seen(
                 "R16",
-                f"{STREAMS} streams with {name}: its own computing keeps the loop p99 {at(computed, 0.99):.0f} ms, "
-                f"at most {max(computed):.0f} ms (by the clock p99 {at(late, 0.99):.0f} ms, at most {max(late):.0f} ms)",
-                holds=at(computed, 0.99) <= LATE_MS and max(computed) <= LATEST_MS,
+                f"{STREAMS} streams with {name}: the loop is late by its own doing p99 {at(own, 0.99):.0f} ms, "
+                f"at most {max(own):.0f} ms (by the clock p99 {at(late, 0.99):.0f} ms, at most {max(late):.0f} ms)",
+                holds=at(own, 0.99) <= LATE_MS and max(own) <= LATEST_MS,
             )
             left = (proxy.rss_bytes - before) / (1 << 20)
             told = f"{left:.0f} MiB after 10 s"

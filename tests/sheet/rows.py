@@ -45,6 +45,7 @@ ROWS = (
         "A8",
         "Retry-After: the table, and 100,000 values that nobody thought of",
         f"{_TROUBLE}/test_retries.py::test_a8_any_value_is_a_wait_within_a_day_or_none",
+        f"{_TROUBLE}/test_retries.py::test_a8_a_hundred_thousand_values_by_chance",
         f"{_ROUTING}/dialects/test_failures.py",
     ),
     _row(

@@ -10,10 +10,12 @@ from mitmproxy import version
 
 from tests.rig.provider import FakeProvider
 from tests.rig.proxy import SCRIPT, Mitmdump
+from tests.rig.readers import ARE_THERE
 from tests.system.tool import CONFIG, Tool
 
 collect_ignore = ["test_web.py"] if tuple(map(int, version.VERSION.split(".")[:3])) < (11, 1, 2) else []
 """Under an older mitmweb no configured key is used: `tests/trouble/test_open_mitmweb.py`."""
+collect_ignore += [] if ARE_THERE else ["test_telemetry.py"]
 
 
 @pytest.fixture(scope="session")

@@ -296,3 +296,16 @@ def _from_the_environment() -> set[str]:
     code = "import sys; print(sorted({name.partition('.')[0] for name in sys.modules}))"
     said = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=60, check=True).stdout
     return set(json.loads(said.replace("'", '"')))
+
+
+def test_why_a_call_went_where_it_went(two: Person) -> None:
+    tool = two.tool()
+    two.goes_to(tool, "<**glm**> hello")
+    said = two.asks("why", tool.session)
+    assert said["server"] == two.id(0)
+    assert "glm" in said["lines"][0]
+    assert any(line.startswith("It cost: ") for line in said["lines"])
+    assert "It ended so: answered." in two.does("why", tool.session[:12])
+    nobody = two.types("why", "nosuch")
+    assert nobody.returncode == 1
+    assert "no call of a session 'nosuch'" in nobody.stderr

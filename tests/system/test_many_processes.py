@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +17,8 @@ import pytest
 
 from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
+from tests.rig.client import Answer, call
+from tests.rig.door import until
 from tests.rig.provider import FakeProvider, Received
 from tests.rig.proxy import SCRIPT, Mitmdump
 from tests.rig.redis_server import IS_THERE, RedisServer, redis_server
@@ -22,12 +27,17 @@ from tests.rig.wire import Reply as Says
 from tests.rig.wire import ToolUse
 from tests.system.speaker import Speaker
 from tests.system.talk import Heard, Talk, configured
+from tests.system.tool import CREDENTIALS, HOSTS
 
 pytestmark = pytest.mark.system
 
 WAYS = ["workers", *(["redis"] if IS_THERE else [])]
 CLOCK = '  clock: {"enabled": true, "ntp": {"enabled": false}}\n'
-CONFIG = configured({"p": (2, "m"), "q": (1, "m"), "poor": (2, "m")}, "    default: [p.m]\n", CLOCK)
+CONFIG = configured(
+    {"p": (2, "m"), "q": (1, "m"), "poor": (2, "m"), "lone": (1, "m"), **{f"b{n}": (2, "m") for n in range(4)}},
+    "    default: [p.m]\n",
+    CLOCK,
+)
 
 
 @dataclass
@@ -38,6 +48,8 @@ class Many:
     proxies: list[Mitmdump]
     server: RedisServer | None = None
     asked: int = 0
+    knows_the_poor: bool = False
+    """The test was here before."""
 
     def next(self) -> Mitmdump:
         """Workers are given connections in turns."""
@@ -56,6 +68,12 @@ class Many:
     def talk(self, **more: Any) -> Talk:
         self.provider.forget()
         return Talk(self.provider, self.proxies[0], **more)
+
+    def send(self, messages: list[dict[str, Any]], session: str) -> Answer:
+        """As a tool writes it, to the next one."""
+        body = {"model": "claude-x", "max_tokens": 99, "messages": messages}
+        headers = [CREDENTIALS[Dialect.MESSAGES], ("x-session-id", session)]
+        return call(HOSTS[Dialect.MESSAGES], "/v1/messages", body, proxy=self.next(), headers=headers)
 
     @property
     def log(self) -> str:
@@ -110,7 +128,8 @@ def test_a_key_without_money_is_tried_once(house: Many) -> None:
     house.provider.always(Behaviour(status=402, error="no money"), key="poor-k1-value")
     for number in range(6):
         house.say(talk, ("user", f"message {number}"))
-    assert [one.key for one in house.provider.calls].count("poor-k1-value") == 1
+    assert [one.key for one in house.provider.calls].count("poor-k1-value") == (0 if house.knows_the_poor else 1)
+    house.knows_the_poor = True
 
 
 def test_a_tag_holds_everywhere_and_is_obeyed_once(house: Many) -> None:
@@ -159,3 +178,74 @@ def test_a_reminder_comes_once(house: Many) -> None:
         speaker.proxy = house.next()
     newest = [json.dumps(one.json["messages"][-1]) for one in house.provider.calls]
     assert sum("[Clock Reminder]" in text for text in newest) == 1
+
+
+def test_what_got_no_answer_and_is_sent_again_with_more_is_not_new(house: Many) -> None:
+    """Only the new text is: nothing but a question for us."""
+    house.provider.forget()
+    texts = [{"type": "text", "text": "hello"}]
+    for number in range(4):
+        old = [{"role": "user", "content": texts}]
+        assert house.send(old, f"grown-{number}").status == 200
+        told = house.send([{"role": "user", "content": [*texts, {"type": "text", "text": "<**status**>"}]}], f"grown-{number}")
+        assert told.status == 200, told.text
+        assert len(house.provider.calls) == number + 1
+
+
+def test_a_sticky_target_that_was_used_up_is_told_by_all(house: Many) -> None:
+    talk = house.talk()
+    house.say(talk, ("user", "<**!lone.m**>"))
+    house.provider.always(Behaviour(status=401, error="no"), key="lone-k1-value")
+    for _ in range(2):
+        house.say(talk, ("user", "hello"))
+    for _ in range(2):
+        assert "Sticky lone.m was cleared" in house.say(talk, ("user", "<**status**>")).text
+
+
+def test_an_answer_of_ours_in_a_chain_is_known_to_all(house: Many) -> None:
+    """No provider is asked for it."""
+    first = house.say(house.talk(dialect=Dialect.RESPONSES, session=None), ("user", "<**!q.m**>"))
+    more = {"previous_response_id": first.answer.json["id"]}
+    follow = Talk(house.provider, house.proxies[0], Dialect.RESPONSES, session=None, more=more)
+    heard = house.say(follow, ("user", "hello"))
+    assert key(heard) == "q-k1"
+    assert "previous_response_id" not in heard.received[0].json
+
+
+def test_thinking_goes_back_to_who_signed_it(house: Many) -> None:
+    house.provider.forget()
+    house.provider.enqueue(Behaviour(reply=Says("well", thinking="let me see")))
+    asked = {"role": "user", "content": "<**!q.m**> think"}
+    content = house.send([asked], "sealed").json["content"]
+    (signature,) = (block["signature"] for block in content if block["type"] == "thinking")
+    history = [asked, {"role": "assistant", "content": content}]
+    for number in range(3):
+        assert house.send([*history, {"role": "user", "content": f"and now? {number}"}], "sealed").status == 200
+        assert signature in house.provider.calls[-1].body.decode()
+
+
+@pytest.mark.long
+def test_repetitions_are_counted_over_all(house: Many) -> None:
+    """Three at once are allowed, wherever: the fourth waits for a place."""
+    house.provider.forget()
+    over = threading.Event()
+
+    def rule(received: Received) -> Behaviour:
+        first = str(received.key).endswith("k1-value")
+        return Behaviour(status=503, error="down") if first else Behaviour(wait_s=1, until=over.is_set)
+
+    def asked() -> set[str | None]:
+        return {received.key for received in house.provider.calls}
+
+    house.provider.script(rule)
+    with ThreadPoolExecutor() as pool:
+        answers = []
+        for number, waits_for in enumerate(("b0-k2", "b1-k2", "b2-k2", "b3-k1")):
+            said = [{"role": "user", "content": f"<**!b{number}.m**> go"}]
+            answers.append(pool.submit(house.send, said, f"b{number}"))
+            until(lambda key=f"{waits_for}-value": key in asked(), f"{waits_for} is not asked")  # type: ignore[misc]
+            time.sleep(0.2)  # all others hear of it
+        assert "b3-k2-value" not in asked()
+        over.set()
+        assert [answer.result(60).status for answer in answers] == [200] * 4
+    assert "b3-k2-value" in asked()

@@ -177,6 +177,8 @@ def test_who_stops_it_tells_the_tools_that_run_through_it(door: Door) -> None:
         assert door.run("stop", "--now").stdout == "The proxy ends.\n"
         assert json.loads(heard.readline())["error"] == "the proxy was stopped"
         assert heard.readline() == ""
+    until(lambda: not door.status()["running"], "it does not end")
+    assert "Traceback" not in door.log
 
 
 def test_a_terminal_that_closes_does_not_end_the_proxy(door: Door) -> None:

@@ -69,8 +69,6 @@ def shown(conversation: Conversation, spoken: Dialect) -> list[str]:
     kinds = list(SHOWN[conversation.sdk])
     if spoken is Dialect.GEMINI and conversation.sdk in SEALS:
         kinds.insert(2, SEALS[conversation.sdk])
-    if (conversation.sdk, conversation.way) == ("google-genai", "stream"):
-        kinds.append("text")  # the last chunk holds an empty one, as Google's does
     return kinds
 
 
@@ -97,6 +95,7 @@ def test_thinking_words_and_two_calls_with_their_results(conversation: Conversat
     assert called["stop"] == CALLS[conversation.sdk]
     assert called.get("ends", 1) == 1
     assert called["kinds"] == shown(conversation, spoken)
+    assert called.get("closed", True), "the last chunk holds a part, as Google's does"
     assert called["usage"] == [300 if conversation.sdk == "anthropic" else 321, 12]
     assert called["cached"] == 21
     after = conversation.give(["first result", "second result"])

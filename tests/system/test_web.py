@@ -139,11 +139,75 @@ def test_what_is_shown(desk: Desk, stream: bool) -> None:
     assert b"<**" not in request
 
 
+def test_every_attempt_that_failed_says_how(desk: Desk) -> None:
+    """The first is a copy of the client's own flow, later ones have flows of their own: each keeps its answer and its error."""
+    desk.provider.enqueue(Behaviour(status=500, error="down"), Behaviour(error="worn out", error_after=0))
+    desk.tool.ask("<**six.m**> hello", stream=True)
+    own, first, second, last = desk.web.flows
+    assert [flow["marked"] for flow in (own, first, second, last)] == ["➡", "❌", "❌", "🔁"]
+    for flow, error, words in ((first, "status 500", b"down"), (second, "status 529", b"worn out")):
+        assert flow["error"]["msg"].startswith(error)
+        assert words in desk.web.get(f"/flows/{flow['id']}/response/content.data")
+    assert "error" not in own
+    assert " · after six.k" in own["comment"], "where the call went in the end"
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
+def test_what_a_provider_of_another_dialect_said_is_shown_beside(desk: Desk, stream: bool) -> None:
+    tool = Tool(desk.provider, desk.tool.proxy, Dialect.CHAT)
+    tool.ask("<**claude.claude-sonnet-4-5**> hello", stream=stream)
+    desk.web.until(lambda flow: flow["marked"] == "🔍")
+    first, leg = desk.web.flows
+    assert first["marked"] == "➡"
+    got, said = (desk.web.get(f"/flows/{flow['id']}/response/content.data") for flow in (first, leg))
+    assert (b"chat.completion" in got, b"chat.completion" in said) == (True, False)
+    assert b'"stop_reason"' in said
+    told = desk.web.get(f"/flows/{leg['id']}/response/content/Conversation.json?lines=200").decode()
+    assert "ended: end_turn" in told
+    assert leg["response"]["status_code"] == 200
+
+
+def test_what_failed_in_the_end_is_marked(desk: Desk) -> None:
+    desk.provider.enqueue(Behaviour(status=400, error="no"))
+    tool = Tool(desk.provider, desk.tool.proxy, Dialect.CHAT)
+    tool.ask("<**claude.claude-sonnet-4-5**> hello")
+    first, leg = desk.web.flows
+    assert [flow["marked"] for flow in (first, leg)] == ["❌", "🔍"]
+    said = desk.web.get(f"/flows/{leg['id']}/response/content.data")
+    assert b'"type": "error"' in said or b'"type":"error"' in said, "the provider's own error, in its own dialect"
+
+
 def test_an_answer_of_our_own_is_shown(desk: Desk) -> None:
     desk.tool.ask("<**echo**> hello")
     (flow,) = desk.web.flows
     assert flow["marked"]
     assert flow["comment"].startswith("echo")
+
+
+# ---- commands ----
+
+
+def command(desk: Desk, name: str, *words: str) -> Any:
+    """As mitmweb's command bar sends it."""
+    return json.loads(desk.web.post(f"/commands/{name}", data=json.dumps({"arguments": words}).encode()))
+
+
+@pytest.mark.parametrize("target, host", [("six.m", "six.example"), ("claude.claude-sonnet-4-5", "api.anthropic.com")])
+def test_a_call_is_sent_again_to_another_target(desk: Desk, target: str, host: str) -> None:
+    """With the key of that target; its own flow shows the answer, in the dialect that the call was in."""
+    Tool(desk.provider, desk.tool.proxy, Dialect.CHAT).ask("hello", stream=True)
+    desk.provider.forget()
+    told = command(desk, "routecodex.again", f"@{desk.web.flows[0]['id']}", target)
+    assert "goes to" in told["value"][0], told
+    desk.provider.wait_for(1)
+    flow = desk.web.until(lambda flow: flow["marked"] == "🔄" and (flow.get("response") or {}).get("timestamp_end"), 1)
+    (received,) = desk.provider.calls
+    assert received.host == host
+    assert "sk-client-secret" not in str(received.headers)
+    said = desk.web.get(f"/flows/{flow['id']}/response/content.data")
+    assert b"chat.completion" in said
+    assert flow["comment"].split(" · ")[1] == "again"
+    assert "error" in command(desk, "routecodex.again", f"@{flow['id']}", "origin"), "no key is kept for that"
 
 
 # ---- replay ----

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.browser import Browser, browser
 from tests.rig.provider import FakeProvider
@@ -47,22 +48,37 @@ class Scene:
         return shown
 
 
+PRICES = """usage:
+  prices: {glm.glm-4.7: {input: 0.6, cached: 0.11, output: 2.2}, claude-x: {input: 3, cached: 0.3, output: 15}}
+"""
+POEM = "Roses are red, caches are warm:\na prefix that changes is read in its old form."
+
+
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     folder = tmp_path_factory.mktemp("window")
     with (
         FakeProvider() as provider,
-        Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, folder=folder, web=True) as proxy,
+        Mitmdump(script=SCRIPT, config=PRICES + CONFIG, upstream=provider, folder=folder, web=True) as proxy,
         browser() as found,
     ):
-        tool = Tool(provider, proxy)
-        tool.ask("a plain question", stream=True)
-        tool.ask("<**six.m**> with a tag", stream=True)
-        provider.enqueue(Behaviour(status=503, error="down"))
-        tool.ask("<**six.m**> and again", stream=True)
-        provider.enqueue(*(Behaviour(reply=Reply(f"answer number {number}")) for number in range(4)))
-        tool.ask('<**stopMessage:"go on",3**> until it is done', stream=True)
-        tool.ask("<**glm.glm-4.8**> nobody has that", stream=True)
+        tool, other = Tool(provider, proxy), Tool(provider, proxy, Dialect.CHAT)
+
+        def says(*replies: Reply | Behaviour) -> None:
+            provider.enqueue(*(one if isinstance(one, Behaviour) else Behaviour(reply=one) for one in replies))
+
+        says(Reply("It is a proxy that reads what you type.", thinking="They want one sentence.", input_tokens=2_400))
+        tool.ask("What is this program, in one sentence?", stream=True)
+        says(Reply(POEM, input_tokens=2_500, cached_tokens=2_300))
+        tool.ask("<**glm.glm-4.7**> Write two lines about caches.", stream=True)
+        says(Reply("Zwei Zeilen ueber Caches.", input_tokens=310))
+        other.ask("<**claude.claude-sonnet-4-5**> And in German?", stream=True)
+        says(Behaviour(status=503, error="all workers are busy"), Reply("Here I am.", input_tokens=2_600))
+        tool.ask("<**glm.glm-4.7**> Are you there?", stream=True)
+        says(*(Reply(f"Step {number} of 4 is done.", input_tokens=2_700 + number) for number in range(1, 5)))
+        tool.ask('<**stopMessage:"go on until every test is green",3**> Fix the tests.', stream=True)
+        tool.ask("<**glm.glm-4.8**> Nobody has that.", stream=True)
+        says(Reply("No script ran."))
         tool.ask("<script>alert(1)</script> <b>bold</b>", stream=True)
         found.open(proxy.web_url)
         found.until("Comment")
@@ -73,37 +89,57 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 def test_the_list_says_what_each_flow_is(scene: Scene) -> None:
     shown = scene.browser.until("refused")
     scene.picture("list")
-    assert shown.count("m · force") >= 4
+    assert shown.count("glm-4.7 · force") >= 4
     assert "503" in shown
     assert shown.count("claude-x · default") >= 5
+    assert {"➡", "↪", "🔁", "❌", "🔍", "⛔"} <= {flow["marked"] for flow in scene.web.flows}
 
 
 @pytest.mark.parametrize(
     ("words", "tab", "expected", "name"),
     [
-        ("claude-x · default", "Request", "a plain question", "plain"),
-        ("m · force", "Request", "taken out: <**six.m**>", "forced"),
-        ("m · force", "Response", "ended: end_turn", "answer"),
+        ("claude-x · default", "Request", "What is this program", "plain"),
+        ("claude-x · default", "Response", "thinking:", "plain-answer"),
+        ("glm-4.7 · force", "Request", "taken out: <**glm.glm-4.7**>", "forced"),
+        ("glm-4.7 · force", "Response", "ended: end_turn", "forced-answer"),
+        ("claude-sonnet-4-5 · force", "Request", "openai-chat → anthropic-messages", "translated"),
+        ("claude-sonnet-4-5 · force", "Response", "stop reason: end_turn → stop", "translated-answer"),
+        ("4 rounds of", "Response", "4 rounds stand behind this answer", "rounds"),
+        ("stop_followup", "Request", "go on until every test is green", "round"),
+        ("after glm.", "Response", "answered by glm.", "failover"),
         ("refused", "Response", "ERROR 400", "refused"),
-        ("claude-x · default", "Response", "tokens:", "tokens"),
     ],
 )
 def test_a_flow_is_a_conversation(scene: Scene, words: str, tab: str, expected: str, name: str) -> None:
     shown = scene.look_at(words, tab)
-    scene.picture(name)
     assert "Conversation" in shown
     assert expected in scene.browser.until(expected)
+    scene.picture(name)
+
+
+def test_a_failed_attempt_shows_how_it_failed(scene: Scene) -> None:
+    leg = next(flow for flow in scene.web.flows if flow["marked"] == "❌")
+    scene.browser.open(f"{scene.base}/?{leg['id']}#/flows/{leg['id']}/response")  # another address: it is loaded anew
+    scene.browser.until("FAILED: status 503")
+    scene.picture("failed")
+
+
+def test_what_the_provider_said_itself_is_a_leg(scene: Scene) -> None:
+    leg = next(flow for flow in scene.web.flows if flow["marked"] == "🔍")
+    scene.browser.open(f"{scene.base}/?{leg['id']}#/flows/{leg['id']}/response")  # another address: it is loaded anew
+    scene.browser.until("ended: end_turn")
+    scene.picture("leg")
 
 
 def test_the_page_shows_calls_and_its_buttons_do_what_they_say(scene: Scene) -> None:
     page = scene.browser
     page.open(f"{scene.base}/routecodex")
-    assert "a plain question" in page.until("a plain question", "#calls")
+    assert "What is this program" in page.until("What is this program", "#calls")
     assert "<b>bold</b>" in page.text("#calls"), "what was typed is text, not markup"
     scene.picture("page")
     page.type("#target", "glm.glm-4.7")
     page.click("#order button", "set")
-    page.until("glm", "#routing")
+    page.until("Sticky: glm.glm-4.7", "#routing")
     assert "every call" not in page.text("#routing")
     scene.tool.provider.forget()
     scene.tool.ask("and where does this go?", stream=True)
@@ -117,7 +153,7 @@ def test_the_page_shows_calls_and_its_buttons_do_what_they_say(scene: Scene) -> 
 def test_the_page_is_readable_on_a_phone(scene: Scene) -> None:
     scene.browser.size(400, 800)
     scene.browser.open(f"{scene.base}/routecodex")
-    scene.browser.until("a plain question", "#calls")
+    scene.browser.until("What is this program", "#calls")
     scene.picture("phone")
     assert scene.browser.run("return document.documentElement.scrollWidth <= window.innerWidth + 1")
     scene.browser.size(1500, 1000)

@@ -53,6 +53,8 @@ from tests.system.test_encodings import PACKERS
 from tests.system.tool import write
 
 ASKED = 100_000
+SCALED = {"configuration": 10_000, "files of state": 20_000}
+"""A whole configuration takes some milliseconds, files take a disk: all of them would take longer than all others together."""
 EXAMPLES = 25
 KEY = SessionKey("session", "abc")
 SECRET = "sk-a-secret-of-somebody-1234"
@@ -282,7 +284,7 @@ def search(
     if LONG:
         seed = time.time_ns()
         chance = random.Random(seed)
-        for number in range(ASKED):
+        for number in range(SCALED.get(name, ASKED)):
             value = by_chance(chance)
             try:
                 attempt(value)

@@ -127,7 +127,7 @@ def test_what_a_server_is_asked_by_one_person_is_theirs(tmp_path: Path) -> None:
                 try:
                     said = json.dumps(run(verb, served, {"verb": name, "id": id, "session": id, "by": "user"}))
                 except RouteCodexError as error:
-                    said = error.message.replace(id, "") if id else error.message
+                    said = error.message.replace(id[:40], "") if id else error.message  # as it was asked, shortened
                 assert not [name for name in hidden if f"of {name}" in said or f"@{name}" in said], (person, name, id, said)
                 assert kept(house, *theirs) == before, (person, name, id)
     assert len(VERBS["sessions"].run(Served("a", 7, (), "", tmp_path / "sessions", house.desk), {})["sessions"]) == 2  # type: ignore[arg-type]

@@ -20,6 +20,7 @@ from routecodex.addons.redis_store import PATIENCE_S, RedisStore
 from routecodex.routing.sessions.state import Sticky
 from routecodex.routing.sessions.store import FileStore, SessionKey
 from routecodex.routing.storage.contract import NEVER, Key, Kind, Lost, Put
+from routecodex.routing.turn.stepping import Done, begin
 from tests.conftest import LONG
 from tests.rig.behaviour import Behaviour
 from tests.rig.certificates import provider_authority
@@ -100,6 +101,25 @@ def test_frozen(tmp_path: Path) -> None:
         found = await asyncio.gather(*(store.read([(key, NEVER)]) for key in keys))
         assert [one[0].entries[0][1] for one in found] == [key.id.encode() for key in keys], "nobody hears another's answer"
         assert len(said) == 2
+        await store.close()
+
+    with redis_server(tmp_path) as server:
+        run(lambda: main(server))
+
+
+def test_a_limit_ends_nobody_else(tmp_path: Path) -> None:
+    """A hook begins within the task of its client's connection, and goes on in one of its own."""
+
+    async def main(server: RedisServer) -> None:
+        store = RedisStore(patient(server.url, SHORT_S))
+        await store.put([Put(KEY, "", b"x")])
+        server.freeze()
+        begun = begin(store.read([(KEY, NEVER)]))
+        assert not isinstance(begun, Done)
+        (outcome,) = await asyncio.gather(asyncio.ensure_future(begun), return_exceptions=True)
+        assert isinstance(outcome, Lost)
+        await asyncio.sleep(0.01)  # whoever began it goes on
+        server.thaw()
         await store.close()
 
     with redis_server(tmp_path) as server:

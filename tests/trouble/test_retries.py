@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -244,7 +246,31 @@ VALUES = (
 NAMES = st.sampled_from(["retry-after", "retry-after-ms", "x-ratelimit-reset", "x-ratelimit-reset-tokens", "a-ratelimit-b-reset"])
 
 
-@settings(max_examples=20_000 if LONG else 400)
+WRITTEN = 100_000 if LONG else 500
+
+
+def value_by_chance(chance: random.Random) -> str:
+    """Of the pieces that such values are made of."""
+    pieces = re.findall(
+        r"\S+", "0 1 9 12 59 60 2026 99999999999 . , : - + e E ms h m s d T Z GMT Mon Zun 29 Sep Feb inf nan é % 1e308"
+    )
+    return "".join(chance.choice((*pieces, " ", "\t")) for _ in range(chance.randrange(12)))
+
+
+def test_a8_a_hundred_thousand_values_by_chance() -> None:
+    seed = time.time_ns()
+    chance, waits = random.Random(seed), 0
+    names = ("retry-after", "retry-after-ms", "x-ratelimit-reset", "x-ratelimit-reset-tokens", "a-ratelimit-b-reset")
+    for _ in range(WRITTEN):
+        headers = {name: value_by_chance(chance) for name in chance.sample(names, 2)}
+        spent = {name.replace("reset", "remaining"): "0" for name in headers if "reset" in name}
+        seconds = read_failure(429, {**headers, **spent}, b"", now=chance.choice((0.0, 1e9, 1.8e9, 1e10))).retry_after_s
+        assert seconds is None or 0 <= seconds <= 86_400, (seed, headers)
+        waits += seconds is not None
+    seen("A8", f"{WRITTEN:,} values by chance: {waits:,} a wait within a day, all others none")
+
+
+@settings(max_examples=5_000 if LONG else 400)
 @given(st.dictionaries(NAMES, VALUES, min_size=1, max_size=2), st.floats(0, 1e10))
 def test_a8_any_value_is_a_wait_within_a_day_or_none(headers: dict[str, str], now: float) -> None:
     spent = {name.replace("reset", "remaining"): "0" for name in headers if "reset" in name}

@@ -11,6 +11,7 @@ from routecodex.routing.dialects import answers
 from routecodex.routing.dialects.sse import ArrayItems, Events
 from routecodex.routing.errors import BadAnswer
 from routecodex.routing.values import Answer, Dialect, ToolCall
+from tests.routing.dialects.answer.own import write_stream
 from tests.routing.dialects.answers.streams import EVENTS, array_streams, provider_streams, read, sizes_of
 from tests.sheet import seen
 
@@ -22,10 +23,10 @@ def _own_streams() -> list[tuple[str, type[Events] | type[ArrayItems], bytes]]:
     answer = Answer("答案 😀 " * 40, (ToolCall("call_1", "读取", '{"路径": "/tmp/é"}'),))
     about = {"id": "resp_1", "model": "m", "created": 1}
     streams: list[tuple[str, type[Events] | type[ArrayItems], bytes]] = [
-        (f"own-{dialect}", Events, b"".join(answers.write_stream(dialect, answer, **about, include_usage=True)))  # type: ignore[arg-type]
+        (f"own-{dialect}", Events, b"".join(write_stream(dialect, answer, **about, include_usage=True)))  # type: ignore[arg-type]
         for dialect in Dialect
     ]
-    array = b"".join(answers.write_stream(Dialect.GEMINI, answer, **about, json_array=True))  # type: ignore[arg-type]
+    array = b"".join(write_stream(Dialect.GEMINI, answer, **about, json_array=True))  # type: ignore[arg-type]
     return [*streams, ("own-array", ArrayItems, array)]
 
 
@@ -49,7 +50,7 @@ def test_r01_random_chunks_of_many_streams() -> None:
 
 def _long_stream(dialect: Dialect) -> bytes:
     text = ("汉字😀é" * 400)[:1300]
-    return b"".join(answers.write_stream(dialect, Answer(text), id="resp_1", model="m", created=1))[:4096]
+    return b"".join(write_stream(dialect, Answer(text), id="resp_1", model="m", created=1))[:4096]
 
 
 @pytest.mark.parametrize("dialect", list(Dialect))

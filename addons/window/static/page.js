@@ -2,6 +2,7 @@
 // Everything that is shown is text: nothing that a model or a tool wrote becomes markup.
 
 const byId = (id) => document.getElementById(id);
+let showsFlows = true;
 const xsrf = document.querySelector("meta[name=xsrf]").content;
 
 function make(tag, text, attributes = {}) {
@@ -23,9 +24,10 @@ function table(id, heads, rows, empty) {
   head.append(...heads.map((text) => make("th", text)));
   place.replaceChildren(head, ...rows.map((cells) => {
     const row = make("tr");
-    row.append(...cells.map((cell) => {
-      if (!(cell instanceof Node)) return make("td", String(cell ?? ""), typeof cell === "number" ? { class: "number" } : {});
-      const held = make("td");
+    row.append(...cells.map((cell, at) => {
+      const told = { "data-head": heads[at] };
+      if (!(cell instanceof Node)) return make("td", String(cell ?? ""), typeof cell === "number" ? { ...told, class: "number" } : told);
+      const held = make("td", undefined, told);
       held.append(cell);
       return held;
     }));
@@ -59,11 +61,16 @@ function lines(texts) {
 }
 
 function tokens(call) {
-  return call.tokens ? `${call.tokens[0].toLocaleString()} + ${call.tokens[1].toLocaleString()}` : "";
+  return call.tokens ? make("span", `${call.tokens[0].toLocaleString()} + ${call.tokens[1].toLocaleString()}`, { class: "whole" }) : "";
+}
+
+function time(seconds) {
+  const shown = new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+  return make("span", shown, { class: "whole" });
 }
 
 function legs(call) {
-  return call.flow ? make("a", "legs", { href: `/#/flows?s=${encodeURIComponent(`~meta ${call.call}`)}` }) : "";
+  return call.flow && showsFlows ? make("a", "legs", { href: `/#/flows?s=${encodeURIComponent(`~meta ${call.call}`)}` }) : "";
 }
 
 function plot(days) {
@@ -95,11 +102,13 @@ function money(totals) {
 
 function render(told) {
   const { status, models, sessions, calls, usage } = told;
+  showsFlows = told.showsFlows;
+  byId("flows").hidden = !showsFlows;
   byId("server").textContent = `${(status.listening || []).join(", ")} · ${status.config || ""}`;
   const force = [...(status.routing?.lines || []), ...(status.keys || []), ...(status.warnings || [])];
   byId("routing").replaceChildren(...(force.length ? force : ["Nothing: every call goes where the routes say."]).map((text) => make("li", text)));
   table("calls", ["when", "tool", "what", "where it went, and why", "tokens", ""],
-    calls.map((call) => [new Date(call.time * 1000).toLocaleTimeString(), call.client, call.title, `${call.asked} → ${call.comment} · ${call.status}`, tokens(call), legs(call)]),
+    calls.map((call) => [time(call.time), call.client, call.title, `${call.asked} → ${call.comment} · ${call.status}`, tokens(call), legs(call)]),
     "No call yet.");
   table("sessions", ["session", "tool", "it begins", "in force", ""],
     (sessions.sessions || []).map((one) => [one.id.slice(0, 12), one.client, one.begins, lines(one.inForce || []), button("erase", { verb: "clear session", id: one.id })]),

@@ -121,6 +121,8 @@ class Join:
         """What we tell the person before the first text."""
         self.told = False
         """It has been."""
+        self.word = ""
+        """The client's word for why the answer ended, where it is not the provider's."""
         self.plain: Block | None = None
         """What comes of it alone leaves without a second look, once it is kept."""
         self.keep: Callable[[str], None] = _keep_nothing
@@ -548,7 +550,8 @@ class Join:
         word = ended.word if ended is not None else ""
         if self.composes and read_finish(word) in ("stop", None) and self.rounds[-1].content.refused:
             word = "content_filter"
-        return self._endings.write(word, self._client, calls=calls)
+        self.word = self._endings.write(word, self._client, calls=calls)
+        return self.word
 
     def _corrected(self, chunk: Chunk, calls: bool | None) -> Chunk:
         """The only thing of an answer that came as it leaves. A word that nobody knows stays if nothing contradicts it."""

@@ -32,7 +32,7 @@ from .chat import history as chat_history
 from .chat import read as chat_read
 from .chat import write as chat_write
 from .echoes import Echoes
-from .events import Block, Chunk, Event, Failed, Opened, Piece
+from .events import Block, Chunk, Counted, Event, Failed, Opened, Piece
 from .gemini import abroad as gemini_abroad
 from .gemini import history as gemini_history
 from .gemini import read as gemini_read
@@ -50,7 +50,7 @@ from .responses.compaction import NOTHING, Summary
 from .responses.made import Names
 from .said import Content, Said
 from .serial import Serial
-from .stream import Reader, Source
+from .stream import Reader, Source, without_empty_count
 
 _CUT_OFF = ProviderError(502, CUT_OFF, "UPSTREAM_ERROR")
 
@@ -143,6 +143,11 @@ _DIALECTS: Mapping[Dialect, _Modules] = {
 }
 
 
+def writer_for(asked: Asked) -> Writer:
+    modules = _DIALECTS[asked.endpoint.dialect]
+    return modules.stream(asked) if asked.stream else modules.whole(asked)
+
+
 def reader_of(dialect: Dialect, maker: str = "", id: str = "", *, abroad: bool = False) -> Reader:
     """Of one round. `abroad`: it is told to a client of another dialect."""
     modules = _DIALECTS[dialect]
@@ -169,7 +174,7 @@ class Answer:
         self._client = asked.endpoint.dialect
         modules = _DIALECTS[self._client]
         self._history, self._named_by_order = modules.history, modules.by_order
-        self._writer = modules.stream(asked) if asked.stream else modules.whole(asked)
+        self._writer = writer_for(asked)
         self._before_end = self._writer
         """The writer as it was when nothing of the end had been written."""
         self._unsent: tuple[list[bytes], list[Chunk]] = [], []
@@ -212,11 +217,18 @@ class Answer:
     # --- rounds ---------------------------------------------------------------------------------------------------------
 
     def begin_round(
-        self, round_: Round | None = None, *, exact: bool = False, secrets: Collection[str] = (), notice: str = ""
+        self,
+        round_: Round | None = None,
+        *,
+        exact: bool = False,
+        secrets: Collection[str] = (),
+        notice: str = "",
+        hides_count: bool = False,
     ) -> None:
         """Another round begins; without a word about it, in the client's own dialect. `exact`: the provider is where the
         client was going anyway, and its reason counts even where it is wrong. `secrets`: what the provider was sent, and nobody
-        may be told. `notice`: what we tell the person before the first text of all."""
+        may be told. `notice`: what we tell the person before the first text of all. `hides_count`: its stream counts since we
+        asked for that; the client did not."""
         self._round = round_ = round_ or Round(self._client)
         self._secrets = secrets
         self._foreign = round_.spoken is not self._client or round_.compacts
@@ -227,6 +239,7 @@ class Answer:
         source = Source(reader, quiet=read if passes else None, bounded=not streams, anew=anew)
         self._source = source
         source.echoes = self._echoes = Echoes(secrets) if secrets else None
+        source.hides_count = hides_count and not self._foreign
         self._writer.begin_round(round_.tools)
         calls = source.since_calls if passes else None
         self._pending += self._written(self._join.begin(foreign=self._foreign, exact=exact, notice=notice, calls=calls))
@@ -251,8 +264,11 @@ class Answer:
         `feed(b"")` between two rounds: another round follows, so what the one before held back may leave.
         """
         source = self._source
-        if source.calm and source.passes(data):
-            return data
+        if source.calm:
+            if source.strips:
+                data = without_empty_count(data)
+            if source.passes(data):
+                return data
         join = self._join
         out, self._pending = self._pending, []
         if not data:
@@ -419,6 +435,12 @@ class Answer:
         return self._join.told
 
     @property
+    def word(self) -> str:
+        """The client's word for why the answer ended."""
+        ended = self._join.content.ended
+        return self._join.word or (ended.word if ended is not None else "")
+
+    @property
     def error(self) -> ProviderError | None:
         """What the provider said instead of an answer, or of the rest of it."""
         return self._join.content.error
@@ -469,6 +491,8 @@ class Answer:
             if foreign:
                 self._name_calls(events)
             for shown in join.hear(chunk):
+                if source.hides_count and _only_counts(shown):
+                    continue
                 writer.altered = join.altered
                 if serial is not None and not self._is_own(shown):
                     out += map(writer.made, serial.order(shown.events))
@@ -529,3 +553,9 @@ class Answer:
         out = self._pending
         self._pending = []
         return out
+
+
+def _only_counts(chunk: Chunk) -> bool:
+    """A unit of Chat's of its own, behind the end."""
+    native = chunk.native
+    return native is not None and not native.get("choices") and all(type(event) is Counted for event in chunk.events)

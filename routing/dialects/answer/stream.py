@@ -31,6 +31,9 @@ _BLANK = (b"\n\n", b"\n\r\n")
 _QUOTE, _BACKSLASH = b'"', ord("\\")
 _LOOKS = 4
 """So often what might pass is read all the same, after something began: most of what follows is like it but for its text."""
+_COUNTS = b'"usage"'
+_NO_COUNT = (b',"usage":null', b', "usage": null')
+"""No text: quotes in a text are escaped."""
 _NO_FRAME = (b"\0", b"\0")
 """No event is like that."""
 _SAYS, _ENDS = Rank.SAYS, Rank.ENDS
@@ -103,6 +106,10 @@ class Source:
         self.tell: Callable[[Event], bytes] | None = None
         self.keep: Callable[[str], None] = _nobody
         self.left: list[bytes] = []
+        self.hides_count = False
+        """Chat's: it counts because we asked for that."""
+        self.strips = False
+        """And says in each event that it has not counted yet."""
         self._since_calls: list[bytes] | None = None
         """What has come since the first call began."""
 
@@ -154,6 +161,8 @@ class Source:
         """Whether these bytes, which follow those that were fed, may leave unread. To be asked where it is `calm`."""
         one = data.startswith(self._before) and data.endswith(self._after) and self._is_one(data)
         if not one:
+            if self.hides_count and _COUNTS in data:
+                return False
             if self._looks:
                 self._looks -= 1
                 return False
@@ -254,6 +263,9 @@ class Source:
                 continue
             if ERROR_KEY in data:
                 name, data, raw = without_empty_error(unit)
+            if self.hides_count:
+                data, bare = without_empty_count(data), without_empty_count(raw)
+                self.strips, raw = self.strips or bare is not raw, bare
             document = read_object(data)
             if self._over:
                 if document is None and not self._said_all:
@@ -279,8 +291,7 @@ class Source:
                     self.keep(event.text)
                     if tell is not None:
                         event.block = same.into or same
-                        raw = tell(event)
-                    self.left.append(raw)
+                    self.left.append(raw if tell is None else tell(event))
                     continue
                 self.same = None
             chunk = Chunk(raw, document, events, dialect, name)
@@ -293,6 +304,15 @@ class Source:
                     chunk.raw, *rest = self._repeated.cut(raw)
                     chunk.rest = tuple(rest)
             yield chunk
+
+
+def without_empty_count(data: bytes) -> bytes:
+    """A stream that counts at its end says in each event that it has not counted yet."""
+    if _COUNTS in data:
+        for empty in _NO_COUNT:
+            if empty in data:
+                return data.replace(empty, b"")
+    return data
 
 
 def _nobody(text: str) -> None:

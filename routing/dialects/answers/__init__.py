@@ -1,7 +1,7 @@
-"""Answers in the client's dialect and what a provider's answer says: one table, four modules with the same functions.
+"""What stands in an answer's place, or keeps it open, in each dialect: one table, four modules with the same functions.
 
 1. Every function here takes the dialect first and does the same thing in each of the four.
-2. What a dialect has no use for (`include_usage`, `json_array`, `envelope`, `sequence`) it ignores.
+2. What a dialect has no use for (`json_array`, `envelope`, `sequence`) it ignores.
 """
 
 from __future__ import annotations
@@ -9,27 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from ...values import Answer, Dialect, JsonObject, ProviderError
+from ...values import Dialect, JsonObject, ProviderError
 from ..sse import ArrayItems, Events
 from . import chat, gemini, messages, responses
 
 
 class _Module(Protocol):
     KEEP_ALIVE: bytes
-
-    def write_answer(self, answer: Answer, *, id: str, model: str, created: int, envelope: bool = False) -> bytes: ...
-
-    def write_stream(
-        self,
-        answer: Answer,
-        *,
-        id: str,
-        model: str,
-        created: int,
-        include_usage: bool = False,
-        json_array: bool = False,
-        envelope: bool = False,
-    ) -> list[bytes]: ...
 
     def write_error(
         self, status: int, message: str, code: str, details: Mapping[str, object] | None = None, *, json_array: bool = False
@@ -65,34 +51,6 @@ _MODULES: Mapping[Dialect, _Module] = {
 
 KEEP_ALIVE: Mapping[Dialect, bytes] = {dialect: module.KEEP_ALIVE for dialect, module in _MODULES.items()}
 """Bytes that keep a connection open at any moment between two events."""
-
-
-def write_answer(dialect: Dialect, answer: Answer, *, id: str, model: str, created: int, envelope: bool = False) -> bytes:
-    """The whole answer as JSON. `created` is the epoch in seconds."""
-    return _MODULES[dialect].write_answer(answer, id=id, model=model, created=created, envelope=envelope)
-
-
-def write_stream(
-    dialect: Dialect,
-    answer: Answer,
-    *,
-    id: str,
-    model: str,
-    created: int,
-    include_usage: bool = False,
-    json_array: bool = False,
-    envelope: bool = False,
-) -> list[bytes]:
-    """The whole answer as a stream, one event (or array item) after another."""
-    return _MODULES[dialect].write_stream(
-        answer,
-        id=id,
-        model=model,
-        created=created,
-        include_usage=include_usage,
-        json_array=json_array,
-        envelope=envelope,
-    )
 
 
 def write_error(
@@ -170,9 +128,7 @@ __all__ = [
     "events_for",
     "headers_for",
     "is_content",
-    "write_answer",
     "write_error",
     "write_error_event",
     "write_keep_alive",
-    "write_stream",
 ]

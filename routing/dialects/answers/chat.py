@@ -1,61 +1,19 @@
-"""OpenAI Chat Completions: answers, streams, errors.
-
-1. A stream is a role chunk, content and tool chunks, one chunk with the finish reason, the usage chunk if asked for, `[DONE]`.
-"""
+"""OpenAI Chat Completions: errors, keep-alives, and what of a provider's is which."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from ...jsonbytes import dumps
-from ...values import Answer, Dialect, JsonObject, ProviderError, ToolCall, Usage
+from ...values import JsonObject, ProviderError
 from ..failures import failure_inside, has_error
-from ..fields import list_of, object_of, pieces_of, read_object
-from ..finish import with_calls, write_finish
+from ..fields import list_of, object_of, read_object
 from ..sse import write_event
 
 KEEP_ALIVE = b": keepalive\n\n"
 
 _DONE = b"[DONE]"
 _TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
-
-
-def write_answer(answer: Answer, *, id: str, model: str, created: int, envelope: bool = False) -> bytes:
-    message: JsonObject = {"role": "assistant", "content": answer.text or None, "refusal": None, "annotations": []}
-    if answer.calls:
-        message["tool_calls"] = [_tool_call(call) for call in answer.calls]
-    choice: JsonObject = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish_reason(answer)}
-    head: JsonObject = {"id": id, "object": "chat.completion", "created": created, "model": model}
-    return dumps({**head, "choices": [choice], "usage": _usage(answer.usage)})
-
-
-def write_stream(
-    answer: Answer,
-    *,
-    id: str,
-    model: str,
-    created: int,
-    include_usage: bool = False,
-    json_array: bool = False,
-    envelope: bool = False,
-) -> list[bytes]:
-    head: JsonObject = {"id": id, "object": "chat.completion.chunk", "created": created, "model": model}
-    last: JsonObject = {"usage": None} if include_usage else {}
-
-    def chunk(delta: JsonObject, finish: str | None = None) -> bytes:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return write_event(dumps({**head, "choices": [choice], **last}))
-
-    events = [chunk({"role": "assistant", "content": ""})]
-    events += [chunk({"content": piece}) for piece in pieces_of(answer.text)]
-    for index, call in enumerate(answer.calls):
-        events.append(chunk({"tool_calls": [{"index": index, **_tool_call(call, arguments="")}]}))
-        events.append(chunk({"tool_calls": [{"index": index, "function": {"arguments": call.arguments or "{}"}}]}))
-    events.append(chunk({}, _finish_reason(answer)))
-    if include_usage:
-        events.append(write_event(dumps({**head, "choices": [], "usage": _usage(answer.usage)})))
-    events.append(write_event(_DONE))
-    return events
 
 
 def write_error(
@@ -109,19 +67,6 @@ def _carries(choice: JsonObject) -> bool:
         return True
     delta = object_of(choice.get("delta"))
     return any(value for name, value in delta.items() if name != "role")
-
-
-def _tool_call(call: ToolCall, arguments: str | None = None) -> JsonObject:
-    written = call.arguments or "{}" if arguments is None else arguments
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": written}}
-
-
-def _finish_reason(answer: Answer) -> str:
-    return write_finish(with_calls(answer.finish, answer.calls), Dialect.CHAT)
-
-
-def _usage(usage: Usage) -> JsonObject:
-    return {"prompt_tokens": usage.input, "completion_tokens": usage.output, "total_tokens": usage.input + usage.output}
 
 
 def _error(status: int, message: str, code: str) -> JsonObject:

@@ -1,7 +1,6 @@
-"""Gemini generateContent: answers, streams (events or one JSON array, with or without Code Assist's envelope), errors.
+"""Gemini's generateContent: errors, keep-alives, and what of a provider's is which.
 
-1. Only the last chunk has a `finishReason`, and it has content: Gemini CLI takes an empty last chunk for a broken stream.
-2. `error` is the first key of an error event: Google's SDK looks for nothing else.
+`error` is the first key of an error event: Google's SDK looks for nothing else.
 """
 
 from __future__ import annotations
@@ -9,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...jsonbytes import dumps
-from ...values import Answer, Dialect, JsonObject, ProviderError
+from ...values import JsonObject, ProviderError
 from ..failures import failure_inside, has_error
-from ..fields import arguments_of, list_of, object_of, pieces_of, read_json
-from ..finish import with_calls, write_finish
+from ..fields import list_of, object_of, read_json
 from ..sse import write_event
 
 KEEP_ALIVE = b"\n"
@@ -31,34 +29,6 @@ _STATUS_WORDS = {
     504: "DEADLINE_EXCEEDED",
 }
 _ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo"
-
-
-def write_answer(answer: Answer, *, id: str, model: str, created: int, envelope: bool = False) -> bytes:
-    parts: list[JsonObject] = [{"text": answer.text}] if answer.text or not answer.calls else []
-    chunk = _chunk(answer, parts + _calls(answer), id, model, last=True)
-    return dumps({"response": chunk} if envelope else chunk)
-
-
-def write_stream(
-    answer: Answer,
-    *,
-    id: str,
-    model: str,
-    created: int,
-    include_usage: bool = False,
-    json_array: bool = False,
-    envelope: bool = False,
-) -> list[bytes]:
-    contents: list[list[JsonObject]] = [[{"text": piece}] for piece in pieces_of(answer.text)]
-    if answer.calls:
-        contents.append(_calls(answer))
-    contents = contents or [[{"text": ""}]]
-    end = len(contents) - 1
-    chunks = [_chunk(answer, parts, id, model, last=index == end) for index, parts in enumerate(contents)]
-    written = [dumps({"response": chunk} if envelope else chunk) for chunk in chunks]
-    if not json_array:
-        return [write_event(chunk) for chunk in written]
-    return [b"[" + written[0], *(b",\r\n" + chunk for chunk in written[1:]), b"]"]
 
 
 def write_error(
@@ -122,21 +92,6 @@ def _unwrapped(document: JsonObject) -> JsonObject:
     """Code Assist puts the answer into `response`."""
     inner = document.get("response")
     return inner if isinstance(inner, dict) else document
-
-
-def _calls(answer: Answer) -> list[JsonObject]:
-    return [{"functionCall": {"id": call.id, "name": call.name, "args": arguments_of(call.arguments)}} for call in answer.calls]
-
-
-def _chunk(answer: Answer, parts: list[JsonObject], id: str, model: str, *, last: bool) -> JsonObject:
-    candidate: JsonObject = {"content": {"parts": parts, "role": "model"}, "index": 0}
-    if last:
-        candidate["finishReason"] = write_finish(with_calls(answer.finish, answer.calls), Dialect.GEMINI)
-    usage: JsonObject = {"promptTokenCount": answer.usage.input, "totalTokenCount": answer.usage.input}
-    if last:
-        usage["candidatesTokenCount"] = answer.usage.output
-        usage["totalTokenCount"] = answer.usage.input + answer.usage.output
-    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": model, "responseId": id}
 
 
 def _error(status: int, message: str) -> JsonObject:

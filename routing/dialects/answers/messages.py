@@ -1,17 +1,13 @@
-"""Anthropic Messages: answers, streams, errors.
-
-1. A stream is message_start, whole content blocks with indexes 0, 1, 2…, message_delta, message_stop.
-"""
+"""Anthropic Messages: errors, keep-alives, and what of a provider's is which."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from ...jsonbytes import dumps
-from ...values import Answer, Dialect, JsonObject, ProviderError, ToolCall
+from ...values import JsonObject, ProviderError
 from ..failures import failure_inside, has_error
-from ..fields import arguments_of, pieces_of, read_object, text_of
-from ..finish import with_calls, write_finish
+from ..fields import read_object, text_of
 from ..sse import write_event
 
 KEEP_ALIVE = b'event: ping\ndata: {"type":"ping"}\n\n'
@@ -27,41 +23,6 @@ _TYPES = {
     529: "overloaded_error",
 }
 _NOT_YET = frozenset(("message_start", "ping", "error"))
-_INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-
-
-def write_answer(answer: Answer, *, id: str, model: str, created: int, envelope: bool = False) -> bytes:
-    content: list[object] = [{"type": "text", "text": answer.text}] if answer.text else []
-    content += [_tool_use(call) for call in answer.calls]
-    usage = {**_usage(answer), "output_tokens": answer.usage.output}
-    return dumps({**_head(id, model), "content": content, "stop_reason": _stop_reason(answer), "usage": usage})
-
-
-def write_stream(
-    answer: Answer,
-    *,
-    id: str,
-    model: str,
-    created: int,
-    include_usage: bool = False,
-    json_array: bool = False,
-    envelope: bool = False,
-) -> list[bytes]:
-    usage = {**_usage(answer), "output_tokens": 0}
-    events = [_event("message_start", message={**_head(id, model), "usage": usage})]
-    index = 0
-    if answer.text:
-        deltas: list[JsonObject] = [{"type": "text_delta", "text": piece} for piece in pieces_of(answer.text)]
-        events += _block(index, {"type": "text", "text": ""}, deltas)
-        index += 1
-    for call in answer.calls:
-        delta: JsonObject = {"type": "input_json_delta", "partial_json": dumps(arguments_of(call.arguments)).decode()}
-        events += _block(index, {**_tool_use(call), "input": {}}, [delta])
-        index += 1
-    stop: JsonObject = {"stop_reason": _stop_reason(answer), "stop_sequence": None}
-    events.append(_event("message_delta", delta=stop, usage={"output_tokens": answer.usage.output}))
-    events.append(_event("message_stop"))
-    return events
 
 
 def write_error(
@@ -104,38 +65,6 @@ def is_content(data: bytes) -> bool:
 
 def _event(name: str, **fields: object) -> bytes:
     return write_event(dumps({"type": name, **fields}), name)
-
-
-def _block(index: int, start: JsonObject, deltas: list[JsonObject]) -> list[bytes]:
-    return [
-        _event("content_block_start", index=index, content_block=start),
-        *(_event("content_block_delta", index=index, delta=delta) for delta in deltas),
-        _event("content_block_stop", index=index),
-    ]
-
-
-def _head(id: str, model: str) -> JsonObject:
-    return {
-        "id": id,
-        "type": "message",
-        "role": "assistant",
-        "model": model,
-        "content": [],
-        "stop_reason": None,
-        "stop_sequence": None,
-    }
-
-
-def _tool_use(call: ToolCall) -> JsonObject:
-    return {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments_of(call.arguments)}
-
-
-def _stop_reason(answer: Answer) -> str:
-    return write_finish(with_calls(answer.finish, answer.calls), Dialect.MESSAGES)
-
-
-def _usage(answer: Answer) -> JsonObject:
-    return {"input_tokens": answer.usage.input, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
 
 
 def _error_type(status: int) -> str:

@@ -6,6 +6,7 @@ A message's tool calls stand behind its content as the slots -2, -3, …; thinki
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 
 from ...values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
 from ..signed import without_foreign
@@ -82,6 +83,12 @@ def bare(call: Call, model: str, own: Collection[str], left: LeftOut) -> JsonObj
 
 def at_home(call: Call, model: str) -> bytes:
     return sent(call, model)
+
+
+def asking_usage(call: Call) -> Call:
+    """The same; what its stream cost is told at its end."""
+    options = {**object_in(call.body, "stream_options"), "include_usage": True}
+    return replace(call, body={**call.body, "stream_options": options}, changed=True)
 
 
 def _view(index: int, item: JsonObject) -> Message:

@@ -6,12 +6,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from mitmproxy import exceptions
+from mitmproxy import exceptions, http
 from mitmproxy.test import taddons, tflow
 
+from routecodex.addons import relay
+from routecodex.addons.by_hand import ByHand
 from routecodex.addons.window.commands import Commands
 from routecodex.routing.control.verbs import Served
 from tests.routing.house import House
+
+
+def _nobody(flow: http.HTTPFlow, target: str) -> http.HTTPFlow:
+    raise AssertionError
 
 
 @pytest.fixture
@@ -21,7 +27,7 @@ def served(tmp_path: Path) -> Served:
 
 @pytest.fixture
 def context(served: Served) -> Iterator[taddons.context]:
-    with taddons.context(Commands(lambda: served)) as found:
+    with taddons.context(Commands(lambda: served, _nobody)) as found:
         yield found
 
 
@@ -49,7 +55,7 @@ def test_what_cannot_be_is_refused_with_a_reason(context: taddons.context, serve
 
 
 def test_why_a_flow_went_where_it_went(served: Served) -> None:
-    commands, flow, other = Commands(lambda: served), tflow.tflow(), tflow.tflow()
+    commands, flow, other = Commands(lambda: served, _nobody), tflow.tflow(), tflow.tflow()
     record = {"asked": "claude", "target": "glm.k1.glm-4.7", "why": "force · a tag", "attempts": ["glm.k2: status 503"]}
     flow.metadata["routecodex"] = record
     lines = list(commands.why([flow, other]))
@@ -57,3 +63,27 @@ def test_why_a_flow_went_where_it_went(served: Served) -> None:
     assert lines[1] == "  failed before: glm.k2: status 503"
     assert "no model was asked" in lines[2]
     assert commands.why([]) == ["Which flow? Name it as @ID."]
+
+
+@pytest.mark.parametrize(
+    "target, why", [("origin", "own credential"), ("nosuch.m", "nosuch"), ("", "not found"), ("echo", "own credential")]
+)
+def test_again_is_for_targets_with_a_key_here(context: taddons.context, served: Served, target: str, why: str) -> None:
+    with pytest.raises(exceptions.CommandError, match=why):
+        Commands(lambda: served, _nobody).again([tflow.tflow()], target)
+
+
+def test_again_needs_a_call(served: Served) -> None:
+    begin = ByHand(relay.Relay(1)).begin
+    for flow in (tflow.tflow(), _asking(b""), _asking(b"{}", cut=True)):
+        with pytest.raises(exceptions.CommandError, match=r"no call to a model|not kept whole"):
+            Commands(lambda: served, begin).again([flow], "glm.glm-4.7")
+    assert Commands(lambda: served, begin).again([], "glm.glm-4.7") == ["Which flow? Name it as @ID."]
+
+
+def _asking(body: bytes, *, cut: bool = False) -> http.HTTPFlow:
+    flow = tflow.tflow()
+    flow.request = http.Request.make("POST", "https://api.anthropic.com/v1/messages", body)
+    if cut:
+        flow.request.headers["content-length"] = "99"
+    return flow

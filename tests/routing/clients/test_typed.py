@@ -72,6 +72,16 @@ def edited(call: Call) -> str:
         pytest.param(f"hi\n \t<b>\n{TAG}\n</b>", "hi", id="… and in an indented line"),
         pytest.param(f"<x-y.z:1 a='<'>{TAG}</x-y.z:1>", "", id="… with a strange name and attribute"),
         pytest.param(f"<a>f\n</a>\n{TAG}\n</a>\nhi", "hi", id="a file closes any wrapper early"),
+        pytest.param(f"<文件>\n{TAG}\n</文件>\nhi", "hi", id="a name in any letters"),
+        pytest.param(f"<_a>{TAG}</_a> hi", "hi", id="a name that begins with a line"),
+        *(
+            pytest.param(f"{blank}<a>\n{TAG}\n</a> hi", f"{blank} hi".strip(), id=f"indented by {blank!a}")
+            for blank in ("\ufeff", "\u200b", "\xa0 ", "\u3000\t")
+        ),
+        *(
+            pytest.param(f"hi{line}<a>{line}{TAG}{line}</a>", "hi", id=f"lines end with {line!a}")
+            for line in ("\r", "\r\n", "\u2028", "\x85", "\f")
+        ),
         pytest.param(f"<a>x</a>\nhi\n<b>\n</a>\n{TAG}\n</b>", "", id="a file closes another wrapper, which came first"),
         pytest.param(f"<a>x</a>\nhi {TAG}\n<b>y</b>", f"hi {TAG}", id="between two wrappers"),
         pytest.param(f"<path>x</path><path>{TAG}</pathology></path>", "", id="a longer name closes nothing"),

@@ -12,6 +12,7 @@ from routecodex.routing.errors import RouteCodexError
 from routecodex.routing.router.health import Fault
 from routecodex.routing.sessions.state import EMPTY, Sticky
 from routecodex.routing.sessions.store import SessionKey
+from routecodex.routing.tags.told import Went
 from routecodex.routing.values import JsonObject, ProviderError, Target
 from tests.routing.house import House
 
@@ -98,3 +99,20 @@ def test_sessions_are_asked_for_and_erased_by_their_id(served: Served) -> None:
     with pytest.raises(RouteCodexError):
         ask(served, "session", id="s-1")
     assert ask(served, "clear sessions")["erased"] == []
+
+
+def test_why_the_last_call_of_a_session_went_where_it_went(served: Served) -> None:
+    with pytest.raises(BadQuestion, match="no call is remembered"):
+        ask(served, "why")
+    learned = served.desk.learned
+    for id in ("abc", "abd"):
+        learned.went.put(SessionKey("session", id), Went(1.0, f"glm · {id}", outcome="answered"))
+    learned.losses.put(SessionKey("session", "abd"), "the cache was lost: …")
+    assert ask(served, "why")["session"] == "abd", "the newest"
+    said = ask(served, "why", id="abd")
+    assert "glm · abd" in str(said["lines"])
+    assert "Before: the cache was lost" in str(said["lines"])
+    with pytest.raises(BadQuestion, match="2 sessions begin with"):
+        ask(served, "why", id="ab")
+    with pytest.raises(BadQuestion, match="no call of a session"):
+        ask(served, "why", id="x")

@@ -141,6 +141,9 @@ def test_a_message_that_was_answered_acts_again_when_it_is_sent_once_more(two: B
     tool = Tool(one)
     answered(tool.say("<**#p[k1]**> go"))
     assert one.desk.store.load(KEY).disabled_keys
+    assert not any("end:" in put.place for put in one.sharing.taken()), "its end has perhaps not left yet"
+    one.sharing.tick()
+    one.tell()
     done(other.desk.store.change(KEY, lambda state: state.with_(disabled_keys=()), inline))
     at(other, tool).ask()
     assert other.desk.store.load(KEY).disabled_keys == (("p", "k1"),)

@@ -304,29 +304,59 @@ def test_h10_the_reset_is_local() -> None:
     assert rest(health, 0.0) == ("tripped", 3600)
 
 
-# --- keeping ----------------------------------------------------------------------------------------------------------
+# --- what others know -------------------------------------------------------------------------------------------------
 
 
-def test_snapshot_survives_a_restart() -> None:
+def told(one: Health, other: Health, now: float, wall: float, *, then: float, wall_then: float) -> None:
+    """All that one knows, through JSON, to another one on another machine."""
+    for scope in list(one._records):
+        said = json.loads(json.dumps(one.told(scope, now, wall)))
+        other.learn(scope, said, then, wall_then)
+
+
+def test_a_rest_holds_on_another_machine() -> None:
     health = Health()
     fail(health, 401, 100.0)
     climb(health, 429, 2, 100.0)
     fail(health, 429, 100.0, OTHER_KEY, retry_after_s=50.0)
-    saved = json.loads(json.dumps(health.snapshot(110.0, 1_000_000.0)))
-    again = Health()
-    again.restore(saved, now=3.0, wall=1_000_010.0)
-    assert rest(again, 3.0, SAME_KEY) == ("tripped", pytest.approx(580))
-    assert rest(again, 3.0, OTHER_KEY) == ("cooling", pytest.approx(30))
-    fail(again, 429, 700.0)
-    assert rest(again, 700.0) == ("cooling", 30)
+    other = Health()
+    told(health, other, 110.0, 1_000_000.0, then=3.0, wall_then=1_000_010.0)
+    assert rest(other, 3.0, SAME_KEY) == ("tripped", pytest.approx(580))
+    assert rest(other, 3.0, OTHER_KEY) == ("cooling", pytest.approx(30))
+    fail(other, 429, 700.0)
+    assert rest(other, 700.0) == ("cooling", 30)
 
 
-def test_a_clock_set_back_between_two_runs_freezes_nothing() -> None:
-    health = Health()
+def test_a_probe_elsewhere_keeps_others_out() -> None:
+    health, other = Health(), Health()
+    fail(health, 429, 0.0)
+    health.begin(A, 100.0)
+    told(health, other, 100.0, 5_000.0, then=7.0, wall_then=5_000.0)
+    assert rest(other, 7.0)[0] == "cooling"
+    health.succeeded(A, 101.0)
+    other.learn((A.provider, A.key, A.model), health.told((A.provider, A.key, A.model), 101.0, 5_001.0), 8.0, 5_001.0)
+    assert rest(other, 8.0)[0] == "healthy"
+
+
+def test_another_machines_clock_freezes_nothing() -> None:
+    health, other = Health(), Health()
     fail(health, 401, 0.0)
-    again = Health()
-    again.restore(health.snapshot(0.0, 2_000_000.0), now=0.0, wall=5.0)
-    assert rest(again, 0.0, A) == ("tripped", pytest.approx(600))
+    told(health, other, 0.0, 2_000_000.0, then=0.0, wall_then=5.0)
+    assert rest(other, 0.0, A) == ("tripped", pytest.approx(600))
+
+
+def test_what_changes_is_said() -> None:
+    health, said = Health(), []
+    health.changed = said.append
+    fail(health, 429, 0.0)
+    health.begin(A, 1_000.0)
+    health.released(A)
+    health.begin(A, 1_000.0)
+    health.succeeded(A, 1_001.0)
+    assert said == [(A.provider, A.key, A.model)] * 5
+    health.succeeded(A, 1_002.0)
+    health.released(A)
+    assert len(said) == 5, "nothing new"
 
 
 JSON = st.recursive(
@@ -334,24 +364,24 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=6,
 )
-FIELDS = ["provider", "key", "model", "shut", "tripped", "reason", "untilWall", "leftS", "rateSteps", "ratedAtWall", "serverRow"]
+FIELDS = ["since", "length", "shut", "tripped", "told", "reason", "rateSteps", "ratedAt", "serverRow", "probe"]
 
 
-@given(JSON | st.lists(st.dictionaries(st.sampled_from(FIELDS), JSON) | JSON, max_size=3), st.floats(0, 1e9), st.floats(0, 1e10))
-def test_restore_takes_anything(saved: object, now: float, wall: float) -> None:
-    health = Health()
-    health.restore(saved, now, wall)
+@given(st.dictionaries(st.sampled_from(FIELDS), JSON), st.floats(0, 1e9), st.floats(0, 1e10))
+def test_anything_may_be_told(said: dict[str, object], now: float, wall: float) -> None:
+    health, scope = Health(), (A.provider, A.key, A.model)
+    health.learn(scope, said, now, wall)
+    assert rest(health, now)[1] <= DAY_S
     health.failed(A, ProviderError(429), now, wall=wall)
-    for entry in health.snapshot(now, wall):
-        assert 0 <= entry["leftS"] <= DAY_S  # type: ignore[operator]
-    json.dumps(health.snapshot(now, wall))
+    json.dumps(health.told(scope, now, wall))
+    assert rest(health, now)[1] <= DAY_S
 
 
 def test_what_is_remembered_is_bounded() -> None:
     health = Health()
     for number in range(ENTRIES + 50):
         fail(health, 429, 0.0, Target("glm", "key1", f"m{number}"))
-    assert len(health.snapshot(0.0, 0.0)) == ENTRIES
+    assert len(health._records) == ENTRIES
 
 
 STEPS = st.lists(

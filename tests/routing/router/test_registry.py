@@ -90,3 +90,12 @@ def test_no_secret_shows() -> None:
     secret = replace(OPENAI, keys=(Key("a", 1, "sk-secret"),), headers={"x": "sk-other"})
     assert "secret" not in repr(secret)
     assert "other" not in repr(secret)
+
+
+def test_why_nobody_uses_it() -> None:
+    off = [replace(key, off=True, why=f"{key.alias} is unset") for key in OPENAI.keys]
+    assert OPENAI.why_off() == ""
+    assert replace(OPENAI, enabled=False, why="switched off").why_off("primary") == "switched off"
+    assert replace(OPENAI, keys=(off[0], *OPENAI.keys[1:])).why_off() == "", "another key works"
+    assert replace(OPENAI, keys=(off[0], *OPENAI.keys[1:])).why_off("primary") == "primary is unset"
+    assert replace(OPENAI, keys=tuple(off)).why_off() == "primary is unset"

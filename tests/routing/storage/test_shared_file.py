@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
-from routecodex.routing.storage.contract import DAY_S, NEVER, Busy, Key, Kind, Put
+from routecodex.routing.storage import shared_file
+from routecodex.routing.storage.contract import DAY_S, NEVER, Bounds, Busy, Key, Kind, Put
 from routecodex.routing.storage.shared_file import FILE_NAME, SharedFile
 from tests.routing.house import done, inline
 
+T = TypeVar("T")
 STATE, MEMO = Key(Kind.STATE, "session:a"), Key(Kind.MEMO, "session:a")
 
 
@@ -88,4 +92,51 @@ def test_nobody_waits_long_for_another_process(tmp_path: Path) -> None:
     other.close()
     done(store.put([Put(STATE, "", b"y")]))
     assert held(store, STATE) == {"": b"y"}
+    done(store.close())
+
+
+@dataclass
+class Threads:
+    used: int = 0
+
+    async def __call__(self, work: Callable[[], T]) -> T:
+        self.used += 1
+        return work()
+
+
+def test_what_is_told_is_written_at_once_and_now_and_then_in_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There the disk may take its time to put it in its place."""
+    monkeypatch.setattr(shared_file, "_AT_ONCE", 3)
+    monkeypatch.setattr(shared_file, "_SLOW_S", 60.0)
+    threads = Threads()
+    store = SharedFile(tmp_path, threads, wall=Wall())
+    for number in range(9):
+        done(store.put([Put(MEMO, f"pin:{number}", b"x")]))
+    assert threads.used == 2
+    assert len(held(store, MEMO)) == 9
+    done(store.close())
+
+
+def test_a_slow_disk_is_left_to_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_file, "_SLOW_S", -1.0)
+    threads = Threads()
+    store = SharedFile(tmp_path, threads, wall=Wall())
+    for number in range(5):
+        done(store.put([Put(MEMO, f"pin:{number}", b"x")]))
+    assert threads.used == 4
+    done(store.close())
+
+
+def test_a_shelf_keeps_count_of_what_it_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was said again, and what had no room, counts once."""
+    monkeypatch.setitem(shared_file.BOUNDS, Kind.MEMO, Bounds(DAY_S, entries=3, bytes=100))
+    store = opened(tmp_path)
+    for place, entry in (("a", b"x" * 30), ("b", b"y"), ("a", b"z"), ("c", b"x" * 60), ("d", b""), ("e", b"")):
+        done(store.put([Put(MEMO, place, entry)]))
+    assert set(held(store, MEMO)) == {"c", "d", "e"}
+    done(store.put([Put(MEMO, "f", b"x" * 60)]))
+    assert set(held(store, MEMO)) == {"d", "e", "f"}
+    done(store.erase([MEMO]))
+    done(store.put([Put(MEMO, "g", b"x" * 101)]))
+    assert set(held(store, MEMO)) == {"g"}
     done(store.close())

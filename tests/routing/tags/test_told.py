@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from routecodex.routing.dialects.translation.neutral import Tokens
 from routecodex.routing.router.health import Condition, Cooling, Fault, Healthy, Tripped
 from routecodex.routing.router.registry import Key, Registry
 from routecodex.routing.tags.grammar import Unknown, Unreadable, parse
 from routecodex.routing.tags.scan import find_tags
 from routecodex.routing.tags.told import Outlook, Went, help_lines, models_lines, outlook_lines, spent_lines, why_lines
 from routecodex.routing.tags.wording import duration
+from routecodex.routing.usage.prices import Price, Prices
+from routecodex.routing.usage.spending import Bill
 from routecodex.routing.values import Target
 from tests.routing.tags.config_a import REGISTRY, provider
 
@@ -68,13 +71,26 @@ def test_a_key_that_rests_for_some_of_its_models() -> None:
 
 
 def test_why() -> None:
-    assert why_lines(None, 5.0) == ["Nothing has been sent in this conversation since the server started."]
+    assert why_lines(None, 5.0, Prices()) == ["Nothing has been sent in this conversation since the server started."]
     went = Went(1.0, "glm.key1.glm-4.7 · force", tuple(f"a{number}: status 500" for number in range(20)), "answered")
-    lines = why_lines(went, 5.0)
+    lines = why_lines(went, 5.0, Prices())
     assert lines[0] == "4 s ago: glm.key1.glm-4.7 · force."
     assert lines[1] == "Attempt 1 failed: a0: status 500."
     assert lines[-2:] == ["… and 8 more.", "It ended so: answered."]
-    assert why_lines(Went(5.0, failed="Requested provider glm is disabled"), 5.0)[-1].endswith("glm is disabled.")
+    assert why_lines(Went(5.0, failed="Requested provider glm is disabled"), 5.0, Prices())[-1].endswith("glm is disabled.")
+
+
+def test_why_says_what_it_cost_and_why_the_cache_was_lost() -> None:
+    tokens, url = Tokens(30_000, 20, cached=10_000), "https://x.example"
+    bills = (Bill(Target("x", "k", "m"), tokens, url), Bill(Target("y", "k", "m"), None, url))
+    prices = Prices({"x.m": Price(1.0, 10.0, cached=0.1)})
+    lines = why_lines(Went(1.0, "x", outcome="answered", bills=bills), 2.0, prices, "the cache was lost: …")
+    assert lines[-2:] == [
+        "It cost (2 rounds): 30,000 in (10,000 from the cache) · 20 out · $0.0212, and 1 more of unknown cost.",
+        "Before: the cache was lost: ….",
+    ]
+    unknown = why_lines(Went(1.0, "x", bills=bills[:1]), 2.0, Prices())
+    assert unknown[-1].endswith("· cost unknown.")
 
 
 def test_what_was_spent_is_said_and_unknown_is_no_zero() -> None:

@@ -14,8 +14,7 @@ from tests.routing.turn.test_company import at_once
 from tests.routing.turn.test_echoing import Store
 from tests.routing.turn.test_turn_rounds import FORMS, Bench
 
-SHOWN = (Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES)
-"""Gemini's short answer is one event that ends it: nothing of it leaves before it is known whether it is the end."""
+SHOWN = tuple(Dialect)
 
 
 def begins(actions: list[Action]) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from routecodex.routing.dialects import answers
 from routecodex.routing.turn.actions import Limits
 from routecodex.routing.turn.turn import Turn
 from routecodex.routing.values import Answer, Dialect, Endpoint, ToolCall, Usage
+from tests.routing.dialects.answer.own import write_answer, write_stream
 from tests.routing.turn.test_turn import Script, passing
 from tests.routing.turn.test_turn_rounds import shared
 
@@ -18,8 +18,8 @@ FORMS = pytest.mark.parametrize("dialect, stream", [(dialect, stream) for dialec
 
 def written(dialect: Dialect, answer: Answer, stream: bool) -> bytes:
     if stream:
-        return b"".join(answers.write_stream(dialect, answer, id="i", model="m", created=1, include_usage=True))
-    return answers.write_answer(dialect, answer, id="i", model="m", created=1)
+        return b"".join(write_stream(dialect, answer, id="i", model="m", created=1, include_usage=True))
+    return write_answer(dialect, answer, id="i", model="m", created=1)
 
 
 def turn_of(dialect: Dialect, raw: bytes, *, stream: bool, merged: bool) -> Turn:

@@ -15,6 +15,7 @@ from routecodex.routing.turn.actions import Again, Decide, Finish, Forward, Open
 from routecodex.routing.turn.state import State
 from routecodex.routing.values import Answer, Dialect, Endpoint, Usage
 from tests.conftest import LONG
+from tests.routing.dialects.answer.own import write_answer
 from tests.routing.dialects.answers.streams import check_responses
 from tests.routing.turn.test_turn import BREAKS, STREAM, STREAMS, Bench, Run, check_begun_answer, passing, wait
 from tests.routing.turn.test_turn_rounds import Bench as Rounds
@@ -117,7 +118,7 @@ def test_a_provider_that_answers_json_goes_on_with_it_too() -> None:
     bench = Bench(NAME)
     bench.tick(30.0)
     bench.head(200, {"content-type": "application/json"})
-    bench.data(answers.write_answer(Dialect.RESPONSES, Answer("hello", usage=Usage(3, 4)), id="i", model="m", created=1))
+    bench.data(write_answer(Dialect.RESPONSES, Answer("hello", usage=Usage(3, 4)), id="i", model="m", created=1))
     bench.end()
     told = documents(bench.body)
     assert (kinds(told)[-1], told[-1]["response"]["output"][0]["content"][0]["text"]) == ("completed", "hello")

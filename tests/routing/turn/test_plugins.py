@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from routecodex.routing.dialects import answers
 from routecodex.routing.turn import plugins
 from routecodex.routing.turn.appended import ToolResults, UserText, write
 from routecodex.routing.turn.loading import load_plugins
@@ -27,6 +26,7 @@ from routecodex.routing.turn.plugins import (
     overrides,
 )
 from routecodex.routing.values import Answer, Dialect, JsonObject, Kind, ToolCall
+from tests.routing.dialects.answer.own import write_stream
 from tests.routing.turn.acting import BODIES, Actor, Scene, event, run, tcall, tsaid, tturn
 
 ROOT = Path(__file__).parents[3]
@@ -308,7 +308,7 @@ ANSWER = Answer("Hello,\nwörld", (ToolCall("c1", "bash", '{"a":1}'), ToolCall("
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 @pytest.mark.parametrize("dialect", list(Dialect))
 def test_the_current_message_grows_with_the_stream(dialect: Dialect, size: int) -> None:
-    stream = b"".join(answers.write_stream(dialect, ANSWER, id="x", model="m", created=0))
+    stream = b"".join(write_stream(dialect, ANSWER, id="x", model="m", created=0))
     heard: list[StreamData] = []
     messages: list[CurrentMessage] = []
 

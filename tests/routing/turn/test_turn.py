@@ -35,7 +35,7 @@ from routecodex.routing.turn.state import OutOfPlace, State
 from routecodex.routing.turn.turn import ERROR_BYTES, ERROR_S, Turn
 from routecodex.routing.values import Answer, Dialect, Endpoint, Headers, JsonObject, ProviderError, Usage
 from tests.conftest import LONG
-from tests.routing.dialects.answer.own import answer_for
+from tests.routing.dialects.answer.own import answer_for, write_answer
 from tests.routing.dialects.answers.streams import array_streams, provider_streams
 from tests.routing.turn.spelled_out import spelled_out
 
@@ -49,7 +49,7 @@ for _name, _raw, _ in array_streams():
         STREAMS["array"].append(_raw)
 STREAM = {name: found[0] for name, found in STREAMS.items()}
 WHOLE = {
-    name: answers.write_answer(endpoint.dialect, Answer("hello", usage=Usage(3, 4)), id="i", model="m", created=1)
+    name: write_answer(endpoint.dialect, Answer("hello", usage=Usage(3, 4)), id="i", model="m", created=1)
     for name, endpoint in ENDPOINTS.items()
 }
 ERROR = {
@@ -94,6 +94,8 @@ class Script:
     round: machine.Round | None = None
     exact: bool = False
     secrets: tuple[str, ...] = ()
+    hides_count: bool = False
+    costs: list[tuple[Tokens | None, bool]] = field(default_factory=list)
 
     notice: str = ""
 
@@ -117,8 +119,8 @@ class Script:
         body = answers.write_error(self.dialect, 529, "the first provider's words", "C")
         return Refusal(Head(529, (("content-type", "application/json"),)), body)
 
-    def cost(self, tokens: Tokens | None) -> None:
-        pass
+    def cost(self, tokens: Tokens | None, *, answered: bool = True) -> None:
+        self.costs.append((tokens, answered))
 
     def unsay(self, left_out: str) -> None:
         pass
@@ -281,7 +283,7 @@ def test_a_whole_answer_goes_through(name: str, size: int) -> None:
 
 def test_d17_a_whole_answer_is_of_use_when_it_is_complete() -> None:
     """However large it is."""
-    raw = answers.write_answer(Dialect.CHAT, Answer("x" * (1 << 20), usage=Usage(3, 4)), id="i", model="m", created=1)
+    raw = write_answer(Dialect.CHAT, Answer("x" * (1 << 20), usage=Usage(3, 4)), id="i", model="m", created=1)
     bench = Bench("openai-chat", stream=False)
     bench.head()
     assert bench.data(*(raw[at : at + 70_000] for at in range(0, len(raw), 70_000))) == []

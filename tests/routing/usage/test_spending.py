@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from routecodex.routing.dialects.translation.neutral import Tokens
 from routecodex.routing.usage.spending import Asker, Cost, spent, tokens_of
 from routecodex.routing.values import Dialect, Target
@@ -23,6 +25,17 @@ def test_each_round_is_a_row_with_its_own_counts() -> None:
     assert [one.flown is not None for one in found] == [True, False, False], "the others begin as the first does"
     assert found[0].flown is not None
     assert found[0].flown.failed
+
+
+def test_an_attempt_that_failed_counts_where_it_was_paid() -> None:
+    """And the recorder compares the call that was answered."""
+    other = Target("glm", "k2", "glm-4.7")
+    costs = [replace(cost(Tokens(1000, 1)), answered=False, sent=b""), cost(Tokens(1000, 10), other)]
+    failed, answered = spent(costs, ASKER, failed=True, lost=print)
+    assert [(one.row.key, one.row.output) for one in (failed, answered)] == [("k1", 1), ("k2", 10)]
+    assert failed.flown is None
+    assert answered.flown is not None
+    assert answered.flown.target == other
 
 
 def test_where_the_provider_takes_any_model_it_is_the_clients() -> None:

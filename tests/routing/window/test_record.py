@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from routecodex.routing.values import Dialect, Usage
+from routecodex.routing.dialects.translation.neutral import Tokens
+from routecodex.routing.usage.spending import Paid
+from routecodex.routing.values import Dialect
 from routecodex.routing.window import record
 from tests.routing.house import House, Tool
+
+_PAID = Paid(Tokens(1_000_000, 20_000, cached=900_000, written=50_000, reasoning=10_000), 12.345678, 2)
 
 
 @pytest.fixture
@@ -35,9 +39,12 @@ def test_however_much_was_typed_it_stays_small(house: House) -> None:
     sent = Tool(house, Dialect.MESSAGES).say("<**!glm.glm-4.7**> " + "x" * 50_000)
     sent.plan.faults += [f"glm.key1 failed: {'why ' * 200}"] * 50
     begun = record.of_round(sent.plan, "round 2", parent="p")
-    told = {**begun, **record.of_end(sent.plan, rounds=3, usage=Usage(10, 20), failed="e" * 999)}
+    told = {**begun, **record.of_end(sent.plan, rounds=3, paid=_PAID, words=("w" * 99, "end_turn"))}
     assert len(json.dumps(told)) <= 4096
-    assert (told["rounds"], told["usage"], told["parent"]) == (3, {"in": 10, "out": 20}, "p")
+    assert (told["rounds"], told["parent"]) == (3, "p")
+    assert told["usage"] == {"in": 1_000_000, "cached": 900_000, "written": 50_000, "out": 20_000, "reasoning": 10_000}
+    assert (told["dollars"], told["unpriced"], told["stop"]) == (12.345678, 2, ["w" * 59 + "…", "end_turn"])
+    assert len(json.dumps(told | record.of_loss("the cache was lost: " * 99))) <= 4096
 
 
 def test_of_an_answer_of_our_own() -> None:

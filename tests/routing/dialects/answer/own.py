@@ -1,11 +1,14 @@
-"""An answer whose rounds all speak the client's own dialect."""
+"""An answer whose rounds all speak the client's own dialect; and one that is said by nobody else."""
 
 from __future__ import annotations
 
 from routecodex.routing.dialects.answer.machine import Answer
+from routecodex.routing.dialects.answer.ours import told
 from routecodex.routing.dialects.finish import AS_USUAL, Endings
+from routecodex.routing.dialects.sse import ArrayItems, Events
 from routecodex.routing.dialects.translation.neutral import Asked
-from routecodex.routing.values import Endpoint
+from routecodex.routing.values import Answer as Said
+from routecodex.routing.values import Dialect, Endpoint
 
 
 def answer_for(
@@ -20,3 +23,26 @@ def answer_for(
     """`include_usage`: a Chat client asked for the usage of its stream; `quiet`: nobody takes part."""
     asked = Asked(endpoint, stream, "", "", 0, "", include_usage=include_usage, passes_usage=quiet, endings=endings)
     return Answer(asked, own=own_tools, quiet=quiet)
+
+
+def write_answer(dialect: Dialect, answer: Said, *, id: str, model: str, created: int, envelope: bool = False) -> bytes:
+    """A whole answer as JSON."""
+    return told(Asked(Endpoint(dialect, envelope=envelope), False, id, model, created, ""), answer)
+
+
+def write_stream(
+    dialect: Dialect,
+    answer: Said,
+    *,
+    id: str,
+    model: str,
+    created: int,
+    include_usage: bool = False,
+    json_array: bool = False,
+    envelope: bool = False,
+) -> list[bytes]:
+    """A stream, one event (or array item) after another."""
+    endpoint = Endpoint(dialect, stream=True, json_array=json_array, envelope=envelope)
+    raw = told(Asked(endpoint, True, id, model, created, "", include_usage=include_usage), answer)
+    events = ArrayItems() if json_array else Events()
+    return [event.raw for event in (*events.feed(raw), *events.close())]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import random
 from itertools import product
 from typing import Any
@@ -15,6 +16,7 @@ from tests.routing.dialects.answer.rounds import spoken
 from tests.routing.dialects.answer.talks import CHAT, GEMINI, MESSAGES, WAYS, WRITTEN, Way, answer_for, as_events, drive
 
 ROUND = spoken(("thinking", "hm"), ("text", "Grüße"), ("own", "{}"), ("text", "so"), ("tool", '{"a": 1}'))
+SEEDS = 6 if os.environ.get("ROUTECODEX_TESTS") == "long" else 2
 ODD: tuple[Any, ...] = (None, 0, -1, 1.5, True, "", "x", [], [[]], {}, {"type": []}, [None, 1, "x", {}], "\ud800")
 
 
@@ -37,7 +39,7 @@ def spoiled(document: Any, chance: random.Random) -> Any:
     return new
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(SEEDS))
 @pytest.mark.parametrize("client, one", list(product(WAYS, [CHAT, MESSAGES, GEMINI])), ids=str)
 def test_a_spoiled_stream(client: Way, one: Any, seed: int) -> None:
     chance = random.Random(f"{client}{one}{seed}")
@@ -50,7 +52,7 @@ def test_a_spoiled_stream(client: Way, one: Any, seed: int) -> None:
         _check_readable(client, out)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(SEEDS))
 @pytest.mark.parametrize("client, one", list(product(WAYS, [CHAT, MESSAGES, GEMINI])), ids=str)
 def test_a_spoiled_document(client: Way, one: Any, seed: int) -> None:
     chance = random.Random(f"{client}{one}{seed}")

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from routecodex.routing.dialects import answers
 from routecodex.routing.dialects.failures import failure_of_page
 from routecodex.routing.dialects.fields import read_object
+from routecodex.routing.dialects.finish import is_whole_call
 from routecodex.routing.dialects.sse import ArrayItems, Events
 from routecodex.routing.values import Answer, Dialect, Endpoint, FinishReason, ProviderError, ToolCall, Usage
-from tests.routing.dialects.answer.own import answer_for
+from tests.routing.dialects.answer.own import answer_for, write_answer, write_stream
 from tests.routing.dialects.answers import streams
 
 MESSAGES, CHAT, RESPONSES, GEMINI = Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI
@@ -22,10 +23,13 @@ ALL = list(Dialect)
 ABOUT: dict[str, Any] = {"id": "resp_1", "model": "m-1", "created": 1_800_000_000}
 
 _ARGUMENTS = st.sampled_from(["", "{}", '{"a": [1, {"b": "é\\n"}]}', '{"n": 12345678901234567890}', "[1]", "not json", '{"a":'])
-_CALLS = st.lists(st.builds(ToolCall, st.sampled_from(["call_1", "b"]), st.text(max_size=8), _ARGUMENTS), max_size=5)
+_CALLS = st.lists(st.builds(ToolCall, st.sampled_from(["call_1", "b"]), st.text(min_size=1, max_size=8), _ARGUMENTS), max_size=5)
 _FINISH: st.SearchStrategy[FinishReason] = st.sampled_from(["stop", "length", "tool_calls", "content_filter", "error"])
 _USAGE = st.builds(Usage, st.integers(0, 10**9), st.integers(0, 10**9))
-ANSWERS = st.builds(Answer, st.text(max_size=400), _CALLS.map(tuple), _FINISH, _USAGE)
+ANSWERS = st.builds(Answer, st.text(max_size=400), _CALLS.map(tuple), _FINISH, _USAGE).filter(
+    # nobody may run half a call of an answer that was cut
+    lambda one: one.finish in ("stop", "tool_calls") or all(is_whole_call(call.arguments or "{}") for call in one.calls)
+)
 
 
 def error_in(dialect: Dialect, data: bytes) -> ProviderError | None:
@@ -53,7 +57,7 @@ def _object(text: str) -> dict[str, Any]:
 @given(ANSWERS, st.booleans())
 @settings(max_examples=80, deadline=None)
 def test_r05_messages_stream(answer: Answer, usage: bool) -> None:
-    raw = b"".join(answers.write_stream(MESSAGES, answer, **ABOUT, include_usage=usage))
+    raw = b"".join(write_stream(MESSAGES, answer, **ABOUT, include_usage=usage))
     events = streams.in_three_ways(Events, raw, cuts=1)
     streams.check_messages(events)
     documents = streams.documents_of(events)
@@ -64,7 +68,7 @@ def test_r05_messages_stream(answer: Answer, usage: bool) -> None:
     assert tools == [(call.id, call.name) for call in answer.calls]
     given_ = [json.loads(delta["partial_json"]) for delta in deltas if delta["type"] == "input_json_delta"]
     assert given_ == [_object(call.arguments) for call in answer.calls]
-    whole = _json(answers.write_answer(MESSAGES, answer, **ABOUT))
+    whole = _json(write_answer(MESSAGES, answer, **ABOUT))
     assert whole["stop_reason"] == documents[-2]["delta"]["stop_reason"]
     assert [block["input"] for block in whole["content"] if block["type"] == "tool_use"] == given_
     assert "".join(block.get("text", "") for block in whole["content"]) == answer.text
@@ -76,7 +80,7 @@ def test_r05_messages_stream(answer: Answer, usage: bool) -> None:
 @given(ANSWERS, st.booleans())
 @settings(max_examples=80, deadline=None)
 def test_r05_chat_stream(answer: Answer, usage: bool) -> None:
-    raw = b"".join(answers.write_stream(CHAT, answer, **ABOUT, include_usage=usage))
+    raw = b"".join(write_stream(CHAT, answer, **ABOUT, include_usage=usage))
     events = streams.in_three_ways(Events, raw, cuts=1)
     streams.check_chat(events, usage=usage)
     choices = [document["choices"][0] for document in streams.documents_of(events) if document["choices"]]
@@ -87,7 +91,7 @@ def test_r05_chat_stream(answer: Answer, usage: bool) -> None:
         for place, value in enumerate((call.get("id", ""), call["function"].get("name", ""), call["function"]["arguments"])):
             found[place] += value
     assert [tuple(call) for call in calls.values()] == [(call.id, call.name, call.arguments or "{}") for call in answer.calls]
-    whole = _json(answers.write_answer(CHAT, answer, **ABOUT))
+    whole = _json(write_answer(CHAT, answer, **ABOUT))
     assert whole["choices"][0]["finish_reason"] == choices[-1]["finish_reason"]
     assert whole["choices"][0]["message"]["content"] == (answer.text or None)
     assert len(whole["choices"][0]["message"].get("tool_calls", [])) == len(answer.calls)
@@ -97,7 +101,7 @@ def test_r05_chat_stream(answer: Answer, usage: bool) -> None:
 @given(ANSWERS)
 @settings(max_examples=80, deadline=None)
 def test_r05_responses_stream(answer: Answer) -> None:
-    raw = b"".join(answers.write_stream(RESPONSES, answer, **ABOUT))
+    raw = b"".join(write_stream(RESPONSES, answer, **ABOUT))
     events = streams.in_three_ways(Events, raw, cuts=1)
     streams.check_responses(events)
     documents = streams.documents_of(events)
@@ -106,13 +110,13 @@ def test_r05_responses_stream(answer: Answer) -> None:
     calls = [(item["call_id"], item["name"], item["arguments"]) for item in items if item["type"] == "function_call"]
     assert calls == [(call.id, call.name, call.arguments or "{}") for call in answer.calls]
     assert len({item["id"] for item in items}) == len(items)
-    assert _json(answers.write_answer(RESPONSES, answer, **ABOUT)) == documents[-1]["response"]
+    assert _json(write_answer(RESPONSES, answer, **ABOUT)) == documents[-1]["response"]
 
 
 @given(ANSWERS, st.booleans(), st.booleans())
 @settings(max_examples=80, deadline=None)
 def test_r05_gemini_stream(answer: Answer, envelope: bool, array: bool) -> None:
-    pieces = answers.write_stream(GEMINI, answer, **ABOUT, envelope=envelope, json_array=array)
+    pieces = write_stream(GEMINI, answer, **ABOUT, envelope=envelope, json_array=array)
     raw = b"".join(pieces)
     documents = streams.documents_of(streams.in_three_ways(ArrayItems if array else Events, raw, cuts=1))
     if array:
@@ -123,7 +127,7 @@ def test_r05_gemini_stream(answer: Answer, envelope: bool, array: bool) -> None:
     assert "".join(part.get("text", "") for part in parts) == answer.text
     calls = [(part["functionCall"]["name"], part["functionCall"]["args"]) for part in parts if "functionCall" in part]
     assert calls == [(call.name, _object(call.arguments)) for call in answer.calls]
-    whole = _json(answers.write_answer(GEMINI, answer, **ABOUT, envelope=envelope))
+    whole = _json(write_answer(GEMINI, answer, **ABOUT, envelope=envelope))
     whole = whole["response"] if envelope else whole
     assert (whole["responseId"], whole["modelVersion"]) == (ABOUT["id"], ABOUT["model"])
     assert whole["candidates"][0]["finishReason"] == documents[-1]["candidates"][0]["finishReason"]
@@ -135,9 +139,9 @@ def test_r05_gemini_stream(answer: Answer, envelope: bool, array: bool) -> None:
 def test_what_we_write_we_read(answer: Answer) -> None:
     """Its usage is found in the JSON and in the stream, and it is no error (but for an answer that is one)."""
     for dialect in ALL:
-        whole = answers.write_answer(dialect, answer, **ABOUT)
+        whole = write_answer(dialect, answer, **ABOUT)
         assert (error_in(dialect, whole) is not None) == (dialect is RESPONSES and answer.finish == "error")
-        stream = b"".join(answers.write_stream(dialect, answer, **ABOUT, include_usage=True))
+        stream = b"".join(write_stream(dialect, answer, **ABOUT, include_usage=True))
         for raw in (whole, stream) if answer.finish != "error" else ():
             heard = answer_for(Endpoint(dialect), stream=raw is stream, quiet=True)
             heard.begin_round()
@@ -146,19 +150,19 @@ def test_what_we_write_we_read(answer: Answer) -> None:
 
 
 def test_an_answer_without_words_has_no_empty_text_block() -> None:
-    assert _json(answers.write_answer(MESSAGES, Answer(), **ABOUT))["content"] == []
+    assert _json(write_answer(MESSAGES, Answer(), **ABOUT))["content"] == []
 
 
 def test_long_text_comes_in_a_bounded_number_of_pieces() -> None:
     for dialect in ALL:
-        assert len(answers.write_stream(dialect, Answer("x" * 1_000_000), **ABOUT)) < 120
+        assert len(write_stream(dialect, Answer("x" * 1_000_000), **ABOUT)) < 120
 
 
 def test_lone_surrogates_are_written_as_escapes() -> None:
     answer = Answer("a\ud800b", (ToolCall("c", "n", '{"a":"\\ud800"}'), ToolCall("d", "n", "\ud800")))
     for dialect in ALL:
-        assert b"\\ud800" in answers.write_answer(dialect, answer, **ABOUT)
-        assert b"\\ud800" in b"".join(answers.write_stream(dialect, answer, **ABOUT))
+        assert b"\\ud800" in write_answer(dialect, answer, **ABOUT)
+        assert b"\\ud800" in b"".join(write_stream(dialect, answer, **ABOUT))
 
 
 # --- errors -------------------------------------------------------------------------------------------------------------
@@ -172,6 +176,8 @@ DETAILS = {"provider": "glm", "attempts": 2}
         pytest.param(MESSAGES, 400, {"type": "invalid_request_error", "message": "no", "code": "C", "details": DETAILS}, id="messages"),
         pytest.param(CHAT, 400, {"type": "invalid_request_error", "message": "no", "code": "C", "param": None, "details": DETAILS}, id="chat"),
         pytest.param(RESPONSES, 502, {"type": "server_error", "message": "no", "code": "C", "param": None, "details": DETAILS}, id="responses"),
+        pytest.param(RESPONSES, 499, {"type": "invalid_request_error", "message": "no", "code": "C", "param": None, "details": DETAILS}, id="responses-the-last-of-the-clients"),
+        pytest.param(RESPONSES, 500, {"type": "server_error", "message": "no", "code": "C", "param": None, "details": DETAILS}, id="responses-the-first-of-the-servers"),
         pytest.param(GEMINI, 429, {"code": 429, "message": "no", "status": "RESOURCE_EXHAUSTED", "details": [{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "C", "domain": "routecodex", "metadata": {"provider": "glm", "attempts": "2"}}]}, id="gemini"),
     ],
 )  # fmt: skip
@@ -327,7 +333,7 @@ def test_hostile_json_gives_a_value(dialect: Dialect, raw: bytes) -> None:
 @pytest.mark.parametrize("dialect", ALL)
 def test_keep_alives_change_nothing(dialect: Dialect) -> None:
     """Decision 22: between any two events, and none of them is content."""
-    stream = answers.write_stream(dialect, Answer("hello " * 20), **ABOUT)
+    stream = write_stream(dialect, Answer("hello " * 20), **ABOUT)
     for alive in (answers.KEEP_ALIVE[dialect], answers.write_keep_alive(dialect, **ABOUT, sequence=3)):
         plain, kept = Events().feed(b"".join(stream)), Events().feed(alive.join(stream))
         answered = [event for event in kept if event.name not in ("ping", "response.in_progress") and event.data]
@@ -345,7 +351,7 @@ def test_keep_alives_are_what_real_clients_bear() -> None:
 
 
 def test_a_newline_keeps_an_array_open_too() -> None:
-    pieces = answers.write_stream(GEMINI, Answer("hello " * 20), **ABOUT, json_array=True)
+    pieces = write_stream(GEMINI, Answer("hello " * 20), **ABOUT, json_array=True)
     assert _json(b"\n" + answers.KEEP_ALIVE[GEMINI].join(pieces)) == _json(b"".join(pieces))
 
 

@@ -7,10 +7,10 @@ import uuid
 
 import pytest
 
-from routecodex.routing.dialects.answers import write_answer
 from routecodex.routing.dialects.calls import for_target, read_call
 from routecodex.routing.dialects.calls.following import begun_id, own_id, pass_over_ours
 from routecodex.routing.values import Answer, Dialect, Endpoint, ToolCall
+from tests.routing.dialects.answer.own import write_answer
 
 CALL_ID = "7e55502d-78e3-4bc0-8deb-299cc7a8305c"
 RESPONSES = Endpoint(Dialect.RESPONSES)

@@ -355,7 +355,7 @@ def test_noise_behind_a_held_stop_is_bounded() -> None:
     assert len(merger.feed(noise)) > len(noise) - HELD_BYTES - 100_000
 
 
-@pytest.mark.parametrize("raw", [b"data: " + b"x" * (17 << 20), b"\x00\xff\n\n", b"data: []\n\n", b"data: {}\n\n", b'data: {"type": 1}\n\n', b'event: content_block_delta\ndata: {"type": "content_block_delta", "index": "x", "delta": 3}\n\n', b'data: {"type": "content_block_start"}\n\n', b'data: {"type": "message_delta", "delta": 7, "usage": []}\n\ndata: {"type": "message_stop"}\n\n'])  # fmt: skip
+@pytest.mark.parametrize("raw", [b"\x00\xff\n\n", b"data: []\n\n", b"data: {}\n\n", b'data: {"type": 1}\n\n', b'event: content_block_delta\ndata: {"type": "content_block_delta", "index": "x", "delta": 3}\n\n', b'data: {"type": "content_block_start"}\n\n', b'data: {"type": "message_delta", "delta": 7, "usage": []}\n\ndata: {"type": "message_stop"}\n\n'])  # fmt: skip
 def test_garbage_never_raises(raw: bytes) -> None:
     for first in ([], [rounds.messages_stream(spoken(TEXT), 1)]):
         merger = _merger()

@@ -1,0 +1,144 @@
+"""Gives away what calls come to: numbers for whoever asks (Prometheus), spans and numbers to a collector (OTLP over HTTP).
+
+1. A call costs the loop an entry in a list; everything else happens in a thread.
+2. What waits is bounded: where nobody takes it the oldest is given up, and that is counted. A collector that is gone is asked
+   again after 1, 2, 4, … 60 seconds.
+3. Loaded only where the configuration asks for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+
+import httpx
+
+from ..routing.config.values import TelemetrySettings
+from ..routing.telemetry import exposition, otlp
+from ..routing.telemetry.meter import DROPPED, Labels, Meter, Named
+from ..routing.telemetry.seen import Seen
+
+WAITING = 4_096
+"""So many calls wait to be counted, and so many to be sent."""
+BATCH = 256
+EVERY_S = 5.0
+LIMIT_S = 5.0
+_LONGEST_PAUSE_S = 60.0
+
+logger = logging.getLogger("routecodex")
+Gauges = Callable[[], Mapping[Named, Mapping[Labels, float]]]
+
+
+class Telemetry:
+    def __init__(
+        self,
+        settings: TelemetrySettings,
+        server: str,
+        gauges: Gauges = dict,
+        every_s: float = EVERY_S,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        """`transport`: how the collector is reached, where that is not the network."""
+        self.settings = settings
+        self._gauges, self._every_s, self._transport = gauges, every_s, transport
+        self._resource = {"service.name": "routecodex", "service.instance.id": f"{server}:{os.getpid()}"}
+        self._meter, self._began = Meter(), time.time()
+        self._new: deque[Seen] = deque(maxlen=WAITING)
+        self._unsent: deque[Seen] = deque(maxlen=WAITING)
+        self._counting = threading.Lock()
+        self._dropped = 0
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._complained = False
+
+    def begin(self, now: float) -> Seen:
+        return Seen(now, time.time())
+
+    def note(self, seen: Seen) -> None:
+        """A call is over."""
+        if len(self._new) == WAITING:
+            self._dropped += 1
+        self._new.append(seen)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="telemetry", daemon=True)
+            self._thread.start()
+
+    async def text(self) -> str:
+        """What Prometheus reads."""
+        gauges = self._gauges()
+
+        def written() -> str:
+            with self._counting:
+                self._count()
+                return exposition.text(self._meter, gauges)
+
+        return await asyncio.to_thread(written)
+
+    def close(self, wait_s: float = 2.0) -> None:
+        """What is there is sent, if the collector takes it by then."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join(wait_s)
+
+    def _count(self) -> None:
+        """By whoever holds the lock."""
+        while self._new:
+            seen = self._new.popleft()
+            self._meter.note(seen)
+            if self.settings.otlp:
+                self._dropped += len(self._unsent) == WAITING
+                self._unsent.append(seen)
+        if self._dropped:
+            self._meter.count(DROPPED, {}, self._dropped)
+            self._dropped = 0
+
+    def _work(self) -> None:
+        pause = self._every_s
+        with self._client() as client:
+            over = False
+            while not over:
+                over = self._over.wait(pause)
+                with self._counting:
+                    self._count()
+                if self.settings.otlp:
+                    pause = self._every_s if self._send(client) else min(max(1.0, 2 * pause), _LONGEST_PAUSE_S)
+
+    def _client(self) -> httpx.Client:
+        """It goes neither through this proxy nor through another."""
+        limits = httpx.Timeout(LIMIT_S)
+        return httpx.Client(trust_env=False, timeout=limits, headers=dict(self.settings.headers), transport=self._transport)
+
+    def _send(self, client: httpx.Client) -> bool:
+        """What was taken is forgotten; what was not waits."""
+        try:
+            while self._unsent:
+                batch = [self._unsent[place] for place in range(min(BATCH, len(self._unsent)))]
+                if not self._post(client, "traces", otlp.traces(batch, self._resource)):
+                    return False
+                for _ in batch:
+                    self._unsent.popleft()
+            with self._counting:
+                numbers = otlp.metrics(self._meter, self._resource, self._began, time.time())
+            return self._post(client, "metrics", numbers)
+        except httpx.HTTPError as error:
+            self._complain(type(error).__name__)
+            return False
+
+    def _post(self, client: httpx.Client, what: str, body: bytes) -> bool:
+        """What a collector refuses for good is not sent again."""
+        said = client.post(f"{self.settings.otlp}/v1/{what}", content=body, headers={"content-type": "application/json"})
+        if said.is_success:
+            self._complained = False
+            return True
+        self._complain(f"status {said.status_code}")
+        return said.status_code not in (408, 429) and said.status_code < 500
+
+    def _complain(self, why: str) -> None:
+        if not self._complained:
+            self._complained = True
+            logger.warning("The collector of telemetry does not take it (%s: %s); it is tried again", self.settings.otlp, why)

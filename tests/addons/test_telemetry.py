@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import httpx
+import pytest
+
+from routecodex.addons import telemetry
+from routecodex.addons.telemetry import Telemetry
+from routecodex.routing.config.values import TelemetrySettings
+from tests.routing.telemetry.calls import seen
+from tests.routing.telemetry.test_exposition import value
+from tests.routing.telemetry.test_otlp import read_spans
+
+COLLECTOR = "http://collector.example:4318"
+
+
+class Collector:
+    """It takes what it is sent, or does what it is told."""
+
+    def __init__(self, *statuses: int | Exception) -> None:
+        self.told = list(statuses)
+        self.got: list[httpx.Request] = []
+        self.taken = threading.Semaphore(0)
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.got.append(request)
+        said = self.told.pop(0) if self.told else 200
+        self.taken.release()
+        if isinstance(said, Exception):
+            raise said
+        return httpx.Response(said)
+
+    def wait(self, count: int) -> None:
+        for _ in range(count):
+            assert self.taken.acquire(timeout=60)
+
+    def spans(self) -> int:
+        traces = [request for request in self.got if request.url.path == "/v1/traces"]
+        return sum(len(read_spans(one.content).resource_spans[0].scope_spans[0].spans) for one in traces)
+
+
+def made(collector: Collector, **more: Any) -> Telemetry:
+    settings = TelemetrySettings(otlp=COLLECTOR, headers={"x-key": "k"}, **more)
+    return Telemetry(settings, "here", every_s=0.01, transport=httpx.MockTransport(collector))
+
+
+def test_calls_are_sent_as_they_come() -> None:
+    collector = Collector()
+    telemetry = made(collector)
+    for _ in range(3):
+        telemetry.note(seen())
+    collector.wait(2)
+    telemetry.close(60)
+    assert collector.spans() == 12
+    assert {request.url.path for request in collector.got} == {"/v1/traces", "/v1/metrics"}
+    assert {str(request.url.copy_with(path="")) for request in collector.got} == {COLLECTOR}
+    assert {request.headers["x-key"] for request in collector.got} == {"k"}
+
+
+@pytest.mark.parametrize("failure", [503, 429, httpx.ConnectError("refused"), httpx.ReadTimeout("slow")])
+def test_what_a_collector_could_not_take_is_sent_again(failure: int | Exception) -> None:
+    collector = Collector(failure)
+    telemetry = made(collector)
+    telemetry.note(seen())
+    collector.wait(3)
+    telemetry.close(60)
+    assert collector.spans() == 8, "the same call twice, and once it was not taken"
+    assert "x-key" not in str(telemetry.settings)
+
+
+def test_what_a_collector_refuses_for_good_is_given_up() -> None:
+    collector = Collector(400)
+    telemetry = made(collector)
+    telemetry.note(seen())
+    collector.wait(2)
+    telemetry.note(seen())
+    collector.wait(2)
+    telemetry.close(60)
+    assert collector.spans() == 8
+
+
+def test_a_collector_that_hangs_holds_nobody_up_and_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(telemetry, "WAITING", 8)
+    hangs = threading.Event()
+    told: list[httpx.Request] = []
+
+    def hang(request: httpx.Request) -> httpx.Response:
+        told.append(request)
+        hangs.wait(60)
+        return httpx.Response(200)
+
+    one = Telemetry(
+        TelemetrySettings(prometheus=True, otlp=COLLECTOR),
+        "here",
+        every_s=0.01,
+        transport=httpx.MockTransport(hang),  # type: ignore[arg-type]
+    )
+    one._new = type(one._new)(maxlen=8)
+    one._unsent = type(one._unsent)(maxlen=8)
+    one.note(seen())
+    while not told:
+        threading.Event().wait(0.01)
+    for _ in range(50):
+        one.note(seen())
+    text = asyncio.run(one.text())
+    assert len(one._unsent) <= 8
+    assert value(text, "routecodex_calls_total") + value(text, "routecodex_telemetry_dropped_total") >= 51
+    hangs.set()
+    one.close(60)
+
+
+def test_nothing_of_it_is_loaded_where_nobody_wants_it() -> None:
+    code = "import sys, tests.conftest, routecodex.addons.settings; print([name for name in sys.modules if 'telemetry' in name])"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert said.stdout.strip() == "[]", said.stderr
