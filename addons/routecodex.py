@@ -303,7 +303,6 @@ class RouteCodex(quick_hooks.Own):
         await self.in_turn.wait(len(flow.request.raw_content or b""))
         if (telemetry := self.settings.telemetry) is not None:
             line.seen, line.tell = telemetry.begin(line.began), telemetry.note
-        carrier = Waiting(self.relay, flow, line)
         try:
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
             carrier = Waiting(self.relay, flow, line, received.takes_long)

@@ -278,6 +278,7 @@ class CarriedTurn:
         if (unsaid := self._unsaid()) is None:
             self.answer.ending = in_bites(end)
             self.answer.finished = True
+            self._keep_end()
         else:
             self._later(self._finish_behind(unsaid, end))
 
@@ -288,6 +289,12 @@ class CarriedTurn:
             self.answer.ending = in_bites(end)
             self.answer.finished = True
             await self.relay.poke(self.flow)
+        self._keep_end()
+
+    def _keep_end(self) -> None:
+        """Behind the end itself: of a process that dies in between, the client has no answer, and repeats what must not act."""
+        if self.turn.ended and self.plan.keep_end is not None:
+            self._later(if_possible(self.plan.keep_end, self.plan.note))
 
     def _open(self, head: turns.Head) -> http.Response:
         shown = self.current.shown
@@ -518,8 +525,6 @@ class CarriedTurn:
                 if (later := self._later_flow) is not None and later.marked != flows.Marker.FAILED:
                     legs.fail(later, failed, later=True)
             self.plan.over(ended=self.turn.ended)
-            if self.turn.ended and self.plan.keep_end is not None:
-                self._later(if_possible(self.plan.keep_end, self.plan.note))
             if self.company is not None:
                 self._do(self._leave())
             asyncio.get_running_loop().call_soon(self._learn)

@@ -68,7 +68,9 @@ def model(received: Received) -> Behaviour | None:
             "arguments": "{}",
         }
         return Behaviour(reply=Reply("", calls=(ToolUse("clock", {"action": "schedule", "items": [item], "taskId": ""}),)))
-    return Behaviour(reply=Reply(f"ok {typed}"), wait_s=0.01)
+    told = json.dumps(messages[-1]).replace("\\", "").replace(" ", "")
+    refused = "tool_result" in told and '"ok":true' not in told
+    return Behaviour(reply=Reply("not set" if refused else f"ok {typed}"), wait_s=0.01)
 
 
 def got(provider: FakeProvider) -> list[Got]:
@@ -131,7 +133,7 @@ class Client:
                 )
                 content = said.json().get("content") if said.status_code == 200 else None
                 answer = "".join(block.get("text", "") for block in content) if content else ""
-                why = "" if content else f"status {said.status_code}: {said.text[:200]}"
+                why = "" if content and word in answer else f"status {said.status_code}: {said.text[:200]}"
             except (httpx.HTTPError, ValueError) as error:
                 why = type(error).__name__
             self.calls += 1
