@@ -21,6 +21,8 @@ from ..routing.usage.spending import Row, Spent, tokens_of
 
 WAITING = 20_000
 """So many rows are kept while the disk does not take them."""
+CALLS_WAITING = 64
+"""Of so many, the calls themselves wait beside their rows, to be compared."""
 _PAUSE_S = 0.5
 _AGAIN_S = 5.0
 
@@ -44,6 +46,10 @@ class UsageWriter:
         self._complained = False
 
     def note(self, spent: Spent) -> None:
+        if (waits := self._spent.qsize()) >= CALLS_WAITING:
+            if waits >= WAITING:
+                return
+            spent = replace(spent, flown=None)
         self._spent.put(spent)
         if self._thread is None:
             self._thread = threading.Thread(target=self._write, name="usage", daemon=True)

@@ -19,7 +19,13 @@ from ...routing.values import JsonObject
 
 PATH = "/routecodex"
 _STATIC = Path(__file__).with_name("static")
-_ASKED: tuple[JsonObject, ...] = ({"verb": "status"}, {"verb": "models"}, {"verb": "sessions"}, {"verb": "usage", "days": 14})
+_ASKED: tuple[JsonObject, ...] = (
+    {"verb": "status"},
+    {"verb": "models"},
+    {"verb": "sessions"},
+    {"verb": "reminders"},
+    {"verb": "usage", "days": 14},
+)
 _QUESTION_BYTES = 64 << 10
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 _POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..clock import store as clock_store
-from ..clock.record import read_record
+from ..clock.record import named_session, read_record
 from ..dialects.fields import list_of, object_of, read_object, text_of
 from ..errors import RouteCodexError
 from ..sessions.record import from_json
@@ -24,6 +24,7 @@ from .overlay import described
 
 _KINDS = ("session", "conversation")
 _LARGEST = 64 << 20
+_MOST_LISTED = 200
 
 
 class NoSession(RouteCodexError):
@@ -98,6 +99,19 @@ def session(folder: Path, id: str, person: str | None = None) -> JsonObject:
     return {**kept.told, "reminders": len(reminders), "hiddenRounds": len(hidden), "files": files}
 
 
+def reminders(folder: Path, person: str | None = None) -> list[JsonObject]:
+    """What models want to be reminded of, the earliest first, as far as it lies in files."""
+    files = Folder(folder / clock_store.FOLDER, largest=_LARGEST)
+    documents = [_document(folder / clock_store.FOLDER, name) for name in files.names() if name.endswith(".json")]
+    tasks = [task for raw in documents if raw is not None for task in read_record(raw, named_session(raw)).tasks]
+    waiting = [task for task in tasks if task.delivered_at_ms is None and (person is None or is_of(person, task.session_id))]
+    waiting.sort(key=lambda task: task.due_at_ms)
+    return [
+        {"session": task.session_id, "due": task.due_at_ms / 1000, "task": " ".join(task.task[:400].split())[:200]}
+        for task in waiting[:_MOST_LISTED]
+    ]
+
+
 def the_one(sessions: Iterable[Kept], id: str) -> Kept:
     """By its id, or as its tool calls it, or how one of them begins."""
     found = list(sessions)
@@ -155,4 +169,4 @@ def _document(folder: Path, name: str) -> bytes | None:
     return found[1] if found is not None else None
 
 
-__all__ = ["Kept", "NoSession", "clear", "clear_all", "in_force", "session", "sessions"]
+__all__ = ["Kept", "NoSession", "clear", "clear_all", "in_force", "reminders", "session", "sessions"]

@@ -218,6 +218,10 @@ def _sessions(served: Served, given: Given) -> JsonObject:
     return {"server": served.server, "sessions": [one.told for one in served.kept.sessions(served.person)]}
 
 
+def _reminders(served: Served, given: Given) -> JsonObject:
+    return {"server": served.server, "reminders": list(kept.reminders(served.folder, served.person))}
+
+
 def _session(served: Served, given: Given) -> JsonObject:
     return {"server": served.server, **served.kept.session(text_of(given.get("id")), served.person)}
 
@@ -296,6 +300,7 @@ VERBS: Mapping[str, Verb] = {
     "compare": Verb(_compare, for_all=True),
     "sessions": Verb(_sessions, waits=True),
     "session": Verb(_session, waits=True),
+    "reminders": Verb(_reminders, waits=True),
     "clear session": Verb(_clear_session, waits=True, changes=True),
     "clear sessions": Verb(_clear_sessions, waits=True, changes=True, for_all=True),
     "usage": Verb(_usage, waits=True),

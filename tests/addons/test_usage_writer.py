@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from routecodex.addons.usage_writer import UsageWriter
+from routecodex.addons.usage_writer import CALLS_WAITING, WAITING, UsageWriter
 from routecodex.routing.usage.flight import Flown, Loss
 from routecodex.routing.usage.ledger import Ledger
 from routecodex.routing.usage.prices import Price
@@ -42,6 +43,33 @@ def test_it_begins_anew_after_its_end(tmp_path: Path) -> None:
 class _Full(Ledger):
     def write(self, rows: Iterable[Row], now_ms: int) -> None:
         raise sqlite3.OperationalError("database or disk is full")
+
+
+class _Stuck(Ledger):
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, retention_days=1)
+        self.begun, self.goes_on = threading.Event(), threading.Event()
+
+    def write(self, rows: Iterable[Row], now_ms: int) -> None:
+        self.begun.set()
+        self.goes_on.wait(60)
+
+
+def test_a_disk_that_hangs_does_not_fill_the_memory(tmp_path: Path) -> None:
+    """Rows wait, up to a bound; the calls that they tell of do not, but for a few."""
+    ledger = _Stuck(tmp_path / "usage.sqlite")
+    writer = UsageWriter(ledger, lambda one, url: None)
+    writer.note(spent())
+    assert ledger.begun.wait(60)
+    call = flown(messages_body())
+    for _ in range(WAITING + 500):
+        writer.note(spent(call))
+    waiting = writer._spent
+    assert waiting.qsize() == WAITING
+    held = [waiting.get() for _ in range(WAITING)]
+    assert sum(one is not None and one.flown is not None for one in held) == CALLS_WAITING
+    ledger.goes_on.set()
+    writer.close(60)
 
 
 def test_a_full_disk_is_told_and_holds_nobody(tmp_path: Path, caplog: object) -> None:

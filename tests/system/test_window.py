@@ -150,6 +150,18 @@ def test_the_page_shows_calls_and_its_buttons_do_what_they_say(scene: Scene) -> 
     page.until("Not done:", "#said")
 
 
+def test_a_call_on_the_page_leads_to_its_legs(scene: Scene) -> None:
+    scene.browser.open(f"{scene.base}/routecodex")
+    scene.browser.until("Are you there?", "#calls")
+    rows = scene.browser.run(
+        "return [...document.querySelectorAll('#calls tr')].findIndex(one => one.innerText.includes('Are you there?'))"
+    )
+    scene.browser.click(f"#calls tr:nth-child({rows + 1}) a", "legs")
+    shown = scene.browser.until("503")
+    assert shown.count("glm-4.7 · force") == 3, "the call, the attempt that failed, and the one that answered"
+    scene.picture("legs")
+
+
 def test_the_page_is_readable_on_a_phone(scene: Scene) -> None:
     scene.browser.size(400, 800)
     scene.browser.open(f"{scene.base}/routecodex")

@@ -69,6 +69,10 @@ function time(seconds) {
   return make("span", shown, { class: "whole" });
 }
 
+function moment(seconds) {
+  return make("span", new Date(seconds * 1000).toLocaleString([], { dateStyle: "short", timeStyle: "short", hour12: false }), { class: "whole" });
+}
+
 function legs(call) {
   return call.flow && showsFlows ? make("a", "legs", { href: `/#/flows?s=${encodeURIComponent(`~meta ${call.call}`)}` }) : "";
 }
@@ -113,6 +117,9 @@ function render(told) {
   table("sessions", ["session", "tool", "it begins", "in force", ""],
     (sessions.sessions || []).map((one) => [one.id.slice(0, 12), one.client, one.begins, lines(one.inForce || []), button("erase", { verb: "clear session", id: one.id })]),
     "None: a tag such as <**!glm**> in a chat changes that.");
+  table("reminders", ["due", "session", "what"],
+    (told.reminders.reminders || []).map((one) => [moment(one.due), one.session.slice(0, 12), one.task]),
+    "None: models set them with the clock.");
   const providers = models.providers || [];
   table("providers", ["provider", "models", "keys", "", ""],
     providers.map((one) => [one.name, one.models.join(", "), [...one.keys, ...one.off.map((key) => `${key} (off)`)].join(", "), lines(one.notes),

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from routecodex.routing.clock.store import NTP_STATE
-from routecodex.routing.control.kept import NoSession, clear, clear_all, session, sessions
+from routecodex.routing.clock.store import NTP_STATE, ClockStore
+from routecodex.routing.clock.tasks import Task
+from routecodex.routing.control.kept import NoSession, clear, clear_all, reminders, session, sessions
 from routecodex.routing.control.overlay import Overlay
 from routecodex.routing.sessions.state import EMPTY, Sticky
 from routecodex.routing.sessions.store import FileStore, SessionKey
@@ -79,3 +80,14 @@ def test_all_means_every_session_and_nothing_else(folder: Path) -> None:
     clear_all(folder)
     left = {path.name for path in folder.rglob("*.json")}
     assert left == {NTP_STATE, "routing-a.json"}
+
+
+def test_what_models_want_to_be_reminded_of(folder: Path) -> None:
+    store = ClockStore(folder)
+    for id, due, more in (("@ann:1", 9_000, {}), ("b", 5_000, {}), ("c", 1_000, {"delivered_at_ms": 3})):
+        store.update(id, lambda _, id=id, due=due, more=more: [Task("t", id, due, 1, 1, "look\n at it " * 99, **more)])
+    found = reminders(folder)
+    assert [(one["session"], one["due"]) for one in found] == [("b", 5.0), ("@ann:1", 9.0)]
+    assert len(str(found[0]["task"])) <= 200
+    assert [one["session"] for one in reminders(folder, "ann")] == ["@ann:1"]
+    assert reminders(folder / "nowhere") == []

@@ -29,7 +29,7 @@ def ask(served: Served, verb: str, **given: object) -> JsonObject:
     return said
 
 
-@pytest.mark.parametrize("verb", ["status", "routing", "models", "sessions", "line"])
+@pytest.mark.parametrize("verb", ["status", "routing", "models", "sessions", "reminders", "line"])
 def test_what_only_looks_needs_nothing_more(served: Served, verb: str) -> None:
     assert ask(served, verb)["server"] == "a"
     assert not VERBS[verb].changes
