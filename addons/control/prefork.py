@@ -540,7 +540,7 @@ def main(words: Sequence[str]) -> int:
 def _become(worker: Worker, line: socket.socket, arguments: Sequence[str]) -> NoReturn:
     import asyncio
 
-    import mitmproxy_rs.udp
+    from mitmproxy.proxy import mode_servers
     from mitmproxy.tools.main import mitmdump
 
     worker_side.here = worker
@@ -548,7 +548,7 @@ def _become(worker: Worker, line: socket.socket, arguments: Sequence[str]) -> No
     os.environ[LEASH] = str(line.detach())
     sys.stdout = sys.stderr = Lines(1)
     asyncio.start_server = worker.start_server  # type: ignore[assignment]
-    mitmproxy_rs.udp.start_udp_server = worker.start_udp_server  # type: ignore[assignment]
+    mode_servers.mitmproxy_rs.udp.start_udp_server = worker.start_udp_server  # type: ignore[assignment]
     sys.argv = ["mitmdump", *arguments]
     mitmdump()
     sys.exit(0)
