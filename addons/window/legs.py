@@ -43,7 +43,9 @@ def fail(flow: http.HTTPFlow, error: str, *, later: bool = False) -> None:
 def keep_error(flow: http.HTTPFlow) -> None:
     """That we left a later attempt which had failed is not why it failed."""
     record = flow.metadata.get(RECORD)
-    if flow.marked == Marker.FAILED and isinstance(record, dict) and isinstance(error := record.get("error"), str):
+    if flow.marked != Marker.FAILED or not isinstance(record, dict) or not isinstance(error := record.get("error"), str):
+        return
+    if flow.error is None or flow.error.msg != error:  # a flow that was loaded has it already
         flow.error = mitmflow.Error(error)
 
 

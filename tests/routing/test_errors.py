@@ -17,6 +17,7 @@ from routecodex.routing.errors import (
     ConfigError,
     KeysWithheld,
     Locked,
+    NoSuchAnswer,
     NoTarget,
     Resting,
     RouteCodexError,
@@ -39,6 +40,7 @@ KINDS: dict[type[RouteCodexError], tuple[str, int]] = {
     StoreError: ("STORE_ERROR", 500),
     Locked: ("SESSION_LOCKED", 400),
     KeysWithheld: ("KEYS_WITHHELD", 400),
+    NoSuchAnswer: ("previous_response_not_found", 400),
 }
 
 

@@ -129,12 +129,19 @@ class Talk:
     headers: tuple[tuple[str, str], ...] = ()
     more: dict[str, Any] = field(default_factory=dict)
     """Further fields of the body."""
+    asks_usage: bool = True
+    """As nearly all tools that speak Chat do of a stream: else it is asked for them."""
     tool: _Called = _CALLED
     """What hops call."""
     typed: list[Entry] = field(default_factory=list)
     """The history as the tool keeps it."""
     seen: list[Entry] = field(default_factory=list)
     """The history as the provider should see it."""
+
+    @property
+    def further(self) -> dict[str, Any]:
+        asks = self.asks_usage and self.stream and self.dialect is Dialect.CHAT
+        return {"stream_options": {"include_usage": True}} | self.more if asks else self.more
 
     def say(self, text: str, sent: str | None = None, *, headers: tuple[tuple[str, str], ...] = ()) -> Heard:
         """A message; `sent` is what the provider sees of it (None: as it was typed)."""
@@ -180,7 +187,7 @@ class Talk:
         assert received.asked is not None
         history = self.seen[:-1] if self.seen[-1][0] == "assistant" else self.seen
         _, expected = request(self.dialect, received.asked.model, history, self.stream, self.tool)
-        assert received.body.decode() == to_bytes(expected | self.more).decode()  # type: ignore[union-attr]
+        assert received.body.decode() == to_bytes(expected | self.further).decode()  # type: ignore[union-attr]
 
     def _exchange(self, headers: tuple[tuple[str, str], ...]) -> Heard:
         before = len(self.provider.requests)
@@ -196,7 +203,7 @@ class Talk:
         sent = (CREDENTIALS[self.dialect], ("content-type", "application/json"), *self.headers, *headers)
         if self.session is not None:
             sent += (("x-session-id", self.session),)
-        return call(HOSTS[self.dialect], path, body | self.more, proxy=self.proxy, headers=sent)
+        return call(HOSTS[self.dialect], path, body | self.further, proxy=self.proxy, headers=sent)
 
     @property
     def home(self) -> str:

@@ -258,7 +258,8 @@ def _shape(dialect: Dialect, stream: bool, answer: Any) -> list[str]:
         case Dialect.MESSAGES, False:
             return [events[0]["type"], events[0]["stop_reason"]]
         case Dialect.CHAT, True:
-            return [event if isinstance(event, str) else _chunk(event["choices"][0]) for event in events]
+            told = [event for event in events if isinstance(event, str) or event["choices"]]  # the others tell the usage
+            return [event if isinstance(event, str) else _chunk(event["choices"][0]) for event in told]
         case Dialect.CHAT, False:
             return [events[0]["object"], events[0]["choices"][0]["finish_reason"]]
         case Dialect.RESPONSES, True:

@@ -464,7 +464,7 @@ def test_rounds_are_flows_of_their_own(tmp_path: Path, provider: FakeProvider) -
     assert [flow.is_replay for flow in rounds] == ["request"] * 3
     assert [flow.response.status_code for flow in rounds if flow.response] == [503, 200, 200]
     assert parent.marked == ":arrow_right:"
-    assert {flow.marked for flow in rounds} == {":arrow_right_hook:"}
+    assert [flow.marked for flow in rounds] == [":x:", ":arrow_right_hook:", ":arrow_right_hook:"]
     call = parent.metadata["routecodex"]["call"]
     assert [flow.metadata["routecodex"]["call"] for flow in rounds] == [call] * 3
     comments = [flow.comment for flow in rounds]

@@ -65,7 +65,7 @@ BEFORE = {
     "Desk.read": "routecodex.routing.desk.desk:Desk.read",
     "Desk.obey": "routecodex.routing.desk.desk:Desk.obey",
     "Desk.route": "routecodex.routing.desk.desk:Desk.route",
-    "Plan.request": "routecodex.routing.turn.plan:Plan.request",
+    "Plan.write": "routecodex.routing.turn.plan:Plan.write",
     "flows.write_request": "routecodex.addons.flows:write_request",
     "flows.mark": "routecodex.addons.flows:mark",
     "CarriedTurn.__init__": "routecodex.addons.turns:CarriedTurn.__init__",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...values import Answer
 from ..fields import pieces_of
@@ -14,8 +15,8 @@ from .said import Content
 
 
 def told(asked: Asked, answer: Answer) -> bytes:
-    """All of it, in the client's dialect and form. It bears the call's own id."""
-    writer, events = writer_for(asked), list(_events(asked, answer))
+    """All of it, in the client's dialect and form. It bears the call's own id, and repeats nothing of what the call was given."""
+    writer, events = writer_for(replace(asked, response={})), list(_events(asked, answer))
     Content().add(events)  # blocks have their texts, for dialects that tell them again
     return b"".join([*map(writer.made, events), *writer.finish()])
 

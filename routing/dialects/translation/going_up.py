@@ -49,6 +49,7 @@ _REPEATED = (
     "truncation",
 )
 """Fields of a call that a Responses object says again."""
+_LETS_IN = frozenset(("authorization", "headers"))
 
 
 def translate(
@@ -81,7 +82,15 @@ def repeated(call: Call) -> JsonObject:
         if text_of(object_of(item).get("type")) == "additional_tools"
         for tool in list_of(object_of(item).get("tools"))
     ]
-    return {**found, "tools": [*list_of(call.body.get("tools")), *carried]} if carried else found
+    declared = [*list_of(call.body.get("tools")), *carried]
+    return {**found, "tools": list(map(_told_again, declared))} if declared else found
+
+
+def _told_again(tool: object) -> object:
+    """Of an MCP server an answer does not say again what lets one in."""
+    if not isinstance(tool, dict) or tool.get("type") != "mcp":
+        return tool
+    return {name: value for name, value in tool.items() if name not in _LETS_IN}
 
 
 def wants_usage(call: Call) -> bool:
