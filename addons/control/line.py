@@ -120,7 +120,9 @@ def _start(places: Places, end: float) -> Line:
             while time.monotonic() < end:
                 if (line := connect(places)) is not None:
                     return line
-                if process.poll() is not None:
+                if process.poll() == 0:  # somebody who only looked was there first, and left it without a use
+                    process = _spawn(places)
+                elif process.returncode is not None:
                     break
                 time.sleep(_POLL_S)
     except Timeout:

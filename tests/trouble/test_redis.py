@@ -7,6 +7,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
@@ -322,13 +323,14 @@ def test_calls_while_the_store_is_gone(tmp_path: Path) -> None:
     with ExitStack() as stack:
         provider = stack.enter_context(FakeProvider())
         server = stack.enter_context(redis_server(tmp_path / "redis"))
+        short = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rc-")))  # a socket's path must be
         refusing, going_on = (
             stack.enter_context(
                 Mitmdump(
                     script=SCRIPT,
                     config=f'sessions: {{store: "{server.url}?wait={SHORT_S}", onStoreLost: {way}, derive: "off"}}\n{CONFIG}',
                     upstream=provider,
-                    folder=tmp_path / way,
+                    folder=short / way,
                 )
             )
             for way in ("refuse", "local")
