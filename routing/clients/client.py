@@ -129,5 +129,5 @@ class Client:
 ANTHROPIC = {"ANTHROPIC_BASE_URL": ("https://api.anthropic.com", "")}
 OPENAI = {"OPENAI_BASE_URL": ("https://api.openai.com", "/v1")}
 GEMINI = {"GOOGLE_GEMINI_BASE_URL": ("https://generativelanguage.googleapis.com", "")}
-BUNDLES = frozenset({"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"})
+BUNDLES = frozenset({"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"})
 """These replace the system's certificates; the others add to them."""

@@ -61,7 +61,9 @@ UNKNOWN = read_strictly(
         title="other tools",
         # What brings it to the proxy: whatever any tool needs
         trusts=("NODE_EXTRA_CA_CERTS",),
-        trusts_also=tuple(name for name in _union(known.needs for known in KNOWN) if name != "NODE_EXTRA_CA_CERTS"),
+        trusts_also=tuple(
+            name for name in (*_union(known.needs for known in KNOWN), "CURL_CA_BUNDLE") if name != "NODE_EXTRA_CA_CERTS"
+        ),
         settings={"NODE_USE_ENV_PROXY": "1"},
         bases={name: where for known in KNOWN for name, where in known.bases.items() if not name.startswith("-")},
         avoid=_union(known.avoid for known in KNOWN),
