@@ -226,7 +226,7 @@ def _transaction(file: sqlite3.Connection) -> Iterator[None]:
     file.execute("begin immediate")
     try:
         yield
-    except BaseException:
+    except BaseException:  # whatever it was, it goes on to whoever asked; nothing half-written stays
         file.execute("rollback")
         raise
     file.execute("commit")

@@ -478,7 +478,7 @@ def test_targets_that_are_not_there(written: str, message: str) -> None:
         ),
         pytest.param("a: \x00", "mitm-config.yaml: not valid YAML: it holds characters that text files do not have", id="nul"),
         pytest.param('a: "\\UFFFFFFFF"', "mitm-config.yaml: not valid YAML: not readable", id="character"),
-        pytest.param("[" * 1000, "mitm-config.yaml: not valid YAML: too deeply nested", id="deep"),
+        pytest.param("[" * 5000, "mitm-config.yaml: not valid YAML: too deeply nested", id="deep"),
         pytest.param(
             ROUTED + "clock: {}\n", "mitm-config.yaml:2: clock: unknown key here: it belongs under virtualrouter", id="place"
         ),
