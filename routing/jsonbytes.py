@@ -78,7 +78,7 @@ def _holds_huge_number(value: object, deepest: int) -> bool:
             huge = any(type(child) is float and abs(child) >= _HUGE for child in level)
         if _PARENTS.isdisjoint(known):
             return huge
-        parents = compress(level, map(_PARENTS.__contains__, kinds))
+        parents = filter(None, compress(level, map(_PARENTS.__contains__, kinds)))  # empty ones may be very many
         level = list(chain.from_iterable([parent.values() if type(parent) is dict else parent for parent in parents]))
     raise BadCall(f"The request body is nested deeper than {deepest} levels")
 

@@ -1,4 +1,5 @@
-"""A4, S4: what hostile text costs, in milliseconds of this thread's own computing for a mebibyte."""
+"""A4, S4: what hostile text costs, in milliseconds of this thread's own computing for a mebibyte; and how much of that is reading
+JSON, whoever does it."""
 
 from __future__ import annotations
 
@@ -6,6 +7,9 @@ import contextlib
 import time
 import tracemalloc
 
+import orjson
+
+from routecodex.addons.garbage import resting
 from routecodex.routing.dialects.calls import read_call
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.errors import RouteCodexError
@@ -52,12 +56,16 @@ JSON = {
     "objects": b'{"a":' * (MIB // 5),
     "escapes": b'"' + b"\\u" * (MIB // 2),
     "messages": b'{"messages":[' + b"{}," * (MIB // 3) + b"{}]}",
+    "short messages": b'{"messages":[' + b'{"role":"user","content":"a"},' * (MIB // 30) + b"{}]}",
+    "parts": b'{"messages":[{"content":[' + b"{}," * (MIB // 3) + b"{}]}]}",
+    "tools": b'{"messages":[],"tools":[' + b"{}," * (MIB // 3) + b"{}]}",
     "a number": b"9" * MIB,
 }
 MOST_TIMES = 100
 
 
 def test_a_mebibyte_of_hostile_json() -> None:
+    """As the proxy reads calls of so many pieces: beside its loop, while the collector of garbage rests."""
     endpoint = endpoint_of("POST", "/v1/chat/completions")
     assert endpoint is not None
 
@@ -65,17 +73,24 @@ def test_a_mebibyte_of_hostile_json() -> None:
         with contextlib.suppress(RouteCodexError):
             read_call(raw, endpoint)
 
-    spent = {name: cost(read, raw) for name, raw in JSON.items()}
+    def parse(raw: bytes) -> None:
+        with contextlib.suppress(orjson.JSONDecodeError):
+            orjson.loads(raw)
+
+    with resting():
+        spent = {name: cost(read, raw) for name, raw in JSON.items()}
+        slowest = max(spent, key=lambda name: spent[name])
+        parsed = cost(parse, JSON[slowest])
     grown = {}
     for name, raw in JSON.items():
         tracemalloc.start()
         read(raw)
         grown[name] = tracemalloc.get_traced_memory()[1] / len(raw)
         tracemalloc.stop()
-    slowest, largest = max(spent, key=lambda name: spent[name]), max(grown, key=lambda name: grown[name])
+    largest = max(grown, key=lambda name: grown[name])
     seen(
         "A4",
-        f"1 MiB of {len(JSON)} hostile JSON texts: at most {spent[slowest]:.0f} ms of CPU ({slowest}), asked {ASKED_MS:.0f}; "
-        f"{grown[largest]:.0f} times its size ({largest}), asked {MOST_TIMES}",
+        f"1 MiB of {len(JSON)} hostile JSON texts: at most {spent[slowest]:.0f} ms of CPU ({slowest}; {parsed:.0f} of it "
+        f"are the JSON's own), asked {ASKED_MS:.0f}; {grown[largest]:.0f} times its size ({largest}), asked {MOST_TIMES}",
         holds=spent[slowest] <= ASKED_MS and grown[largest] < MOST_TIMES,
     )

@@ -34,6 +34,8 @@ from .editing import (
 
 _SHAPE = Shape("content", {"type": "text"})
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "tool": "tool", "function": "tool"}
+_BESIDE = frozenset({"reasoning_content", "reasoning", "tool_calls", "function_call"})
+"""What a message holds beside its content; most hold none of it."""
 
 _FOREIGN_FIELDS = {
     "user": Feature.METADATA,
@@ -97,14 +99,11 @@ def _view(index: int, item: JsonObject) -> Message:
         result = ToolResult(loose_text(item, "tool_call_id") or loose_text(item, "name"), result_text(item.get("content")))
         return Message(role, [result], index)
     content = content_of(item, "content")
-    parts: list[Part] = []
-    if thinking := loose_text(item, "reasoning_content") or loose_text(item, "reasoning"):
-        parts.append(Thinking(thinking))
-    if isinstance(content, str):
-        parts.append(Text(content))
-    else:
-        parts.extend(_part(slot, raw) for slot, raw in enumerate(content))
-    parts.extend(_tool_calls(item))
+    parts: list[Part] = [Text(content)] if isinstance(content, str) else [_part(slot, raw) for slot, raw in enumerate(content)]
+    if not _BESIDE.isdisjoint(item):
+        if thinking := loose_text(item, "reasoning_content") or loose_text(item, "reasoning"):
+            parts.insert(0, Thinking(thinking))
+        parts.extend(_tool_calls(item))
     return Message(role, parts, index)
 
 
