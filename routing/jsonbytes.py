@@ -164,6 +164,17 @@ WRITERS: tuple[Writer, ...] = (orjson.dumps, _by_standard)
 """What `dumps` tries, one after the other."""
 
 
+def as_utf8(raw: bytes) -> bytes:
+    """The same bytes, but where they are not UTF-8: clients that are strict about it break off there."""
+    if raw.isascii():
+        return raw
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("utf-8", "replace").encode()
+    return raw
+
+
 def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON value")
 

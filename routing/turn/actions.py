@@ -9,6 +9,7 @@ from typing import Protocol
 from ..dialects.answer.machine import Round
 from ..dialects.said import Said
 from ..dialects.translation.neutral import Tokens
+from ..jsonbytes import as_utf8
 from ..values import Headers, JsonObject, ProviderError
 from .opening import Opening
 
@@ -99,6 +100,11 @@ class Failed:
     body: bytes = b""
     translated: bool = False
     """It spoke another dialect than the client: its words are not for the client as they are."""
+
+    @property
+    def readable(self) -> bytes:
+        """The body for who reads JSON; a page may be written in whatever its head says."""
+        return as_utf8(self.body) if self.body.lstrip()[:1] in (b"{", b"[") else self.body
 
 
 class Planner(Protocol):

@@ -383,7 +383,7 @@ class Plan:
         if self.counting and target.provider != ORIGIN:
             return self._counted()
         if self.registry.providers[target.provider].auth == "client" and first.head is not None:
-            return Refusal(first.head, first.body)
+            return Refusal(first.head, first.readable)
         if target.provider == ORIGIN:
             return self._written(502, first.error.message)
         if first.error.status in _KEY_REFUSED:
@@ -393,7 +393,7 @@ class Plan:
             status = first.error.status if first.error.status >= 400 else 502
             return self._written(status, f"Provider {target.provider}: {first.error.message}")
         own = tuple(pair for pair in first.head.headers if pair[0].lower() != "x-should-retry")
-        return Refusal(Head(first.head.status, (*own, *self._finality)), self.hide.bytes(first.body))
+        return Refusal(Head(first.head.status, (*own, *self._finality)), self.hide.bytes(first.readable))
 
     @property
     def _finality(self) -> tuple[tuple[str, str], ...]:

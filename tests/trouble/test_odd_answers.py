@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 
 import pytest
 
 from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
+from tests.rig.client import Answer
 from tests.rig.provider import FakeProvider
 from tests.rig.proxy import SCRIPT, Mitmdump
 from tests.rig.reply import Reply
@@ -68,12 +71,28 @@ def test_nothing_that_says_something_passes_behind_the_end(house: tuple[FakeProv
 
 @each_client
 @each_form
-def test_what_is_no_utf8_is_made_it(house: tuple[FakeProvider, Mitmdump], client: Dialect, stream: bool) -> None:
+@pytest.mark.parametrize("bad", [b"\xe4\xbd", b"\xed\xa0\x80"], ids=["part of a character", "half of a pair"])
+def test_what_is_no_utf8_is_made_it(house: tuple[FakeProvider, Mitmdump], client: Dialect, stream: bool, bad: bytes) -> None:
+    """Wherever it stands: in a text, in the name of an event, in an error."""
     provider, proxy = house
 
     def broken(items: list[bytes]) -> list[bytes]:
-        return [item.replace(b"@", b"\xe4\xbd") for item in items]
+        return [*items[:1], b"event: " + bad + b"\ndata: {}\n\n", *items[1:]] if len(items) > 1 else items
 
-    provider.always(Behaviour(reply=Reply(("one ", "@", " two")), edit=broken))
+    def bad_text(items: list[bytes]) -> list[bytes]:
+        return [item.replace(b"@", bad) for item in items]
+
     speaker = Speaker(provider, proxy, client, stream)
-    assert speaker.told(speaker.ask("hello", keep=False)).text.replace("\ufffd\ufffd", "\ufffd") == "one \ufffd two"
+    provider.always(Behaviour(reply=Reply(("one ", "@", " two")), edit=bad_text))
+    assert re.sub("\ufffd+", "\ufffd", speaker.told(speaker.ask("hello", keep=False)).text) == "one \ufffd two"
+    provider.always(Behaviour(reply=Reply("one"), edit=broken))
+    assert b"one" in _utf8(speaker.ask("hello", keep=False))
+    provider.always(Behaviour(status=400, error="no @ more", edit=bad_text))
+    refused = speaker.ask("hello", keep=False)
+    assert refused.status == 400
+    assert re.sub("\ufffd+", "\ufffd", json.loads(_utf8(refused))["error"]["message"]) == "no \ufffd more"
+
+
+def _utf8(answer: Answer) -> bytes:
+    answer.body.decode()
+    return answer.body

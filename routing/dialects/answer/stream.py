@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import ClassVar, Literal, Protocol
 
 from ...errors import BadAnswer
-from ...jsonbytes import dumps
+from ...jsonbytes import as_utf8, dumps
 from ...values import Dialect, JsonObject, ProviderError
 from ..failures import ERROR_KEY, document_without_empty_error, failure_of_page, without_empty_error
 from ..fields import read_json, read_object
@@ -171,7 +171,7 @@ class Source:
             for mark in self._marks:
                 if mark in data:
                     return False
-        if not data.isascii() and _as_utf8(data) is not data:
+        if not data.isascii() and as_utf8(data) is not data:
             return False
         if (echoes := self.echoes) is not None and (
             not one or len(data) >= self._long or data[self._start] in echoes.raw_nexts or echoes.busy or echoes.may_escape(data)
@@ -236,7 +236,7 @@ class Source:
                 chunk.form = "ragged" if chunk.form == "event" else chunk.form
             self._repeated = Repeated()
             return chunks
-        self.form, raw = "document", document_without_empty_error(_as_utf8(bytes(self._whole)))
+        self.form, raw = "document", document_without_empty_error(as_utf8(bytes(self._whole)))
         self._whole.clear()
         document = read_object(raw)
         if document is None:
@@ -258,8 +258,10 @@ class Source:
         units.reverse()
         while units:
             name, data, raw = unit = units.pop()  # a long one is gone once it is understood
+            if not raw.isascii() and (mended := as_utf8(raw)) is not raw:
+                name, data, raw = unit = Unit(name, as_utf8(data), mended)
             if not data:
-                yield Chunk(_as_utf8(raw), None, (), dialect)
+                yield Chunk(raw, None, (), dialect)
                 continue
             if ERROR_KEY in data:
                 name, data, raw = without_empty_error(unit)
@@ -270,10 +272,8 @@ class Source:
             if self._over:
                 if document is None and not self._said_all:
                     self._said_all = True
-                    yield Chunk(_as_utf8(raw), None, (), dialect, name, "behind")
+                    yield Chunk(raw, None, (), dialect, name, "behind")
                 continue
-            if document is None and (mended := _as_utf8(raw)) is not raw:
-                document, data, raw = read_object(_as_utf8(data)), _as_utf8(data), mended
             if (is_long := len(raw) >= LONG) and document is not None:
                 self._repeated.share(document)
             events = read(document, name) if document is not None else self._reader.read_word(data)
@@ -331,17 +331,6 @@ def _frame_of(chunk: Chunk) -> tuple[bytes, bytes]:
 
 def _too_long() -> BadAnswer:
     return BadAnswer(f"The provider's answer is longer than {WHOLE_BYTES >> 20} MiB")
-
-
-def _as_utf8(raw: bytes) -> bytes:
-    """The same bytes, but where they are not UTF-8: clients that are strict about it break off there."""
-    if raw.isascii():
-        return raw
-    try:
-        raw.decode()
-    except UnicodeDecodeError:
-        return raw.decode("utf-8", "replace").encode()
-    return raw
 
 
 def _is_whole(unit: Unit) -> bool:
