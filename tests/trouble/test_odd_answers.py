@@ -59,7 +59,7 @@ def test_nothing_that_says_something_passes_behind_the_end(house: tuple[FakeProv
     provider, proxy = house
 
     def twice(events: list[bytes]) -> list[bytes]:
-        return [*events, *events]
+        return [*events, b"data: {no JSON\n\n", *events]
 
     provider.always(Behaviour(reply=Reply("once"), edit=twice))
     speaker = Speaker(provider, proxy, client, True)
@@ -67,6 +67,7 @@ def test_nothing_that_says_something_passes_behind_the_end(house: tuple[FakeProv
     if client is Dialect.GEMINI:  # which tells no end: more may always come
         return
     assert speaker.told(answer).text == "once"
+    assert b"no JSON" not in answer.body
 
 
 @each_client

@@ -27,6 +27,7 @@ WHOLE_BYTES = 64 << 20
 """A whole document longer than this is no answer."""
 CALLS_BYTES = 1 << 20
 """So much of calls is kept where nobody takes part."""
+_DONE = b"[DONE]"
 _BLANK = (b"\n\n", b"\n\r\n")
 _QUOTE, _BACKSLASH = b'"', ord("\\")
 _LOOKS = 4
@@ -270,7 +271,7 @@ class Source:
                 self.strips, raw = self.strips or bare is not raw, bare
             document = read_object(data)
             if self._over:
-                if document is None and not self._said_all:
+                if not self._said_all and data.strip() == _DONE:
                     self._said_all = True
                     yield Chunk(raw, None, (), dialect, name, "behind")
                 continue
@@ -337,4 +338,4 @@ def _is_whole(unit: Unit) -> bool:
     """Or nothing but white space and comments."""
     if not unit.data:
         return not unit.raw.strip() or unit.raw.lstrip().startswith(b":")
-    return unit.data.strip() == b"[DONE]" or read_json(unit.data) is not None
+    return unit.data.strip() == _DONE or read_json(unit.data) is not None
