@@ -1,6 +1,6 @@
 """`python -m tests.sheet [ROWS]`: runs the rows (all, without the soak, if none is named) and writes what was seen into
 `docs/reliability.md`, into the section of this mitmproxy; other rows and other sections stay as they are. SHEET_LONGEST_S: how
-long either part may take (what is counted, and what is timed)."""
+long either part may take (what is counted, and what is timed). SOAK_S: how long row Z takes, if it is asked for."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from mitmproxy import version
 
 from tests.sheet import RECORD
 from tests.sheet.rows import ROWS, Row
-from tests.sheet.written import Result, merge
+from tests.sheet.written import ALL, Result, merge
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "reliability.md"
 LONGEST_S = float(os.environ.get("SHEET_LONGEST_S", "2700"))
 """What is not done by then is to be run again."""
-AT_ONCE = 2
+AT_ONCE = int(os.environ.get("SHEET_AT_ONCE", "2"))
 
 
 @dataclass
@@ -102,14 +102,35 @@ def _ran(row: Row, lines: Sequence[dict[str, Any]]) -> Ran:
     return ran
 
 
-def store(rans: Sequence[Ran]) -> None:
-    """Two lines may run side by side."""
-    when, load = datetime.now(UTC).date().isoformat(), f" (load {os.getloadavg()[0]:.0f} on {os.cpu_count()} processors)"
-    results = {
-        ran.row.name: Result(ran.row.name, ran.seen + load * ran.row.timed, ran.holds, f"{ran.seconds:.0f} s", when)
+def results_of(rans: Sequence[Ran]) -> list[Result]:
+    load = busy()
+    return [
+        Result(ran.row.name, ran.seen + load * ran.row.timed, ran.holds, f"{ran.seconds:.0f} s", today())
         for ran in rans
         if ran.ended
-    }
+    ]
+
+
+def busy() -> str:
+    return f" (load {os.getloadavg()[0]:.0f} on {os.cpu_count()} processors)"
+
+
+def today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+def one_command(rans: Sequence[Ran], seconds: float) -> Result:
+    """What is asked of the whole: so many minutes."""
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    said = f"{len(rans)} rows in one command{f', commit {commit}' if commit else ''}{busy()}"
+    return Result(
+        ALL, said, "yes" if seconds <= LONGEST_S and all(ran.done for ran in rans) else "**no**", f"{seconds:.0f} s", today()
+    )
+
+
+def store(found: Sequence[Result]) -> None:
+    """Two lines may run side by side."""
+    results = {result.name: result for result in found}
     python = ".".join(platform.python_version_tuple()[:2])
     with FileLock(Path(tempfile.gettempdir(), "routecodex-sheet.lock")):
         text = DOCUMENT.read_text(encoding="utf-8") if DOCUMENT.exists() else ""
@@ -128,10 +149,12 @@ def main(names: list[str]) -> int:
         chosen = [row for row in rows if row.timed is timed]
         if chosen:
             some = run(chosen, [sys.executable, "-m", "pytest", "-n", workers], LONGEST_S)
-            store(some)
+            store(results_of(some))
             rans += some
     for ran in rans:
         print(f"{ran.row.name:4} {ran.holds:10} {ran.seconds:6.0f} s  {ran.seen}")
+    if not names:
+        store([one_command(rans, time.monotonic() - began)])
     not_held = [ran.row.name for ran in rans if ran.holds != "yes"]
     print(f"{len(rows)} rows in {(time.monotonic() - began) / 60:.0f} minutes; not held: {', '.join(not_held) or 'none'}")
     return int(bool(not_held))

@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Iterator
+from math import sqrt
 from pathlib import Path
 from statistics import linear_regression
 
@@ -22,6 +23,8 @@ from tests.system.watched import held, settles, watched
 SECONDS = float(os.environ.get("SOAK_S", "3600"))
 WARM = 0.25
 """What the first quarter takes is not growth: memories fill up to their bounds."""
+WINDOWS = 12
+"""Of each only the least counts: what the collector of garbage has not come to yet is not growth either."""
 STREAMS, EVERY_S, DAY_S, MIB = 20, 5.0, 86_400.0, 1 << 20
 
 
@@ -58,16 +61,28 @@ def test_a_day_of_streams(provider: FakeProvider, tmp_path: Path) -> None:
             points.append((time.monotonic() - began, float(proxy.rss_bytes)))
         after = settles(proxy, before, within=30, spare=5)  # the last ones are only just leaving
         files_then = proxy.open_files or 0
-    steady = [point for point in points if point[0] > SECONDS * WARM]
-    slope, _ = linear_regression(*zip(*steady, strict=True))
-    hourly = slope * 3600 / MIB
-    over_s = steady[-1][0] - steady[0][0]
-    noise = (max(rss for _, rss in steady) - min(rss for _, rss in steady)) / MIB
+    hourly, give_or_take = slope_of(lowest([point for point in points if point[0] > SECONDS * WARM]))
+    over_h = (1 - WARM) * SECONDS / 3600
     seen(
         "Z",
-        f"{calls:,} calls in {SECONDS / 3600:.2f} h of the {DAY_S / 3600:.0f} asked; over the last "
-        f"{over_s / 3600:.2f} h {hourly:+.2f} MiB an hour "
-        f"(the values lie within {noise:.1f} MiB: less than that in {over_s / 3600:.2f} h is not seen); "
-        f"files {files} → {files_then}, tasks {before['tasks']} → {after['tasks']}",
+        f"{calls:,} calls in {SECONDS / 3600:.2f} h of the {DAY_S / 3600:.0f} asked; over the last {over_h:.2f} h "
+        f"{hourly:+.2f} MiB an hour, give or take {give_or_take:.2f} (two standard errors"
+        + ("; too short to tell 1 MiB an hour" if give_or_take > 1 else "")
+        + f"); files {files} → {files_then}, tasks {before['tasks']} → {after['tasks']}",
         holds=hourly <= 1.0 and abs(files_then - files) <= 5 and abs(after["tasks"] - before["tasks"]) <= 5,
     )
+
+
+def lowest(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    size = max(1, len(points) // WINDOWS)
+    return [min(points[at : at + size], key=lambda point: point[1]) for at in range(0, len(points), size)]
+
+
+def slope_of(points: list[tuple[float, float]]) -> tuple[float, float]:
+    """In MiB an hour, and how far the truth may be from it."""
+    x, y = zip(*points, strict=True)
+    slope, start = linear_regression(x, y)
+    mean = sum(x) / len(x)
+    rest = sum((b - start - slope * a) ** 2 for a, b in points) / max(1, len(points) - 2)
+    error = sqrt(rest / sum((a - mean) ** 2 for a in x))
+    return slope * 3600 / MIB, 2 * error * 3600 / MIB

@@ -12,11 +12,14 @@ HEAD = """# What holds in trouble, in figures
 
 Written by `python -m tests.sheet`, which runs each row below in the long profile; `python -m tests.sheet R8 S14` runs some.
 Where a count is less than what is asked, both are told. Rows marked *timed* say how busy the machine was: a busy one spoils them.
-What is counted runs with fewer rounds in every run of the suite.
+What is counted runs with fewer rounds in every run of the suite. The last line is the one command: at most 45
+minutes are asked.
 """
+ALL = "all"
+"""The name of the line that tells how long one run of every row took."""
 _SECTION = re.compile(r"^## (mitmproxy .+)$", re.MULTILINE)
 _LINE = re.compile(
-    r"^\| (?P<name>[A-Z]\d*) \| (?P<seen>.*) \| (?P<holds>[^|]*) \| (?P<took>[^|]*) \| (?P<when>[^|]*) \|$", re.MULTILINE
+    r"^\| (?P<name>[A-Z]\d*|all) \| (?P<seen>.*) \| (?P<holds>[^|]*) \| (?P<took>[^|]*) \| (?P<when>[^|]*) \|$", re.MULTILINE
 )
 
 
@@ -52,8 +55,8 @@ def write(sections: Mapping[str, Mapping[str, Result]]) -> str:
     parts = [HEAD, "\n".join(asked) + "\n"]
     for title in sorted(sections):
         lines = [f"## {title}", "", "| Row | Seen | Holds | Took | When |", "|---|---|---|---|---|"]
-        for row in ROWS:
-            one = sections[title].get(row.name) or Result(row.name, "not run yet", "", "", "")
+        for name in (*(row.name for row in ROWS), ALL):
+            one = sections[title].get(name) or Result(name, "not run yet", "", "", "")
             lines.append(f"| {one.name} | {_cell(one.seen)} | {one.holds} | {one.took} | {one.when} |")
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
