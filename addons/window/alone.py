@@ -2,7 +2,8 @@
 
 1. Whoever opens it shows the token once, in the address that stands in the log; a cookie stands for it from then on. A program
    sends it as `Authorization: Bearer …`. Where people share the proxy, each may come with the name and password of theirs.
-2. It answers to its own names alone: a page of somebody else's reaches this machine's ports too, under a name of its own.
+2. It answers to its own names alone: a page of somebody else's reaches this machine's ports too, under a name of its own. Nor does it
+   answer a page at another port of this machine: cookies know no ports, so that such a page comes with ours.
 """
 
 from __future__ import annotations
@@ -81,6 +82,8 @@ class _Handler(tornado.web.RequestHandler):
         name, _, port = self.request.host.partition(":")
         if name not in _NAMES or port != str(self.settings["port"]):
             raise tornado.web.HTTPError(403)
+        if self._is_foreign():
+            raise tornado.web.HTTPError(403)
         how, _, said = self.request.headers.get("Authorization", "").partition(" ")
         if self._is(self.get_cookie(_COOKIE) or "") or (how.lower() == "bearer" and self._is(said)):
             return
@@ -101,6 +104,14 @@ class _Handler(tornado.web.RequestHandler):
             self.set_header("WWW-Authenticate", 'Basic realm="RouteCodex"')
         told = f"{status_code}: open the address that RouteCodex wrote to mitmproxy's log when it started."
         self.finish(told if status_code in (401, 403) else f"{status_code}")
+
+    def _is_foreign(self) -> bool:
+        """Whether another page asks. It may lead a person here, and reads nothing of that."""
+        heads, own = self.request.headers, f"http://{self.request.host}"
+        if heads.get("Origin", own) != own:
+            return True
+        leads = self.request.method == "GET" and heads.get("Sec-Fetch-Mode") == "navigate"
+        return heads.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and not leads
 
     def _is(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), token().encode())

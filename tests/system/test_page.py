@@ -94,6 +94,23 @@ def test_who_has_it_sees_the_page_and_its_buttons_work(provider: FakeProvider, s
     visitor.ask("/routecodex/ask", {"verb": "set routing", "orders": [["clear", ""]]}, X_XSRFToken=xsrf[1])
 
 
+@pytest.mark.parametrize(
+    "about",
+    [{"Origin": "http://127.0.0.1:3000"}, {"Origin": "null"}, {"Sec_Fetch_Site": "same-site"}, {"Sec_Fetch_Site": "cross-site"}],
+    ids=str,
+)
+def test_a_page_at_another_port_of_this_machine_changes_nothing(served: tuple[Mitmdump, int, str], about: dict[str, str]) -> None:
+    """Cookies know no ports: it comes with ours, and with one of its own making against forged forms."""
+    _, port, entrance = served
+    visitor = Visitor(port)
+    assert visitor.ask(entrance)[0] == 302
+    visitor.cookies["_xsrf"] = "ab" * 16
+    order = {"verb": "set routing", "orders": [["sticky", "glm.glm-4.7"]]}
+    assert visitor.ask(f"/routecodex/ask?_xsrf={'ab' * 16}", order, Content_Type="text/plain", **about)[0] == 403
+    assert visitor.ask("/routecodex/state", **about)[0] == 403
+    assert visitor.ask("/routecodex/state", Origin=f"http://127.0.0.1:{port}", Sec_Fetch_Site="same-origin")[0] == 200
+
+
 def test_a_port_that_is_taken_is_said_and_calls_go_on(
     provider: FakeProvider, served: tuple[Mitmdump, int, str], tmp_path: Path
 ) -> None:
