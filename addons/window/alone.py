@@ -2,8 +2,8 @@
 
 1. Whoever opens it shows the token once, in the address that stands in the log; a cookie stands for it from then on. A program
    sends it as `Authorization: Bearer …`. Where people share the proxy, each may come with the name and password of theirs.
-2. It answers to its own names alone: a page of somebody else's reaches this machine's ports too, under a name of its own. Nor does it
-   answer a page at another port of this machine: cookies know no ports, so that such a page comes with ours.
+2. It answers to its own names alone: a page of somebody else's reaches this machine's ports too, under a name of its own. Nor
+   does it answer a page at another port of this machine: cookies know no ports, so that such a page comes with ours.
 """
 
 from __future__ import annotations

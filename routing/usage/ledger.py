@@ -39,13 +39,22 @@ class Ledger:
         self.path = path
         self._days, self._note = retention_days, note
         self._open: sqlite3.Connection | None = None
+        self._mine = 0
+        """Which file that is."""
         self._since_sweep = _SWEEP_ROWS
 
     def write(self, rows: Iterable[Row], now_ms: int) -> None:
-        connection = self._connection()
         rows = list(rows)
-        with connection:
-            connection.executemany(_WRITE, rows)
+        try:
+            self._write(rows)
+        except sqlite3.DatabaseError as error:
+            if type(error) is not sqlite3.DatabaseError:  # a busy or a full disk, and the like
+                raise
+            self.close()
+            if self._mine == _identity(self.path):  # else another process has put it aside already
+                self._set_aside(error)  # spoiled further inside, which opening it does not see
+            self._write(rows)
+        connection = self._connection()
         self._since_sweep += len(rows)
         if self._since_sweep >= _SWEEP_ROWS:
             self._since_sweep = 0
@@ -60,6 +69,10 @@ class Ledger:
             self._open.close()
             self._open = None
 
+    def _write(self, rows: list[Row]) -> None:
+        with (connection := self._connection()):
+            connection.executemany(_WRITE, rows)
+
     def _connection(self) -> sqlite3.Connection:
         if self._open is None:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -68,13 +81,24 @@ class Ledger:
             except sqlite3.OperationalError:
                 raise
             except sqlite3.DatabaseError as error:
-                aside = self.path.with_name(f"{self.path.name}.damaged-{os.getpid()}")
-                self._note(f"{self.path} cannot be read ({error}); it is kept as {aside.name}, and a new one is begun")
-                for ending in ("", "-wal", "-shm"):
-                    with contextlib.suppress(FileNotFoundError):
-                        os.replace(f"{self.path}{ending}", f"{aside}{ending}")
+                self._set_aside(error)
                 self._open = _opened(self.path)
+            self._mine = _identity(self.path)
         return self._open
+
+    def _set_aside(self, error: sqlite3.Error) -> None:
+        aside = self.path.with_name(f"{self.path.name}.damaged-{os.getpid()}")
+        self._note(f"{self.path} cannot be read ({error}); it is kept as {aside.name}, and a new one is begun")
+        for ending in ("", "-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(f"{self.path}{ending}", f"{aside}{ending}")
+
+
+def _identity(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0
 
 
 def _grow(connection: sqlite3.Connection) -> None:

@@ -73,6 +73,24 @@ def test_what_is_older_than_people_want_goes(ledger: Ledger) -> None:
     again.close()
 
 
+@pytest.mark.parametrize("opened", [True, False], ids=["before it is opened", "while it is open"])
+def test_a_file_that_is_damaged_inside_is_set_aside_and_told(tmp_path: Path, opened: bool) -> None:
+    """Opening it looks at its head alone."""
+    path, told = tmp_path / "usage.sqlite", list[str]()
+    ledger = Ledger(path, retention_days=1, note=told.append)
+    ledger.write([row() for _ in range(500)], NOON)
+    ledger.close()
+    if not opened:
+        report(ledger, "daily")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4096] + bytes(len(whole) - 4096))
+    ledger.write([row()], NOON)
+    assert report(ledger, "daily")["totals"]["requests"] == 1
+    assert "cannot be read" in told[0]
+    assert next(tmp_path.glob("*.damaged-*")).stat().st_size
+    ledger.close()
+
+
 def test_a_damaged_file_is_set_aside_and_told(tmp_path: Path) -> None:
     path = tmp_path / "usage.sqlite"
     path.write_bytes(b"this is no database, " * 100)
