@@ -39,6 +39,7 @@ from routecodex.addons import (
     people,
     quick_checks,
     quick_hooks,
+    quick_reads,
     relay,
     rounds,
     sealing,
@@ -162,9 +163,11 @@ class RouteCodex(quick_hooks.Own):
         if wanted:
             quick_hooks.QuickHooks(ctx.master.addons).install()
             quick_checks.install()
+            quick_reads.install()
         elif quick is not None:
             quick.remove()
             quick_checks.remove()
+            quick_reads.remove()
 
     def read_config(self, option: str) -> None:
         """With nothing to work with, an error in the log ends mitmproxy's start; later the option is simply refused."""
