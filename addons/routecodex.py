@@ -102,6 +102,9 @@ class Waiting:
     def when_gone(self, hear: Callable[[], None]) -> None:
         self.relay.when_gone(self.flow, hear)
 
+    def has_left(self) -> bool:
+        return self.relay.has_left(self.flow)
+
 
 class RouteCodex(quick_hooks.Own):
     """One proxy's addon."""

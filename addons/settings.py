@@ -140,9 +140,14 @@ class Settings:
             _CLOCKS,
             folder,
             everything=not in_files,
-            refuses=not in_files and self.config.on_store_lost == "refuse",
+            refuses=self._refuses,
             note=self.journal.note,
         )
+
+    @property
+    def _refuses(self) -> bool:
+        """No call of a session goes on without the store."""
+        return self.config.store != "files" and self.config.on_store_lost == "refuse"
 
     async def meet(self, received: Received, carrier: Carrier) -> Met:
         """A call as it came in; what others know of it is known here from now on. `Lost` where nothing may go on without."""
@@ -203,7 +208,7 @@ class Settings:
     def serves(self) -> bool:
         """Whether a call that comes now would not be refused for want of the store: what a load balancer looks at."""
         lost = self._store is not None and bool(self._store.gone)
-        return self.loaded and not (lost and self.config.on_store_lost == "refuse")
+        return self.loaded and not (lost and self._refuses)
 
     def served(self) -> Served:
         """This server, for its verbs."""
@@ -362,7 +367,7 @@ class Settings:
             note(f"{turn.id[:8]}: {line}")
 
         assert self._clockwork is not None
-        stop = StopMessagePlugin(store, self.config.stop, self.probe, tell, in_thread)
+        stop = StopMessagePlugin(store, self.config.stop, self.probe, tell, in_thread, refuses=self._refuses)
         clock = self._clockwork.plugin(self.config, tell, note)
         return Desk(
             self.config,
