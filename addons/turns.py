@@ -245,6 +245,7 @@ class CarriedTurn:
                     self._note_round()
                     self._later(self._run_round(after_s))
                 case turns.Decide(said):
+                    self._note_round()  # before its flow is over, and written
                     if said.own:
                         self._later(self._decide(said))  # tools begin tasks
                     else:

@@ -1,7 +1,7 @@
 """Why a provider's cache was lost: one conversation after the other, the last call of each is kept and compared when it happens.
 
-1. A healthy call costs nothing but a reference to its bytes: they are read only where the counts tell of a loss (`Suspicion.loss`),
-   which takes long.
+1. A healthy call costs nothing but a reference to its bytes: they are read only where the counts tell of a loss, and that takes
+   long (`Suspicion.loss`).
 2. What is kept is bounded in bytes; the conversation that was quiet longest is forgotten first.
 3. Who broke it is told only where it is known: the tool, the person, a tag, a failure, the time that went by, or the provider.
 """
@@ -125,8 +125,14 @@ def _cause(before: Flown, after: Flown) -> tuple[Who, str] | None:
         return _idle(before, after)
     came = parting(blocks_of(before.received, before.asked), blocks_of(after.received, after.asked))
     if came is None:
-        return "RouteCodex", _words(sent)
+        return _idle(before, after) if _is_at_the_end(sent, before) else ("RouteCodex", _words(sent))
     return _whose(came, before, after), _words(came)
+
+
+def _is_at_the_end(sent: Break, before: Flown) -> bool:
+    """What joins a call behind everything else (the time, a reminder) was in no cache."""
+    last = max((block.message for block in blocks_of(before.sent, before.dialect)), default=-1)
+    return sent.block.kind == "message" and sent.block.message >= last
 
 
 def _moved(before: Flown, after: Flown) -> tuple[Who, str]:

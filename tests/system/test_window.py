@@ -19,8 +19,8 @@ from tests.rig.browser import Browser, browser
 from tests.rig.provider import FakeProvider
 from tests.rig.proxy import SCRIPT, Mitmdump
 from tests.rig.wire import Reply, ToolUse
-from tests.system.test_web import Web
 from tests.system.test_clock import config
+from tests.system.test_web import Web
 from tests.system.tool import Tool
 
 pytestmark = [pytest.mark.system, pytest.mark.long]
@@ -183,9 +183,9 @@ def test_the_page_shows_reminders(scene: Scene) -> None:
     shown = scene.browser.until(LATER, "#reminders")
     assert shown.count("with its session's next call") == 1
     assert shown.index("with its session's next call") < shown.index("is the deploy through?") < shown.index(LATER)
-    assert scene.browser.run(
-        "return [...document.querySelectorAll('.wide')].every(one => one.scrollWidth <= one.clientWidth)"
-    ), "long words break"
+    assert scene.browser.run("return [...document.querySelectorAll('.wide')].every(one => one.scrollWidth <= one.clientWidth)"), (
+        "long words break"
+    )
     scene.browser.run("document.querySelector('#reminders').scrollIntoView({block: 'center'})")
     scene.picture("reminders")
 

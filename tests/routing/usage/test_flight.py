@@ -195,6 +195,31 @@ def test_what_only_we_changed_is_told_as_ours() -> None:
     assert loss.who == "RouteCodex"
 
 
+def _with_time(body: dict[str, Any], time: str, dialect: Dialect) -> dict[str, Any]:
+    """As the clock adds it: to the end of every call, and never again to what went before."""
+    body = copy.deepcopy(body)
+    last = body["messages"][-1]
+    if dialect is Dialect.CHAT:
+        last["content"] += f"\n\n{time}"
+    else:
+        last["content"].append(_text(time))
+    return body
+
+
+@pytest.mark.parametrize("dialect", [Dialect.MESSAGES, Dialect.CHAT], ids=str)
+@pytest.mark.parametrize(("quiet", "who"), [(10, "the provider"), (600, "time")])
+def test_the_time_that_is_told_with_each_call_is_not_blamed(dialect: Dialect, quiet: float, who: str) -> None:
+    body = BODIES[dialect]()
+    later = copy.deepcopy(body)
+    asked = "go on" if dialect is Dialect.CHAT else [_text("go on")]
+    later["messages"] += [{"role": "assistant", "content": "ok"}, {"role": "user", "content": asked}]
+    recorder = FlightRecorder()
+    sent = [json.dumps(_with_time(one, f"[Time/Date]: {at}", dialect)).encode() for at, one in enumerate((body, later))]
+    recorder.heard(replace(flown(body, dialect), sent=sent[0]))
+    loss = _lost(recorder, replace(flown(later, dialect, tokens=COLD, at=1000.0 + quiet), sent=sent[1]))
+    assert loss.who == who
+
+
 def _healthy(seed: int) -> tuple[int, list[Suspicion]]:
     """A conversation as agents lead it: marks move, calls go on, several talk at once, counts jitter."""
     random_ = random.Random(seed)
