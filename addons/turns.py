@@ -47,9 +47,9 @@ class CarriedTurn:
         journal: Journal,
         line: CallLine,
         company: Company | None = None,
-        unsaid: Callable[[], Awaitable[None] | None] = lambda: None,
+        unsaid: Callable[[], Awaitable[object] | None] = lambda: None,
     ) -> None:
-        """`unsaid`: what the answer's end waits for, so that other processes know of it."""
+        """`unsaid`: what the answer's end waits for, so that other processes know of it, or a file that is written."""
         self.relay = relay
         self.flow = flow
         self.turn = turn
@@ -247,6 +247,7 @@ class CarriedTurn:
                     self._note_round()
                     self._later(self._run_round(after_s))
                 case turns.Decide(said):
+                    self._note_round()  # before its flow is over, and written
                     if said.own:
                         self._later(self._decide(said))  # tools begin tasks
                     else:
@@ -276,7 +277,7 @@ class CarriedTurn:
                 self._finish(end)
 
     def _finish(self, end: Iterable[bytes]) -> None:
-        """Not before other processes know what the client's next call needs."""
+        """Not before other processes know what the client's next call needs, and a file that is written what became of this."""
         if (unsaid := self._unsaid()) is None:
             self.answer.ending = in_bites(end)
             self.answer.finished = True
@@ -284,7 +285,7 @@ class CarriedTurn:
         else:
             self._later(self._finish_behind(unsaid, end))
 
-    async def _finish_behind(self, unsaid: Awaitable[None], end: Iterable[bytes]) -> None:
+    async def _finish_behind(self, unsaid: Awaitable[object], end: Iterable[bytes]) -> None:
         try:
             await unsaid
         finally:
