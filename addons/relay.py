@@ -53,7 +53,7 @@ from .codes import ABORT, BAD_ANSWER, CANCEL, TOO_LARGE
 from .fail_closed import report
 from .intercept import Arrival
 from .layers import PIECE_BYTES, Place, in_pieces, layers_below, place_of, together, waits_for_connection, was_reset
-from .open_answer import OpenAnswer, drain_client
+from .open_answer import OpenAnswer, drain_client, has_left
 from .sealing import Backs, Sealed, put_on_wire
 
 if TYPE_CHECKING:
@@ -512,6 +512,11 @@ class Relay:
             return
         await handler.server_event(Poke(stream))
         await drain_client(handler)
+
+    def has_left(self, flow: http.HTTPFlow) -> bool:
+        """Its client."""
+        handler, is_open = self.handler(flow), flow.client_conn.state & connection.ConnectionState.CAN_READ
+        return flow.error is not None or not is_open or (handler is not None and has_left(handler))
 
     def handler(self, flow: http.HTTPFlow) -> ConnectionHandler | None:
         return ctx.master.addons.get("proxyserver").connections.get(flow.client_conn.id)

@@ -103,6 +103,9 @@ class Waiting:
     def when_gone(self, hear: Callable[[], None]) -> None:
         self.relay.when_gone(self.flow, hear)
 
+    def has_left(self) -> bool:
+        return self.relay.has_left(self.flow)
+
 
 class RouteCodex(quick_hooks.Own):
     """One proxy's addon."""
@@ -371,7 +374,7 @@ class RouteCodex(quick_hooks.Own):
         if flow.server_conn.via is not None and intercept.is_this_machine(flow.request.host):
             flow.server_conn = connection.Server(address=(flow.request.host, flow.request.port))
         flows.mark(flow, plan.told, Marker.CALL, record.of_round(plan, "first"))
-        unsaid = self.settings.unsaid
+        unsaid = partial(self.settings.unsaid, plan.received.id)
         CarriedTurn(self.relay, flow, departure.turn, plan, sealed, self.journal, line, departure.company, unsaid).start()
         self.journal.detail(f"{plan.received.host} -> {plan.comment}")
 
