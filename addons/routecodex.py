@@ -373,6 +373,7 @@ class RouteCodex(quick_hooks.Own):
         flows.mark(flow, plan.told, Marker.CALL, record.of_round(plan, "first"))
         unsaid = partial(self.settings.unsaid, plan.received.id)
         CarriedTurn(self.relay, flow, departure.turn, plan, sealed, self.journal, line, departure.company, unsaid).start()
+        self.settings.say()
         self.journal.detail(f"{plan.received.host} -> {plan.comment}")
 
     # An answer comes back
