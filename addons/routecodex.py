@@ -5,11 +5,14 @@ This file stays thin: mitmproxy loads it again whenever it changes; the modules 
 """
 
 import asyncio
+import gc
 import logging
 import sys
 
 if sys.version_info < (3, 11):  # noqa: UP036 - where it matters, nobody has asked for our minimum
     sys.exit(f"RouteCodex needs Python 3.11 or newer; this mitmproxy runs on {sys.version.split()[0]}.")
+
+gc.disable()  # until all is loaded: to look through it again and again takes as long as a fifth of reading it
 
 import time
 import uuid
@@ -69,6 +72,7 @@ from routecodex.routing.turn.replies import Reply
 from routecodex.routing.values import Endpoint
 from routecodex.routing.window import record
 
+garbage.loaded()
 logger = logging.getLogger("routecodex")
 
 NEEDED_OPTIONS = {"connection_strategy": "lazy", "upstream_cert": False}
