@@ -116,8 +116,11 @@ class TurnStream(HttpStream):
         """As it goes to the wire; whether it does."""
         put_on_wire(self, event)
         match event:
-            case RequestHeaders() if event.request.is_http2 and not event.end_stream and to.alpn != b"h2":
-                event.request = framing.framed(event.request)
+            case RequestHeaders() if not event.end_stream:
+                if event.request.is_http2 and to.alpn != b"h2":
+                    event.request = framing.framed(event.request)
+                if not self.flow.request.stream:
+                    event.__class__ = framing.RequestHead
             case ResponseHeaders() if to.alpn == b"h2":
                 event.response = framing.unframed(event.response)
             case RequestTrailers() | ResponseTrailers():
@@ -239,13 +242,16 @@ class TurnStream(HttpStream):
             # Closing a connection twice would cancel mitmproxy's own closing of it: the socket would stay open.
             if server in self.relay_layer.connections and server.state is not connection.ConnectionState.CLOSED:
                 yield SendHttp(RequestProtocolError(self.stream_id, "abandoned", CANCEL), self.context.server)
-        if (answer.outbox or answer.head_now) and not self.head_sent:
+        begins = (answer.outbox or answer.head_now) and not self.head_sent
+        chunk = b"" if answer.waits else answer.take()
+        if begins:
             self.head_sent = True
             if answer.response is not None:
                 self.flow.response = answer.response
             assert self.flow.response is not None
-            yield SendHttp(ResponseHeaders(self.stream_id, self.flow.response, False), self.context.client)
-        if not answer.waits and (chunk := answer.take()):
+            head = framing.ResponseHead if chunk else ResponseHeaders
+            yield SendHttp(head(self.stream_id, self.flow.response, False), self.context.client)
+        if chunk:
             answer.kept.add(chunk)
             yield from in_pieces(SendHttp(ResponseData(self.stream_id, chunk), self.context.client), PIECE_BYTES)
         if answer.aborted or (answer.ending is not None and self.flow.error is not None):
