@@ -27,7 +27,7 @@ def install() -> None:
         if own is _NO and name in _INHERITED and getattr(owner, name, None) is _INHERITED[name]:
             own = _INHERITED[name]
         if getattr(own, "__module__", "") == place:
-            setattr(owner, name, functools.wraps(own, assigned=())(shortcut(own)))  # type: ignore[arg-type]
+            setattr(owner, name, functools.wraps(own, assigned=())(shortcut(own)))
 
 
 def remove() -> None:
