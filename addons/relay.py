@@ -52,8 +52,8 @@ from . import framing, quick_hooks
 from .codes import ABORT, BAD_ANSWER, CANCEL, TOO_LARGE
 from .fail_closed import report
 from .intercept import Arrival
-from .layers import PIECE_BYTES, Place, in_pieces, layers_below, place_of, waits_for_connection, was_reset
-from .open_answer import OpenAnswer, drain_client
+from .layers import PIECE_BYTES, Place, in_pieces, layers_below, place_of, together, waits_for_connection, was_reset
+from .open_answer import OpenAnswer, drain_client, has_left
 from .sealing import Backs, Sealed, put_on_wire
 
 if TYPE_CHECKING:
@@ -313,7 +313,7 @@ class TurnLayer(HttpLayer):
     def _handle_event(self, event: events.Event) -> Commands:
         """A layer that fails does not leave both sides waiting, as it would in mitmproxy."""
         try:
-            yield from self._handle(event)
+            yield from together(self._handle(event))
         except Exception as error:  # whatever it was, what it happened to comes to an end
             at_provider = isinstance(event, events.ConnectionEvent) and event.connection is not self.context.client
             report("a connection", error, "It was closed.")
@@ -518,6 +518,11 @@ class Relay:
             return
         await handler.server_event(Poke(stream))
         await drain_client(handler)
+
+    def has_left(self, flow: http.HTTPFlow) -> bool:
+        """Its client."""
+        handler, is_open = self.handler(flow), flow.client_conn.state & connection.ConnectionState.CAN_READ
+        return flow.error is not None or not is_open or (handler is not None and has_left(handler))
 
     def handler(self, flow: http.HTTPFlow) -> ConnectionHandler | None:
         return ctx.master.addons.get("proxyserver").connections.get(flow.client_conn.id)

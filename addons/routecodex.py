@@ -39,6 +39,7 @@ from routecodex.addons import (
     people,
     quick_checks,
     quick_hooks,
+    quick_reads,
     relay,
     rounds,
     sealing,
@@ -101,6 +102,9 @@ class Waiting:
     def when_gone(self, hear: Callable[[], None]) -> None:
         self.relay.when_gone(self.flow, hear)
 
+    def has_left(self) -> bool:
+        return self.relay.has_left(self.flow)
+
 
 class RouteCodex(quick_hooks.Own):
     """One proxy's addon."""
@@ -161,9 +165,11 @@ class RouteCodex(quick_hooks.Own):
         if wanted:
             quick_hooks.QuickHooks(ctx.master.addons).install()
             quick_checks.install()
+            quick_reads.install()
         elif quick is not None:
             quick.remove()
             quick_checks.remove()
+            quick_reads.remove()
 
     def read_config(self, option: str) -> None:
         """With nothing to work with, an error in the log ends mitmproxy's start; later the option is simply refused."""
@@ -360,7 +366,7 @@ class RouteCodex(quick_hooks.Own):
         if flow.server_conn.via is not None and intercept.is_this_machine(flow.request.host):
             flow.server_conn = connection.Server(address=(flow.request.host, flow.request.port))
         flows.mark(flow, plan.told, Marker.CALL, record.of_round(plan, "first"))
-        unsaid = self.settings.unsaid
+        unsaid = partial(self.settings.unsaid, plan.received.id)
         CarriedTurn(self.relay, flow, departure.turn, plan, sealed, self.journal, line, departure.company, unsaid).start()
         self.journal.detail(lambda: f"{plan.received.host} -> {plan.comment}")
 

@@ -20,6 +20,7 @@ from ..storage.disk import CORRUPT, TEMPORARY, Folder, NotRegular
 from ..storage.names import file_name
 from ..turn import hidden_store
 from ..values import JsonObject
+from ..window.text import first_words
 from .overlay import described
 
 _KINDS = ("session", "conversation")
@@ -107,7 +108,7 @@ def reminders(folder: Path, person: str | None = None) -> list[JsonObject]:
     waiting = [task for task in tasks if task.delivered_at_ms is None and (person is None or is_of(person, task.session_id))]
     waiting.sort(key=lambda task: task.due_at_ms)
     return [
-        {"session": task.session_id, "due": task.due_at_ms / 1000, "task": " ".join(task.task[:400].split())[:200]}
+        {"session": task.session_id, "due": task.due_at_ms / 1000, "task": first_words(task.task, 200)}
         for task in waiting[:_MOST_LISTED]
     ]
 

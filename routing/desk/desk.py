@@ -28,7 +28,7 @@ from ..dialects.echo import EchoFailure, delay_of, echo_answer
 from ..dialects.estimate import count_answer, estimate_tokens
 from ..dialects.finish import Endings
 from ..dialects.translation import going_up
-from ..errors import KeysWithheld, NoSuchAnswer, NoTarget, Resting, RouteCodexError, not_found
+from ..errors import ClientLeft, KeysWithheld, NoSuchAnswer, NoTarget, Resting, RouteCodexError, not_found
 from ..redact import Redactor
 from ..router.attempts import Attempts
 from ..router.balance import Rotation
@@ -108,6 +108,9 @@ class Carrier(Protocol):
 
     def when_gone(self, hear: Callable[[], None]) -> None:
         """`hear` is called when the client leaves before its answer has begun."""
+
+    def has_left(self) -> bool:
+        """Whether the client is gone already: what a process reads that stood still, may be sent again elsewhere long since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +294,8 @@ class Desk:
     async def obey(self, reading: Reading, carrier: Carrier) -> Orders:
         """Waits for the store where the message gives orders or a conversation begins; otherwise only looks."""
         orders = self.obeying.at_once(reading)
+        if orders is None and carrier.has_left():
+            raise ClientLeft("The client has left; nothing was changed.")
         return orders if orders is not None else await self.obeying.obey(reading, carrier.in_thread)
 
     async def forget_sticky(self, reading: Reading, sticky: Sticky | None, in_thread: InThread) -> None:
@@ -400,6 +405,7 @@ class Desk:
                 self.notices.wait(reading.key, cleared(outcome.decision, outcome.wish, outcome.registry))
             if self.obeying.must_keep_end(reading, orders):
                 outcome.keep_end = partial(self.obeying.keep_end, reading)
+                outcome.end_unheard = partial(self.obeying.not_ended, reading)
             return outcome
         before = partial(self.obeying.keep_end, reading) if self.obeying.must_keep_end(reading, orders) else None
         return replace(outcome, comment=outcome.comment + _aside(orders), before=before)

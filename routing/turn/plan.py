@@ -82,6 +82,8 @@ class Plan:
     """Hears whose seals the answer holds."""
     keep_end: Callable[[InThread], Awaitable[object]] | None = None
     """Keeps that end; None where nobody has to know of it later."""
+    end_unheard: Callable[[], None] = lambda: None
+    """The client has left before it was told."""
     aside: str = ""
     """What else the comment says."""
     chained: Target | None = None
