@@ -3,7 +3,7 @@
 1. Trailers: mitmproxy knows them in HTTP/2 only, and crashes where they stand in HTTP/1. They pass.
 2. Interim answers (100, 102, 103) come before the answer; mitmproxy takes the first of them for it. They are skipped.
 3. A head without an end is not kept for ever.
-4. A head leaves with the beginning of its body where that is there: mitmproxy encrypts and sends each alone.
+4. A request's head leaves with its body where that is all there: mitmproxy encrypts each alone.
 """
 
 from __future__ import annotations
@@ -46,10 +46,6 @@ class RequestHead(RequestHeaders):
     """The whole body follows at once."""
 
 
-class ResponseHead(ResponseHeaders):
-    """Some of the body follows at once."""
-
-
 class Chunks:
     """A reader of chunks whose end bears no trailers; it keeps them."""
 
@@ -90,7 +86,7 @@ class Connection(Http1Connection):
         if isinstance(event, RequestTrailers | ResponseTrailers):
             self.last_chunk = b"0\r\n" + bytes(event.trailers) + b"\r\n"
             return
-        opens = isinstance(event, RequestHead | ResponseHead)
+        opens = isinstance(event, RequestHead)
         head, self.head = self.head, b""
         for command in super().send(event):
             if isinstance(command, commands.SendData):

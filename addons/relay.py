@@ -242,16 +242,13 @@ class TurnStream(HttpStream):
             # Closing a connection twice would cancel mitmproxy's own closing of it: the socket would stay open.
             if server in self.relay_layer.connections and server.state is not connection.ConnectionState.CLOSED:
                 yield SendHttp(RequestProtocolError(self.stream_id, "abandoned", CANCEL), self.context.server)
-        begins = (answer.outbox or answer.head_now) and not self.head_sent
-        chunk = b"" if answer.waits else answer.take()
-        if begins:
+        if (answer.outbox or answer.head_now) and not self.head_sent:
             self.head_sent = True
             if answer.response is not None:
                 self.flow.response = answer.response
             assert self.flow.response is not None
-            head = framing.ResponseHead if chunk else ResponseHeaders
-            yield SendHttp(head(self.stream_id, self.flow.response, False), self.context.client)
-        if chunk:
+            yield SendHttp(ResponseHeaders(self.stream_id, self.flow.response, False), self.context.client)
+        if not answer.waits and (chunk := answer.take()):
             answer.kept.add(chunk)
             yield from in_pieces(SendHttp(ResponseData(self.stream_id, chunk), self.context.client), PIECE_BYTES)
         if answer.aborted or (answer.ending is not None and self.flow.error is not None):
