@@ -52,7 +52,7 @@ from . import framing, quick_hooks
 from .codes import ABORT, BAD_ANSWER, CANCEL, TOO_LARGE
 from .fail_closed import report
 from .intercept import Arrival
-from .layers import PIECE_BYTES, Place, in_pieces, layers_below, place_of, waits_for_connection, was_reset
+from .layers import PIECE_BYTES, Place, in_pieces, layers_below, place_of, together, waits_for_connection, was_reset
 from .open_answer import OpenAnswer, drain_client, has_left
 from .sealing import Backs, Sealed, put_on_wire
 
@@ -116,8 +116,11 @@ class TurnStream(HttpStream):
         """As it goes to the wire; whether it does."""
         put_on_wire(self, event)
         match event:
-            case RequestHeaders() if event.request.is_http2 and not event.end_stream and to.alpn != b"h2":
-                event.request = framing.framed(event.request)
+            case RequestHeaders() if not event.end_stream:
+                if event.request.is_http2 and to.alpn != b"h2":
+                    event.request = framing.framed(event.request)
+                if not self.flow.request.stream:
+                    event.__class__ = framing.RequestHead
             case ResponseHeaders() if to.alpn == b"h2":
                 event.response = framing.unframed(event.response)
             case RequestTrailers() | ResponseTrailers():
@@ -307,7 +310,7 @@ class TurnLayer(HttpLayer):
     def _handle_event(self, event: events.Event) -> Commands:
         """A layer that fails does not leave both sides waiting, as it would in mitmproxy."""
         try:
-            yield from self._handle(event)
+            yield from together(self._handle(event))
         except Exception as error:  # whatever it was, what it happened to comes to an end
             at_provider = isinstance(event, events.ConnectionEvent) and event.connection is not self.context.client
             report("a connection", error, "It was closed.")
