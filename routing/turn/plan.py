@@ -150,8 +150,9 @@ class Plan:
 
     @property
     def comment(self) -> str:
-        keyless = replace(self.target, key="") if self.provider.auth == "client" else self.target
-        name = str(keyless) if keyless.model else f"{keyless.provider} {self.call.model}".strip()
+        target = self.target
+        key = "" if self.provider.auth == "client" else target.key
+        name = str(Target(target.provider, key, target.model)) if target.model else f"{target.provider} {self.call.model}".strip()
         again = f" · after {', '.join(self.tried)}" if self.tried else ""
         return f"{name} · {self.decision.route}: {self.decision.reason}{again}{self._spoken}{self.aside}"
 
