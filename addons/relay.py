@@ -518,7 +518,9 @@ class Relay:
 
     def has_left(self, flow: http.HTTPFlow) -> bool:
         """Its client."""
-        handler, is_open = self.handler(flow), flow.client_conn.state & connection.ConnectionState.CAN_READ
+        handler = self.handler(flow)
+        client = flow.client_conn if handler is None else handler.client  # a socket's turn has one of its own
+        is_open = client.state & connection.ConnectionState.CAN_READ
         return flow.error is not None or not is_open or (handler is not None and has_left(handler))
 
     def handler(self, flow: http.HTTPFlow) -> ConnectionHandler | None:

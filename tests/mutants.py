@@ -107,7 +107,7 @@ def _changes(tree: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
                 )
             case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
                 yield test, f"(not ({ast.unparse(test)}))"
-            case ast.Return(value=ast.expr()):
+            case ast.Return(value=ast.expr() as value) if ast.unparse(value) != "None":
                 yield node, "return None"
             case ast.Expr(value=ast.Call() | ast.Await()):
                 yield node, "pass"
@@ -144,7 +144,7 @@ def drawn(count: int, seed: int, only: str = "") -> list[Mutant]:
 def stages_of(path: Path, root: Path) -> list[list[str]]:
     """Arguments of pytest, the nearest tests first: what mirrors it, who imports it, who imports those, then everybody."""
     folder = Path("tests") / path.parent
-    mirrored, last = folder / f"test_{path.stem}.py", ["tests/addons", "tests/system", "tests/trouble"]
+    mirrored, last = folder / f"test_{path.stem}.py", ["tests/system", "tests/trouble", "tests/addons"]
     near, far = importers(path, root)
     in_folder = {str(file.relative_to(root)) for file in (root / folder).rglob("test_*.py") if not _starts_proxies(file)}
     steps = [[str(mirrored)] if (root / mirrored).is_file() else [], sorted(near), sorted(in_folder), sorted(far)]
@@ -156,7 +156,7 @@ def stages_of(path: Path, root: Path) -> list[list[str]]:
             tried.update(new)
     if path.parts[0] == "routing":
         stages.append(["-m", "quick"])
-        last.insert(0, "tests/routing")
+        last.append("tests/routing")
     return [*stages, last]
 
 

@@ -17,6 +17,9 @@ def few(items: list[int], most: int = 3) -> bool:
         print("none")
         return True
     return len(items) + 1 <= most
+
+def nothing() -> None:
+    return None
 '''
 
 
