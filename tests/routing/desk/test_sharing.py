@@ -143,6 +143,9 @@ def test_what_grew_is_known_by_the_other(two: Build) -> None:
     tool.say("<**q.m**> first")
     tool.history[-1]["content"].append({"type": "text", "text": "second"})
     assert at(other, tool).ask().target == "p.k1.m", "the force was the older text's"
+    seen = other.learned.seen.get(KEY)
+    assert seen is not None
+    assert seen.old == 1, "all of it was new to the other"
 
 
 def test_a_message_that_was_answered_acts_again_when_it_is_sent_once_more(two: Build) -> None:
