@@ -107,7 +107,9 @@ class TurnStream(HttpStream):
         for command in super().handle_event(event):
             if isinstance(command, HttpRequestHeadersHook) and command.flow is self.flow:  # not one of a tunnel's inside
                 self.relay.streams[command.flow.id] = self
-            if not isinstance(command, SendHttp) or isinstance(command.event, ResponseData | RequestData):
+            if not isinstance(command, SendHttp):
+                yield command
+            elif isinstance(command.event, ResponseData | RequestData):
                 yield from in_pieces(command)
             elif self._finish(command.event, command.connection):
                 yield command

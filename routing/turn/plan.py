@@ -251,8 +251,10 @@ class Plan:
     def secrets(self) -> tuple[str, ...]:
         """The credentials that this provider was sent: those that are none of a language's words, as a local model's key
         (`ollama`) may be."""
-        key = self.provider.key(self.target.key)
-        sent = [value for name, value in self.provider.headers.items() if is_secret_header(name)]
+        provider, key = self.provider, self.provider.key(self.target.key)
+        if key is None and not provider.headers:
+            return ()
+        sent = [value for name, value in provider.headers.items() if is_secret_header(name)]
         return tuple(filter(is_like_a_key, [*sent, *([key.value] if key is not None else ())]))
 
     def mask(self) -> Mask:
