@@ -13,7 +13,6 @@ is the only one that leans on mitmproxy's internals:
 from __future__ import annotations
 
 import asyncio
-import collections
 import functools
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -90,29 +89,28 @@ class TurnStream(HttpStream):
 
     def handle_event(self, event: events.Event) -> Commands:
         """Hooks that wait for nothing are run right here: the stream goes on at once."""
-        coming = collections.deque((event,))
-        while coming:
-            for command in self._watch(coming.popleft()):
-                if not isinstance(command, commands.StartHook) or (over := self.relay.run_hook(self, command)) is None:
+        coming = [event]
+        for event in coming:
+            if isinstance(event, RequestProtocolError):  # heard at once, also while a hook has this stream paused
+                if self.answer is not None:
+                    self.answer.upstream.gone()
+                elif self.leaving is not None:
+                    self.leaving()
+            for command in super().handle_event(event):
+                if isinstance(command, SendHttp):
+                    if isinstance(command.event, ResponseData | RequestData):
+                        yield from in_pieces(command)
+                    elif self._finish(command.event, command.connection):
+                        yield command
+                elif isinstance(command, commands.StartHook):
+                    if isinstance(command, HttpRequestHeadersHook) and command.flow is self.flow:  # not one of a tunnel's inside
+                        self.relay.streams[command.flow.id] = self
+                    if (over := self.relay.run_hook(self, command)) is None:
+                        yield command
+                    elif over:
+                        coming.append(events.HookCompleted(command))
+                else:
                     yield command
-                elif over:
-                    coming.append(events.HookCompleted(command))
-
-    def _watch(self, event: events.Event) -> Commands:
-        if isinstance(event, RequestProtocolError):  # heard at once, also while a hook has this stream paused
-            if self.answer is not None:
-                self.answer.upstream.gone()
-            elif self.leaving is not None:
-                self.leaving()
-        for command in super().handle_event(event):
-            if isinstance(command, HttpRequestHeadersHook) and command.flow is self.flow:  # not one of a tunnel's inside
-                self.relay.streams[command.flow.id] = self
-            if not isinstance(command, SendHttp):
-                yield command
-            elif isinstance(command.event, ResponseData | RequestData):
-                yield from in_pieces(command)
-            elif self._finish(command.event, command.connection):
-                yield command
 
     def _finish(self, event: HttpEvent, to: connection.Connection) -> bool:
         """As it goes to the wire; whether it does."""
