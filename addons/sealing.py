@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Container
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
@@ -125,8 +126,15 @@ def seal_stored(message: http.Message | None) -> None:
         message.raw_content = mask_body(message.raw_content)
 
 
+@functools.lru_cache(maxsize=1024)
+def _may_hide(name: bytes) -> bool:
+    return fields.may_hide(name.decode("latin-1").lower())
+
+
 def _seal_headers(message: http.Message) -> dict[str, tuple[tuple[bytes, bytes], ...]]:
     values: dict[str, tuple[tuple[bytes, bytes], ...]] = {}
+    if not any(_may_hide(name) or value == _MASK for name, value in message.headers.fields):
+        return values
     masked = []
     for raw_name, raw_value in message.headers.fields:
         name = raw_name.decode("latin-1").lower()
