@@ -3,6 +3,7 @@
 1. Trailers: mitmproxy knows them in HTTP/2 only, and crashes where they stand in HTTP/1. They pass.
 2. Interim answers (100, 102, 103) come before the answer; mitmproxy takes the first of them for it. They are skipped.
 3. A head without an end is not kept for ever.
+4. A request's head leaves with its body where that is all there: mitmproxy encrypts each alone.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from mitmproxy import http
 from mitmproxy.proxy import commands, events, layer
 from mitmproxy.proxy.layers.http import (
     RequestEndOfMessage,
+    RequestHeaders,
     RequestTrailers,
     ResponseEndOfMessage,
     ResponseHeaders,
@@ -34,7 +36,13 @@ M = TypeVar("M", http.Request, http.Response)
 HEAD_BYTES = 256 << 10
 """Longer than any head that a tool or a provider sends."""
 _LAST_CHUNK = b"0\r\n\r\n"
+_TOGETHER_BYTES = 64 << 10
+"""To copy a longer body costs more than to send its head alone."""
 _TOO_LONG = f"The head is longer than {HEAD_BYTES >> 10} KiB."
+
+
+class RequestHead(RequestHeaders):
+    """The whole body follows at once."""
 
 
 class Chunks:
@@ -59,6 +67,8 @@ class Connection(Http1Connection):
     ReceiveTrailers: type[RequestTrailers | ResponseTrailers]
     last_chunk = _LAST_CHUNK
     """With the trailers of the message that is being sent."""
+    head = b""
+    """It waits for the body that follows at once: they leave together."""
 
     def read_body(self, event: events.Event) -> Commands:
         reader: Any = self.body_reader
@@ -78,13 +88,27 @@ class Connection(Http1Connection):
         if isinstance(event, RequestTrailers | ResponseTrailers):
             self.last_chunk = b"0\r\n" + bytes(event.trailers) + b"\r\n"
             return _nothing()
-        return super().send(event) if self.last_chunk is _LAST_CHUNK else self._send_trailers(event)
+        opens = isinstance(event, RequestHead)
+        plain = self.last_chunk is _LAST_CHUNK and not (opens or self.head)
+        return super().send(event) if plain else self._send(event, opens=opens)
 
-    def _send_trailers(self, event: HttpEvent) -> Commands:
+    def _send(self, event: HttpEvent, *, opens: bool) -> Commands:
+        head, self.head = self.head, b""
         for command in super().send(event):
-            if isinstance(command, commands.SendData) and command.data == _LAST_CHUNK and isinstance(event, _ENDS):
-                command, self.last_chunk = commands.SendData(command.connection, self.last_chunk), _LAST_CHUNK
+            if isinstance(command, commands.SendData):
+                if opens:
+                    self.head = command.data
+                    continue
+                if command.data == _LAST_CHUNK and isinstance(event, _ENDS):
+                    command, self.last_chunk = commands.SendData(command.connection, self.last_chunk), _LAST_CHUNK
+                if head and len(command.data) <= _TOGETHER_BYTES:
+                    command, head = commands.SendData(command.connection, head + command.data), b""
+            if head:
+                yield commands.SendData(self.conn, head)
+                head = b""
             yield command
+        if head:
+            yield commands.SendData(self.conn, head)
 
     def has_no_end(self) -> bool:
         return self.state == self.read_headers and len(self.buf) > HEAD_BYTES

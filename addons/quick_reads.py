@@ -31,10 +31,11 @@ def _get_all(own: Method) -> Method:
 
 def _get(own: Method) -> Method:
     def get(headers: http.Headers, key: str | bytes, default: Any = None) -> Any:
-        if type(headers) is not http.Headers:
+        if type(key) is not str or type(headers) is not http.Headers:
             return own(headers, key, default)
-        found = headers.get_all(key)
-        return ", ".join(found) if found else default
+        wanted = key.encode(*_CODED).lower()
+        found = [value for name, value in headers.fields if len(name) == len(wanted) and name.lower() == wanted]
+        return b", ".join(found).decode(*_CODED) if found else default
 
     return get
 

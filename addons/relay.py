@@ -117,8 +117,11 @@ class TurnStream(HttpStream):
         """As it goes to the wire; whether it does."""
         put_on_wire(self, event)
         match event:
-            case RequestHeaders() if event.request.is_http2 and not event.end_stream and to.alpn != b"h2":
-                event.request = framing.framed(event.request)
+            case RequestHeaders() if not event.end_stream:
+                if event.request.is_http2 and to.alpn != b"h2":
+                    event.request = framing.framed(event.request)
+                if not self.flow.request.stream:
+                    event.__class__ = framing.RequestHead
             case ResponseHeaders() if to.alpn == b"h2":
                 event.response = framing.unframed(event.response)
             case RequestTrailers() | ResponseTrailers():

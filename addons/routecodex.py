@@ -96,8 +96,7 @@ class Waiting:
         return await computed(work) if self.takes_long else work()
 
     async def sleep(self, seconds: float) -> None:
-        if self.line.seen is not None:
-            self.line.seen.rested_s += seconds
+        self.line.rested(seconds)
         await asyncio.sleep(seconds)
 
     def when_gone(self, hear: Callable[[], None]) -> None:
@@ -305,25 +304,18 @@ class RouteCodex(quick_hooks.Own):
             return
         desk = self.settings.desk
         reading: Reading | None = None
-        line = CallLine(began=time.monotonic())
+        line = CallLine.begin(flow.id, time.monotonic(), self.settings.telemetry)
         await self.in_turn.wait(len(flow.request.raw_content or b""))
-        if (telemetry := self.settings.telemetry) is not None:
-            line.seen, line.tell = telemetry.begin(line.began), telemetry.note
         try:
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
             carrier = Waiting(self.relay, flow, line, received.takes_long)
             met = await self.settings.meet(received, carrier)
             reading = await carrier.compute(partial(desk.read, met))
-            line.user = received.user
-            line.session, line.client, line.asked = reading.key.id, reading.caller.client, reading.call.model
-            line.call, line.flow = received.id, flow.id
-            line.title, line.typed = reading.title, desk.hide.text(reading.words[:1000])
-            line.name(content=telemetry is not None and telemetry.settings.content)
+            line.of(reading, desk.hide)
             orders = await desk.obey(reading, carrier)
             outcome = await desk.decide(reading, orders, carrier)
         except RouteCodexError as error:
-            if line.seen is not None:
-                line.seen.code = error.code
+            line.refused(error.code)
             outcome = desk.refuse(endpoint, error, reading.caller.client if reading is not None else "")
         if isinstance(outcome, Reply):
             await self.reply(flow, outcome, endpoint, line)
@@ -336,14 +328,14 @@ class RouteCodex(quick_hooks.Own):
 
     async def once_more(self, flow: http.HTTPFlow, target: str, endpoint: Endpoint, sealed: Sealed) -> None:
         """A person sends what a flow shows to a target of theirs."""
-        desk, line = self.settings.desk, CallLine(began=time.monotonic(), client="by hand")
+        desk, line = self.settings.desk, CallLine(began=time.monotonic(), client="by hand", flow=flow.id)
         try:
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
             departure = await desk.once_more(received, target, Waiting(self.relay, flow, line, received.takes_long))
         except RouteCodexError as error:
             await self.reply(flow, desk.refuse(endpoint, error), endpoint, line)
             return
-        line.call, line.flow, line.asked = received.id, flow.id, departure.plan.asked
+        line.call, line.asked = received.id, departure.plan.asked
         self.send(flow, departure, sealed, line)
         flow.marked = Marker.AGAIN
 
@@ -376,7 +368,7 @@ class RouteCodex(quick_hooks.Own):
         flows.mark(flow, plan.told, Marker.CALL, record.of_round(plan, "first"))
         unsaid = partial(self.settings.unsaid, plan.received.id)
         CarriedTurn(self.relay, flow, departure.turn, plan, sealed, self.journal, line, departure.company, unsaid).start()
-        self.journal.detail(f"{plan.received.host} -> {plan.comment}")
+        self.journal.detail(lambda: f"{plan.received.host} -> {plan.comment}")
 
     # An answer comes back
 

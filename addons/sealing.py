@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", http.Request, http.Response)
 _MASK = fields.MASK.encode()
+_USUAL = 64
+"""Names that are no longer are remembered: every call has the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class Sealed:
         left = {name: list(values) for name, values in self.values.items()}
         restored = []
         for name, value in message.headers.fields:
-            waiting = left.get(name.decode("latin-1").lower())
+            waiting = left.get(_lower(name)) if left else None
             if waiting and value == waiting[0][0]:
                 value = waiting.pop(0)[1]
             elif is_mask(name, value):
@@ -137,11 +139,21 @@ def _seal_headers(message: http.Message) -> dict[str, tuple[tuple[bytes, bytes],
         return values
     masked = []
     for raw_name, raw_value in message.headers.fields:
-        name = raw_name.decode("latin-1").lower()
-        shown = fields.shown(name, raw_value.decode("latin-1")).encode("latin-1")
+        name, shown = _lower(raw_name), raw_value
+        if fields.may_be_masked(name):
+            shown = fields.shown(name, raw_value.decode("latin-1")).encode("latin-1")
         if shown != raw_value or shown == _MASK:
             values[name] = (*values.get(name, ()), (shown, raw_value))
         masked.append((raw_name, shown))
     if values:
         message.headers = http.Headers(masked)
     return values
+
+
+def _lower(name: bytes) -> str:
+    return _known_lower(name) if len(name) <= _USUAL else name.decode("latin-1").lower()
+
+
+@functools.lru_cache(maxsize=2048)
+def _known_lower(name: bytes) -> str:
+    return name.decode("latin-1").lower()

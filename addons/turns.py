@@ -442,7 +442,7 @@ class CarriedTurn:
         marker = flows.Marker.RETRY if self.round_name.startswith("retry") else flows.Marker.ROUND
         told = record.of_round(self.plan, self.round_name, parent=self.flow.id)
         flows.mark(flow, f"{self._comment} · {self.round_name} of {call_id[:8]}", marker, told)
-        self.journal.detail(f"{self.round_name} -> {self.plan.comment}")
+        self.journal.detail(lambda: f"{self.round_name} -> {self.plan.comment}")
         self.decode, self.mask = None, NOTHING
         later = LaterRound(self)
         later.round = Round(flow, wire, later, self.relay)

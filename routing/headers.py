@@ -58,6 +58,11 @@ class Outgoing:
     secret: Fields = ()
 
 
+def may_be_masked(name: str) -> bool:
+    """Whether `shown` may be another value than the header's own."""
+    return name.lower() in _ADDRESSES or is_secret_header(name)
+
+
 def shown(name: str, value: str) -> str:
     """The header's value as it may be shown and saved."""
     if is_secret_header(name):

@@ -761,6 +761,8 @@ def _asker(reading: Reading) -> Asker:
 
 def _owned(caller: Caller, user: str) -> Caller:
     """Whatever its tool calls them: sessions and conversations are this person's."""
+    if not user:
+        return caller
 
     def of_them(id: str | None) -> str | None:
         return owned(user, id) if id is not None else None

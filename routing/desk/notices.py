@@ -94,7 +94,8 @@ def _why_missed(wish: Wish, registry: Registry) -> str:
 
 def _passed_over(decision: Decision, wish: Wish, registry: Registry) -> dict[str, str]:
     """Of the pools that come before the one that serves the call: those that the environment alone has switched off, and why."""
-    if not any(pool.off for route in wish.classified.routes for pool in registry.routes.get(route, ())):
+    pools = [pool for route in wish.classified.routes for pool in registry.routes.get(route, ())]
+    if not any(pool.off for pool in pools):
         return {}
     candidates, found = Candidates(wish, registry), dict[str, str]()
     for route in wish.classified.routes:

@@ -154,10 +154,8 @@ class Plan:
     @property
     def comment(self) -> str:
         target = self.target
-        if not target.model:
-            name = f"{target.provider} {self.call.model}".strip()
-        else:
-            name = f"{target.provider}.{target.model}" if self.provider.auth == "client" else str(target)
+        key = "" if self.provider.auth == "client" else target.key
+        name = str(Target(target.provider, key, target.model)) if target.model else f"{target.provider} {self.call.model}".strip()
         again = f" · after {', '.join(self.tried)}" if self.tried else ""
         return f"{name} · {self.decision.route}: {self.decision.reason}{again}{self._spoken}{self.aside}"
 
