@@ -5,11 +5,14 @@ This file stays thin: mitmproxy loads it again whenever it changes; the modules 
 """
 
 import asyncio
+import gc
 import logging
 import sys
 
 if sys.version_info < (3, 11):  # noqa: UP036 - where it matters, nobody has asked for our minimum
     sys.exit(f"RouteCodex needs Python 3.11 or newer; this mitmproxy runs on {sys.version.split()[0]}.")
+
+gc.disable()  # until all is loaded: to look through it again and again takes as long as a fifth of reading it
 
 import time
 import uuid
@@ -70,6 +73,7 @@ from routecodex.routing.turn.replies import Reply
 from routecodex.routing.values import Endpoint
 from routecodex.routing.window import record
 
+garbage.loaded()
 logger = logging.getLogger("routecodex")
 
 NEEDED_OPTIONS = {"connection_strategy": "lazy", "upstream_cert": False}
@@ -368,6 +372,7 @@ class RouteCodex(quick_hooks.Own):
         flows.mark(flow, plan.told, Marker.CALL, record.of_round(plan, "first"))
         unsaid = partial(self.settings.unsaid, plan.received.id)
         CarriedTurn(self.relay, flow, departure.turn, plan, sealed, self.journal, line, departure.company, unsaid).start()
+        self.settings.say()
         self.journal.detail(lambda: f"{plan.received.host} -> {plan.comment}")
 
     # An answer comes back

@@ -157,6 +157,11 @@ class Settings:
             await self._shared.fetch(met)
         return met
 
+    def say(self) -> None:
+        """A call leaves: what is known of it others may know now."""
+        if self._shared is not None:
+            self._shared.say()
+
     def unsaid(self, call: str = "") -> Awaitable[object] | None:
         """What an answer's end waits for: others know of it, and a file that flows are written to says all of the call. None:
         nothing."""
@@ -388,6 +393,7 @@ class Settings:
             spend=self._spend if self.config.usage.enabled else None,
             finish_log=self._new_finish_log() if self.config.finish_reasons.log else None,
             on_seals=self._shared.sharing.seals if self._shared is not None else lambda key, maker, digests: None,
+            on_departs=self._shared.sharing.departs if self._shared is not None else lambda key, mark, target: None,
             ill=lambda: self._store.gone if self._store is not None else "",
         )
 

@@ -161,6 +161,8 @@ class Desk:
     """Why what is shared with other processes cannot be reached; empty while all is well."""
     on_seals: Callable[[SessionKey, str, Sequence[bytes]], None] = lambda key, maker, digests: None
     """Hears whose seals a session's history holds, where somebody else is to know it."""
+    on_departs: Callable[[SessionKey, str, Target | None], None] = lambda key, mark, target: None
+    """Hears where a message's call goes, and None where nobody has answered it."""
     finish_log: Callable[[str], None] | None = None
     """Hears which finish reasons were corrected; None where nobody asked for that."""
     hide: Redactor = field(init=False)
@@ -336,7 +338,10 @@ class Desk:
                     self.notices.wait(reading.key, *company.life.turn.tells)
                 if outcome.decision.clear_sticky:
                     await self.forget_sticky(reading, orders.state.sticky, carrier.in_thread)
-                return await self._depart(outcome, company, carrier)
+                departure = await self._depart(outcome, company, carrier)
+                if reading.mark:
+                    self.on_departs(reading.key, reading.mark, outcome.target)
+                return departure
             if company is not None:
                 call = company.offer(sent, able=True)
                 said = await converse(company, call, lambda call: self.echo(replace(reading, call=call)), self.endings)
@@ -580,6 +585,8 @@ class Desk:
     def _over(self, reading: Reading, plan: Plan, to_the_end: bool) -> None:
         if to_the_end:
             self.obeying.ended(reading)
+        if reading.mark and not plan.settled:
+            self.on_departs(reading.key, reading.mark, None)
         failed = "" if plan.settled or not plan.faults else plan.faults[-1]
         outcome = "answered" if to_the_end else "answered, not to its end" if plan.settled else "without an answer"
         bills = tuple(cost.bill for cost in plan.costs)
