@@ -247,9 +247,11 @@ class Settings:
             return
         self.telemetry = None
         if wanted.enabled:
-            from .telemetry import Telemetry  # nothing of it is loaded where nobody wants it
+            from .telemetry import Beside, Telemetry  # nothing of it is loaded where nobody wants it
 
-            self.telemetry = Telemetry(wanted, server_id(), self._gauges)
+            here = worker.here
+            beside = Beside(session_folder, worker.server_pid(), here.number) if here is not None else None
+            self.telemetry = Telemetry(wanted, server_id(), self._gauges, beside=beside)
         if old is not None:
             old.close(0)
 
