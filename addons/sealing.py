@@ -128,8 +128,15 @@ def seal_stored(message: http.Message | None) -> None:
         message.raw_content = mask_body(message.raw_content)
 
 
+@functools.lru_cache(maxsize=1024)
+def _may_hide(name: bytes) -> bool:
+    return fields.may_hide(name.decode("latin-1").lower())
+
+
 def _seal_headers(message: http.Message) -> dict[str, tuple[tuple[bytes, bytes], ...]]:
     values: dict[str, tuple[tuple[bytes, bytes], ...]] = {}
+    if not any(_may_hide(name) or value == _MASK for name, value in message.headers.fields):
+        return values
     masked = []
     for raw_name, raw_value in message.headers.fields:
         name, shown = _lower(raw_name), raw_value
