@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
@@ -75,8 +74,11 @@ class Connection(Http1Connection):
         reader: Any = self.body_reader
         if isinstance(reader, ChunkedReader):
             self.body_reader = reader = Chunks(reader)  # type: ignore[assignment]
+        return super().read_body(event) if not isinstance(reader, Chunks) else self._read_chunks(reader, event)
+
+    def _read_chunks(self, reader: Chunks, event: events.Event) -> Commands:
         for command in super().read_body(event):
-            if isinstance(reader, Chunks) and reader.trailers and _is(command, self.ReceiveEndOfMessage):
+            if reader.trailers and _is(command, self.ReceiveEndOfMessage):
                 trailers, reader.trailers = http.Headers(reader.trailers), ()
                 assert self.stream_id is not None
                 yield ReceiveHttp(self.ReceiveTrailers(self.stream_id, trailers))
@@ -85,8 +87,12 @@ class Connection(Http1Connection):
     def send(self, event: HttpEvent) -> Commands:
         if isinstance(event, RequestTrailers | ResponseTrailers):
             self.last_chunk = b"0\r\n" + bytes(event.trailers) + b"\r\n"
-            return
+            return _nothing()
         opens = isinstance(event, RequestHead)
+        plain = self.last_chunk is _LAST_CHUNK and not (opens or self.head)
+        return super().send(event) if plain else self._send(event, opens=opens)
+
+    def _send(self, event: HttpEvent, *, opens: bool) -> Commands:
         head, self.head = self.head, b""
         for command in super().send(event):
             if isinstance(command, commands.SendData):
@@ -140,6 +146,10 @@ class Client(Connection, Http1Client):
             yield ReceiveHttp(ResponseProtocolError(self.stream_id, _TOO_LONG, BAD_ANSWER))
 
 
+def _nothing() -> Commands:
+    yield from ()
+
+
 _ENDS = (RequestEndOfMessage, ResponseEndOfMessage)
 
 
@@ -183,9 +193,9 @@ def unframed(response: http.Response) -> http.Response:
 
 def with_headers(message: M, headers: Iterable[tuple[bytes, bytes]]) -> M:
     """The same message with other headers; mitmproxy's own copy would copy everything, deeply."""
-    made = copy.copy(message)
-    made.data = copy.copy(message.data)
-    made.data.headers = http.Headers(headers)
+    made, data = object.__new__(type(message)), object.__new__(type(message.data))
+    vars(data).update(vars(message.data), headers=http.Headers(headers))
+    vars(made).update(vars(message), data=data)
     return made
 
 

@@ -52,14 +52,13 @@ def place_of(request: http.Request) -> Place:
     return request.scheme, request.host, request.port
 
 
-def in_pieces(command: commands.Command, longest: int = LONG_BODY) -> Iterator[commands.Command]:
+def in_pieces(command: commands.Command, longest: int = LONG_BODY) -> Iterable[commands.Command]:
     """What is longer leaves piece by piece: a TLS connection keeps room for the longest that it was ever given."""
     event = command.event if isinstance(command, SendHttp) else None
     if not isinstance(command, SendHttp) or not isinstance(event, RequestData | ResponseData) or len(event.data) <= longest:
-        yield command
-        return
-    for at in range(0, len(event.data), PIECE_BYTES):
-        yield SendHttp(type(event)(event.stream_id, event.data[at : at + PIECE_BYTES]), command.connection)
+        return (command,)
+    data, places = event.data, range(0, len(event.data), PIECE_BYTES)
+    return (SendHttp(type(event)(event.stream_id, data[at : at + PIECE_BYTES]), command.connection) for at in places)
 
 
 def together(made: Iterable[commands.Command]) -> Iterator[commands.Command]:

@@ -57,7 +57,7 @@ class Sealed:
             waiting = left.get(_lower(name)) if left else None
             if waiting and value == waiting[0][0]:
                 value = waiting.pop(0)[1]
-            elif is_mask(name, value):
+            elif value == _MASK and is_mask(name, value):
                 continue
             restored.append((name, value))
         return with_headers(message, restored)
@@ -128,13 +128,22 @@ def seal_stored(message: http.Message | None) -> None:
         message.raw_content = mask_body(message.raw_content)
 
 
+@functools.lru_cache(maxsize=1024)
+def _may_hide(name: bytes) -> bool:
+    return fields.may_hide(name.decode("latin-1").lower())
+
+
 def _seal_headers(message: http.Message) -> dict[str, tuple[tuple[bytes, bytes], ...]]:
     values: dict[str, tuple[tuple[bytes, bytes], ...]] = {}
+    if not any(_may_hide(name) or value == _MASK for name, value in message.headers.fields):
+        return values
     masked = []
     for raw_name, raw_value in message.headers.fields:
-        name, shown = _lower(raw_name), raw_value
-        if fields.may_be_masked(name):
-            shown = fields.shown(name, raw_value.decode("latin-1")).encode("latin-1")
+        if raw_value != _MASK and (len(raw_name) <= _USUAL and not _may_be_masked(raw_name)):
+            masked.append((raw_name, raw_value))
+            continue
+        name = _lower(raw_name)
+        shown = fields.shown(name, raw_value.decode("latin-1")).encode("latin-1")
         if shown != raw_value or shown == _MASK:
             values[name] = (*values.get(name, ()), (shown, raw_value))
         masked.append((raw_name, shown))
@@ -144,9 +153,9 @@ def _seal_headers(message: http.Message) -> dict[str, tuple[tuple[bytes, bytes],
 
 
 def _lower(name: bytes) -> str:
-    return _known_lower(name) if len(name) <= _USUAL else name.decode("latin-1").lower()
+    return name.decode("latin-1").lower()
 
 
 @functools.lru_cache(maxsize=2048)
-def _known_lower(name: bytes) -> str:
-    return name.decode("latin-1").lower()
+def _may_be_masked(name: bytes) -> bool:
+    return fields.may_be_masked(_lower(name))

@@ -13,7 +13,7 @@ from mitmproxy import http
 from ..routing import codings
 from ..routing.dialects.said import Said
 from ..routing.errors import RouteCodexError
-from ..routing.masking import Mask
+from ..routing.masking import NOTHING
 from ..routing.turn import actions as turns
 from ..routing.turn.company import Company
 from ..routing.turn.plan import Plan, describe
@@ -64,7 +64,7 @@ class CarriedTurn:
         """The client has gone."""
         self.current: FirstRound | LaterRound = FirstRound(self)
         self.decode: codings.Decode | None = None
-        self.mask = Mask(())  # takes the round's own credentials out of what it says
+        self.mask = NOTHING  # takes the round's own credentials out of what it says
         self.noted = 0
         """Of what rounds cost, so many stand in their flows."""
         self.http2 = flow.request.is_http2
@@ -443,7 +443,7 @@ class CarriedTurn:
         told = record.of_round(self.plan, self.round_name, parent=self.flow.id)
         flows.mark(flow, f"{self._comment} · {self.round_name} of {call_id[:8]}", marker, told)
         self.journal.detail(lambda: f"{self.round_name} -> {self.plan.comment}")
-        self.decode, self.mask = None, Mask(())
+        self.decode, self.mask = None, NOTHING
         later = LaterRound(self)
         later.round = Round(flow, wire, later, self.relay)
         self.current.followed()

@@ -70,6 +70,11 @@ def shown(name: str, value: str) -> str:
     return mask_query(value) if name.lower() in _ADDRESSES else value
 
 
+def may_hide(name: str) -> bool:
+    """Whether `shown` shows another value than a header of this name has, or may; the name in lower case."""
+    return name in _ADDRESSES or is_secret_header(name)
+
+
 def mask_query(path: str) -> str:
     """The address without the credentials in its query or fragment."""
     return fill_query(path, ())
