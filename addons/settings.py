@@ -27,6 +27,7 @@ from ..routing.control.verbs import Served
 from ..routing.desk.desk import Carrier, Desk
 from ..routing.desk.learned import Learned
 from ..routing.desk.meeting import Met
+from ..routing.dialects.translation import going_up
 from ..routing.errors import ConfigError, StoreError
 from ..routing.router.health import Healthy
 from ..routing.sessions.store import FileStore, States
@@ -38,9 +39,8 @@ from ..routing.turn.loading import load_plugins
 from ..routing.turn.plan import Clocks
 from ..routing.turn.plugins import Plugin, TurnInfo
 from ..routing.turn.upstream import Received
-from ..routing.usage.flight import Loss
-from ..routing.usage.prices import Prices
-from ..routing.usage.spending import FILE_NAME, Spent
+from ..routing.usage.prices import Price, Prices
+from ..routing.usage.spending import FILE_NAME, Row, Spent
 from ..routing.values import Target
 from . import clockwork, garbage, intercept, people, stand_in, worker
 from .clockwork import Clockwork
@@ -51,6 +51,7 @@ from .work_state import WorkStateProbe
 if TYPE_CHECKING:
     from ..routing.storage.contract import Store
     from ..routing.telemetry.meter import Labels, Named
+    from .cache_losses import CacheLosses
     from .shared import Shared
     from .telemetry import Telemetry
     from .usage_writer import UsageWriter
@@ -88,6 +89,7 @@ class Settings:
         self._clockwork: Clockwork | None = None
         self._finish_log: DebugFile | None = None
         self._usage: UsageWriter | None = None
+        self._losses: CacheLosses | None = None
         self.telemetry: Telemetry | None = None
         self._shared: Shared | None = None
         self._store: Store | None = None
@@ -140,9 +142,14 @@ class Settings:
             _CLOCKS,
             folder,
             everything=not in_files,
-            refuses=not in_files and self.config.on_store_lost == "refuse",
+            refuses=self._refuses,
             note=self.journal.note,
         )
+
+    @property
+    def _refuses(self) -> bool:
+        """No call of a session goes on without the store."""
+        return self.config.store != "files" and self.config.on_store_lost == "refuse"
 
     async def meet(self, received: Received, carrier: Carrier) -> Met:
         """A call as it came in; what others know of it is known here from now on. `Lost` where nothing may go on without."""
@@ -151,9 +158,17 @@ class Settings:
             await self._shared.fetch(met)
         return met
 
-    def unsaid(self) -> Awaitable[None] | None:
-        """What an answer's end waits for, so that others know of it; None: nothing."""
-        return self._shared.unsaid() if self._shared is not None else None
+    def say(self) -> None:
+        """A call leaves: what is known of it others may know now."""
+        if self._shared is not None:
+            self._shared.say()
+
+    def unsaid(self, call: str = "") -> Awaitable[object] | None:
+        """What an answer's end waits for: others know of it, and a file that flows are written to says all of the call. None:
+        nothing."""
+        shared = self._shared.unsaid() if self._shared is not None else None
+        verdict = self._losses.verdict(call) if self._losses is not None and ctx.options.save_stream_file else None
+        return asyncio.gather(shared, verdict) if shared is not None and verdict is not None else shared or verdict
 
     def load(self, option: str) -> None:
         self._option = option
@@ -203,7 +218,7 @@ class Settings:
     def serves(self) -> bool:
         """Whether a call that comes now would not be refused for want of the store: what a load balancer looks at."""
         lost = self._store is not None and bool(self._store.gone)
-        return self.loaded and not (lost and self.config.on_store_lost == "refuse")
+        return self.loaded and not (lost and self._refuses)
 
     def served(self) -> Served:
         """This server, for its verbs."""
@@ -232,9 +247,11 @@ class Settings:
             return
         self.telemetry = None
         if wanted.enabled:
-            from .telemetry import Telemetry  # nothing of it is loaded where nobody wants it
+            from .telemetry import Beside, Telemetry  # nothing of it is loaded where nobody wants it
 
-            self.telemetry = Telemetry(wanted, server_id(), self._gauges)
+            here = worker.here
+            beside = Beside(session_folder, worker.server_pid(), here.number) if here is not None else None
+            self.telemetry = Telemetry(wanted, server_id(), self._gauges, beside=beside)
         if old is not None:
             old.close(0)
 
@@ -271,6 +288,8 @@ class Settings:
 
     async def _watch(self) -> None:
         swept = time.monotonic() - _SWEEP_S
+        with short_turns(), garbage.resting():  # what the first call in another dialect needs, before it comes
+            await in_thread(going_up.load)
         while True:
             await asyncio.sleep(_POLL_S)
             if self.loaded and self._desk is None and self.config.store != "files":
@@ -362,7 +381,7 @@ class Settings:
             note(f"{turn.id[:8]}: {line}")
 
         assert self._clockwork is not None
-        stop = StopMessagePlugin(store, self.config.stop, self.probe, tell, in_thread)
+        stop = StopMessagePlugin(store, self.config.stop, self.probe, tell, in_thread, refuses=self._refuses)
         clock = self._clockwork.plugin(self.config, tell, note)
         return Desk(
             self.config,
@@ -379,25 +398,25 @@ class Settings:
             spend=self._spend if self.config.usage.enabled else None,
             finish_log=self._new_finish_log() if self.config.finish_reasons.log else None,
             on_seals=self._shared.sharing.seals if self._shared is not None else lambda key, maker, digests: None,
+            on_departs=self._shared.sharing.departs if self._shared is not None else lambda key, mark, target: None,
             ill=lambda: self._store.gone if self._store is not None else "",
         )
 
     def _spend(self, spent: Spent) -> None:
-        if self._usage is None:
+        if self._usage is None or self._losses is None:
             from ..routing.usage.ledger import Ledger  # a database, once there is something to write
+            from .cache_losses import CacheLosses
             from .usage_writer import UsageWriter
 
             used = self.config.usage
             ledger = Ledger(user_folder() / FILE_NAME, retention_days=used.retention_days, note=self.journal.note)
-            prices = Prices(used.prices)
-            loop = asyncio.get_running_loop()
+            self._usage = UsageWriter(ledger, self._price)
+            self._losses = self._losses or CacheLosses(self._price)
+        self._usage.note(spent.row, spent.url)
+        self._losses.hear(spent)
 
-            def post(lost: Callable[[Loss], None], loss: Loss) -> None:
-                with contextlib.suppress(RuntimeError):  # the loop is closed
-                    loop.call_soon_threadsafe(lost, loss)
-
-            self._usage = UsageWriter(ledger, lambda row, url: prices.price(row.provider, row.model, url), post)
-        self._usage.note(spent)
+    def _price(self, row: Row, url: str) -> Price | None:
+        return Prices(self.config.usage.prices).price(row.provider, row.model, url)
 
     def _new_finish_log(self) -> Callable[[str], None]:
         self._finish_log = self._finish_log or DebugFile(session_folder() / FINISH_LOG)

@@ -11,18 +11,13 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
-from ..routing.dialects.translation.neutral import Tokens
-from ..routing.usage.flight import FlightRecorder, Loss
 from ..routing.usage.ledger import Ledger
 from ..routing.usage.prices import Price
-from ..routing.usage.spending import Row, Spent, tokens_of
+from ..routing.usage.spending import Row, tokens_of
 
 WAITING = 20_000
 """So many rows are kept while the disk does not take them."""
-CALLS_WAITING = 64
-"""Of so many, the calls themselves wait beside their rows, to be compared."""
 _PAUSE_S = 0.5
 _AGAIN_S = 5.0
 
@@ -30,27 +25,18 @@ logger = logging.getLogger("routecodex")
 
 
 class UsageWriter:
-    def __init__(
-        self,
-        ledger: Ledger,
-        price: Callable[[Row, str], Price | None],
-        post: Callable[[Callable[[Loss], None], Loss], None] = lambda lost, loss: lost(loss),
-    ) -> None:
-        """`price` is asked in the thread: the table of prices is read where nobody waits for it. `post` brings what is told of a
-        loss to where it is heard."""
-        self._post = post
+    def __init__(self, ledger: Ledger, price: Callable[[Row, str], Price | None]) -> None:
+        """`price` is asked in the thread: the table of prices is read where nobody waits for it."""
         self._ledger, self._price = ledger, price
-        self._recorder = FlightRecorder()
-        self._spent: queue.SimpleQueue[Spent | None] = queue.SimpleQueue()
+        self._spent: queue.SimpleQueue[tuple[Row, str] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._complained = False
 
-    def note(self, spent: Spent) -> None:
-        if (waits := self._spent.qsize()) >= CALLS_WAITING:
-            if waits >= WAITING:
-                return
-            spent = replace(spent, flown=None)
-        self._spent.put(spent)
+    def note(self, row: Row, url: str) -> None:
+        """`url`: where to; prices are a host's."""
+        if self._spent.qsize() >= WAITING:
+            return
+        self._spent.put((row, url))
         if self._thread is None:
             self._thread = threading.Thread(target=self._write, name="usage", daemon=True)
             self._thread.start()
@@ -83,26 +69,18 @@ class UsageWriter:
                     time.sleep(_AGAIN_S)
         self._ledger.close()
 
-    def _take(self, spent: Spent | None, waiting: list[Row]) -> bool:
+    def _take(self, spent: tuple[Row, str] | None, waiting: list[Row]) -> bool:
         """True at the end."""
         if spent is None:
             return True
-        row, price = spent.row, self._price(spent.row, spent.url)
-        tokens = tokens_of(row)
+        row, url = spent
+        price, tokens = self._price(row, url), tokens_of(row)
         if price is not None and tokens is not None:
             row = row._replace(dollars=price.of(tokens))
         waiting.append(row)
-        if spent.flown is not None and (loss := self._recorder.heard(spent.flown)) is not None:
-            self._post(spent.lost, replace(loss, dollars=_cost_of(loss, price) if price is not None else None))
         return False
 
     def _complain(self, error: Exception) -> None:
         if not self._complained:
             self._complained = True
             logger.warning("RouteCodex cannot write down what calls cost (%s: %s); it tries again", self._ledger.path, error)
-
-
-def _cost_of(loss: Loss, price: Price) -> float:
-    """What reading it anew cost more than finding it in the cache."""
-    count = loss.tokens
-    return price.of(Tokens(count, 0)) - price.of(Tokens(count, 0, cached=count))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import importlib
 import itertools
 import os
 import re
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -34,7 +37,7 @@ settings.load_profile("deep" if LONG else "gate" if os.environ.get("CI") else "f
 
 def pytest_xdist_auto_num_workers() -> int:
     """Tests wait more than they compute; yet each worker has proxies of its own, and many at once make each other late."""
-    return min(4, (os.cpu_count() or 1) + 1)
+    return min(6, (os.cpu_count() or 1) + 3)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,6 +49,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_pycollect_makeitem(collector: pytest.Collector) -> Generator[None, Any, Any]:
     made = yield
     return rows.together(made) if isinstance(made, list) and not rows.wanted_alone(collector.config) else made
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Each worker reads a share of the files before all of them: what one has compiled, the others need not."""
+    worker, config = getattr(session.config, "workerinput", None), session.config
+    if worker is None or sys.dont_write_bytecode:
+        return
+    folders = [folder for given in config.args if (folder := config.invocation_params.dir / given).is_dir()]
+    files = sorted(file for folder in folders for file in folder.rglob("test_*.py") if not pytest_ignore_collect(file, config))
+    for file in files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
+        with contextlib.suppress(Exception):  # what is wrong with it is said where it is collected
+            importlib.import_module(".".join(file.relative_to(config.rootpath).with_suffix("").parts))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -111,7 +127,11 @@ def waits_or_races(item: pytest.Item) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marked by rule; long tests are left out, not skipped: a skipped test would look like a test that ran."""
+    """Marked by rule; long tests are left out, not skipped: a skipped test would look like a test that ran.
+
+    What waits is begun first: while one worker waits, others compute, and what is left for the end is short.
+    """
+    items.sort(key=lambda item: _place(item.path) == "routing")
     for item in items:
         if is_quick(item):
             item.add_marker(pytest.mark.quick)

@@ -6,6 +6,7 @@ an id with brackets), with `--rows`, and where it has a mark, a fixture, or a se
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 from collections.abc import Callable, Sequence
@@ -49,17 +50,22 @@ def together(made: list[pytest.Item | pytest.Collector]) -> list[pytest.Item | p
 
 
 def _is_plain(row: pytest.Function) -> bool:
+    if row.cls is not None or not hasattr(row, "callspec"):
+        return False
     parametrized = list(row.iter_markers("parametrize"))
     named = {name.strip() for mark in parametrized for name in _names(mark.args[0]) if not mark.kwargs.get("indirect")}
     return (
-        bool(parametrized)
-        and row.cls is None
-        and set(row.callspec.params) <= named
-        and set(inspect.signature(row.obj).parameters) <= named
-        and set(row.fixturenames) <= named | EVERYWHERE
+        row.callspec.params.keys() <= named
+        and named | EVERYWHERE >= set(row.fixturenames)
+        and _asked_by(row.obj) <= named
         and all(mark.name == "parametrize" for mark in row.own_markers)
         and not getattr(row.obj, "is_hypothesis_test", False)
     )
+
+
+@functools.cache
+def _asked_by(function: Callable[..., object]) -> frozenset[str]:
+    return frozenset(inspect.signature(function).parameters)
 
 
 def _names(given: str | list[str] | tuple[str, ...]) -> list[str]:

@@ -63,7 +63,7 @@ def said(flow: http.HTTPFlow, response: http.Response, comment: str, more: JsonO
 
 
 def lost(flow: http.HTTPFlow, loss: str) -> None:
-    """It is known a little after the answer: what is open in a window shows it, a file that was written by then does not."""
+    """It is known a little after the last word: where flows are written to a file the answer's end waits for it."""
     add_to_record(flow, of_loss(loss))
     if (view := _addon("view")) is not None and view.get_by_id(flow.id) is not None:
         view.update([flow])

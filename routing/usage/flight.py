@@ -1,6 +1,7 @@
 """Why a provider's cache was lost: one conversation after the other, the last call of each is kept and compared when it happens.
 
-1. A healthy call costs nothing but a reference to its bytes: they are read only once a loss is reported.
+1. A healthy call costs nothing but a reference to its bytes: they are read only where the counts tell of a loss, and that takes
+   long (`Suspicion.loss`).
 2. What is kept is bounded in bytes; the conversation that was quiet longest is forgotten first.
 3. Who broke it is told only where it is known: the tool, the person, a tag, a failure, the time that went by, or the provider.
 """
@@ -60,14 +61,28 @@ class Loss:
         return f"the cache was lost: {self.what}, by {self.who}; {self.tokens:,} tokens were read anew{cost}"
 
 
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """Less came from the cache than was there."""
+
+    before: Flown
+    after: Flown
+    tokens: int
+
+    def loss(self) -> Loss | None:
+        """Why; None where it cannot be known."""
+        cause = _cause(self.before, self.after)
+        return Loss(*cause, self.tokens) if cause is not None else None
+
+
 class FlightRecorder:
     def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
         self._room = kept_bytes
         self._last: OrderedDict[str, Flown] = OrderedDict()
         self._held = 0
 
-    def heard(self, flown: Flown) -> Loss | None:
-        """Why the cache of this conversation was lost; None where it was not, or cannot be known."""
+    def heard(self, flown: Flown) -> Suspicion | None:
+        """None where the cache of this conversation was not lost, or nobody can tell."""
         before = self._last.pop(flown.conversation, None)
         if before is not None:
             self._held -= _weight(before)
@@ -77,11 +92,7 @@ class FlightRecorder:
         expected = _expected(before.tokens)
         if expected < _SMALLEST or flown.tokens.cached >= _HEALTHY * min(expected, flown.tokens.input):
             return None
-        cause = _cause(before, flown)
-        if cause is None:
-            return None
-        who, what = cause
-        return Loss(who, what, max(0, min(expected, flown.tokens.input) - flown.tokens.cached))
+        return Suspicion(before, flown, max(0, min(expected, flown.tokens.input) - flown.tokens.cached))
 
     def _keep(self, flown: Flown) -> None:
         weight = _weight(flown)
@@ -114,8 +125,14 @@ def _cause(before: Flown, after: Flown) -> tuple[Who, str] | None:
         return _idle(before, after)
     came = parting(blocks_of(before.received, before.asked), blocks_of(after.received, after.asked))
     if came is None:
-        return "RouteCodex", _words(sent)
+        return _idle(before, after) if _is_at_the_end(sent, before) else ("RouteCodex", _words(sent))
     return _whose(came, before, after), _words(came)
+
+
+def _is_at_the_end(sent: Break, before: Flown) -> bool:
+    """What joins a call behind everything else (the time, a reminder) was in no cache."""
+    last = max((block.message for block in blocks_of(before.sent, before.dialect)), default=-1)
+    return sent.block.kind == "message" and sent.block.message >= last
 
 
 def _moved(before: Flown, after: Flown) -> tuple[Who, str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from ..values import Dialect, Endpoint
 from . import answer, call
+from .record import NOBODY
 from .text import INDENT, first_words, rule, wrapped
 
 Record = Mapping[str, object]
@@ -35,10 +36,14 @@ def request_lines(record: Record, body: bytes, endpoint: Endpoint) -> Iterator[s
     yield from _route(record)
     typed = _text(record, "typed")
     if typed:
-        sent = _text(record, "sent") or call.newest_text(body, endpoint)
         yield rule("TYPED")
         yield from wrapped(typed, most=_TYPED_LINES)
         yield rule("SENT")
+        if _text(record, "target") == NOBODY:
+            yield f"{INDENT}(nothing: RouteCodex answered)"
+            yield from call.lines(body, endpoint)
+            return
+        sent = _text(record, "sent") or call.newest_text(body, endpoint)
         yield from wrapped(sent, most=_TYPED_LINES)
         if changes := _changes(typed, sent):
             yield f"{INDENT}({'; '.join(changes)})"

@@ -16,6 +16,8 @@ _TYPED = 900
 _WORDS = 300
 _FAILED = 160
 _LISTED = 6
+NOBODY = "RouteCodex"
+"""Whom a call went to that we answered."""
 
 
 def of_round(plan: Plan, name: str, *, parent: str = "", local: bool = False) -> JsonObject:
@@ -75,7 +77,7 @@ def of_loss(loss: str) -> JsonObject:
 def of_reply(comment: str, about: Mapping[str, str], dialect: Dialect) -> JsonObject:
     """An answer of our own. `about`: call, session, client, asked, typed."""
     record: JsonObject = {name: _cut(text, _TYPED if name == "typed" else 100) for name, text in about.items()}
-    record |= {"target": "RouteCodex", "why": _cut(comment, _WORDS), "spoken": str(dialect)}
+    record |= {"target": NOBODY, "why": _cut(comment, _WORDS), "spoken": str(dialect)}
     return {key: value for key, value in record.items() if value}
 
 

@@ -64,8 +64,9 @@ class Environment:
         return done.stdout.split() if done.returncode == 0 else None
 
     def _build(self, folder: Path, python: Path) -> None:
-        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", str(self.requirements)]
-        for step in ([sys.executable, "-m", "venv", "--clear", str(folder)], install):
+        pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
+        install = [*pip, "install", "--quiet", "-r", str(self.requirements)]
+        for step in ([sys.executable, "-m", "venv", "--clear", "--without-pip", str(folder)], install):
             try:
                 done = subprocess.run(step, capture_output=True, text=True, timeout=_BUILD_S, check=False)
             except (OSError, subprocess.TimeoutExpired) as error:

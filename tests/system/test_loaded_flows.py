@@ -86,6 +86,9 @@ def saved(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) -> S
     shown = "\n".join(flow.comment for flow in flows)
     assert all(words in shown for words in ("· retry of", "· round 2", "· 3 rounds of", "echo · ", "WebSocket"))
     assert any(not flow.comment for flow in flows)
+    later = [flow.metadata["routecodex"] for flow in flows if any(words in flow.comment for words in ("· retry of", "· round "))]
+    assert len(later) == 3
+    assert all("usage" in record and "stop" in record for record in later), "what each of them cost is in the file"
     return Saved(proxy.flows_path, flows)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mitmproxy.io import FlowReader
 
 from routecodex.routing.usage.report import of_file
 from routecodex.routing.values import Dialect
@@ -58,12 +60,15 @@ def test_a_cache_that_was_lost_is_explained(provider: FakeProvider, tmp_path: Pa
     def reply(cached: int) -> Behaviour:
         return Behaviour(reply=Reply("well", input_tokens=30_000, cached_tokens=cached))
 
-    with Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, folder=tmp_path) as proxy:
+    with Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, folder=tmp_path, flows=True) as proxy:
         tool = Tool(provider, proxy)
         provider.enqueue(reply(20_000), reply(29_000), reply(0))
         tool.ask("one", system="You are A.")
         tool.ask("two", system="You are A.")
-        tool.ask("three", system="You are B, since midnight.")
+        tool.ask("three", system="You are B, since midnight.", stream=True)
         used(proxy, 3)
         why = text_of(tool.dialect, tool.ask("<**why**>").body, False)
-        assert "the cache was lost: instructions changed, by the tool; 30,000 tokens were read anew" in why
+        loss = "the cache was lost: instructions changed, by the tool; 30,000 tokens were read anew"
+        assert loss in why
+    records = [flow.metadata["routecodex"] for flow in FlowReader(io.BytesIO(proxy.flows_path.read_bytes())).stream()]
+    assert [loss in record.get("cacheLost", "") for record in records] == [False, False, True, False], "the file says it, too"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,10 @@ from tests.rig.behaviour import Behaviour
 from tests.rig.browser import Browser, browser
 from tests.rig.provider import FakeProvider
 from tests.rig.proxy import SCRIPT, Mitmdump
-from tests.rig.wire import Reply
+from tests.rig.wire import Reply, ToolUse
+from tests.system.test_clock import config
 from tests.system.test_web import Web
-from tests.system.tool import CONFIG, Tool
+from tests.system.tool import Tool
 
 pytestmark = [pytest.mark.system, pytest.mark.long]
 
@@ -54,12 +56,23 @@ PRICES = """usage:
 POEM = "Roses are red, caches are warm:\na prefix that changes is read in its old form."
 
 
+LATER = "renew the certificate of <b>six.example</b>"
+LONG = f"{'x' * 150} {'look at every job of the night run, ' * 4}"
+
+
+def reminders() -> Reply:
+    now = datetime.now(UTC)
+    due = {timedelta(minutes=-3): "is the deploy through?", timedelta(hours=5): LONG, timedelta(days=400): LATER}
+    items = [{"dueAt": (now + when).isoformat(), "task": task} for when, task in due.items()]
+    return Reply("", calls=(ToolUse("clock", {"action": "schedule", "items": items}),))
+
+
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     folder = tmp_path_factory.mktemp("window")
     with (
         FakeProvider() as provider,
-        Mitmdump(script=SCRIPT, config=PRICES + CONFIG, upstream=provider, folder=folder, web=True) as proxy,
+        Mitmdump(script=SCRIPT, config=PRICES + config(), upstream=provider, folder=folder, web=True) as proxy,
         browser() as found,
     ):
         tool, other = Tool(provider, proxy), Tool(provider, proxy, Dialect.CHAT)
@@ -78,6 +91,8 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         says(*(Reply(f"Step {number} of 4 is done.", input_tokens=2_700 + number) for number in range(1, 5)))
         tool.ask('<**stopMessage:"go on until every test is green",3**> Fix the tests.', stream=True)
         tool.ask("<**glm.glm-4.8**> Nobody has that.", stream=True)
+        says(reminders(), Reply("They are set."))
+        other.ask("And remind me of all that.", stream=True)
         says(Reply("No script ran."))
         tool.ask("<script>alert(1)</script> <b>bold</b>", stream=True)
         found.open(proxy.web_url)
@@ -157,9 +172,22 @@ def test_a_call_on_the_page_leads_to_its_legs(scene: Scene) -> None:
         "return [...document.querySelectorAll('#calls tr')].findIndex(one => one.innerText.includes('Are you there?'))"
     )
     scene.browser.click(f"#calls tr:nth-child({rows + 1}) a", "legs")
-    shown = scene.browser.until("503")
+    shown = scene.browser.until("glm-4.7 · force")
+    assert "503" in shown
     assert shown.count("glm-4.7 · force") == 3, "the call, the attempt that failed, and the one that answered"
     scene.picture("legs")
+
+
+def test_the_page_shows_reminders(scene: Scene) -> None:
+    scene.browser.open(f"{scene.base}/routecodex")
+    shown = scene.browser.until(LATER, "#reminders")
+    assert shown.count("with its session's next call") == 1
+    assert shown.index("with its session's next call") < shown.index("is the deploy through?") < shown.index(LATER)
+    assert scene.browser.run("return [...document.querySelectorAll('.wide')].every(one => one.scrollWidth <= one.clientWidth)"), (
+        "long words break"
+    )
+    scene.browser.run("document.querySelector('#reminders').scrollIntoView({block: 'center'})")
+    scene.picture("reminders")
 
 
 def test_the_page_is_readable_on_a_phone(scene: Scene) -> None:
@@ -167,5 +195,7 @@ def test_the_page_is_readable_on_a_phone(scene: Scene) -> None:
     scene.browser.open(f"{scene.base}/routecodex")
     scene.browser.until("What is this program", "#calls")
     scene.picture("phone")
+    scene.browser.run("document.querySelector('#reminders').scrollIntoView({block: 'center'})")
+    scene.picture("phone-reminders")
     assert scene.browser.run("return document.documentElement.scrollWidth <= window.innerWidth + 1")
     scene.browser.size(1500, 1000)

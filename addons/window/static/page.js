@@ -56,21 +56,40 @@ function button(text, question) {
 
 function lines(texts) {
   const list = make("div");
-  list.append(...texts.map((text) => make("div", text)));
+  list.append(...texts.map((text) => {
+    const line = make("div");
+    line.append(text);
+    return line;
+  }));
   return list;
 }
 
 function tokens(call) {
-  return call.tokens ? make("span", `${call.tokens[0].toLocaleString()} + ${call.tokens[1].toLocaleString()}`, { class: "whole" }) : "";
+  return call.tokens ? whole(`${call.tokens[0].toLocaleString()} + ${call.tokens[1].toLocaleString()}`) : "";
+}
+
+function whole(text) {
+  return make("span", text, { class: "whole" });
 }
 
 function time(seconds) {
   const shown = new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
-  return make("span", shown, { class: "whole" });
+  return whole(shown);
 }
 
 function moment(seconds) {
-  return make("span", new Date(seconds * 1000).toLocaleString([], { dateStyle: "short", timeStyle: "short", hour12: false }), { class: "whole" });
+  return whole(new Date(seconds * 1000).toLocaleString([], { dateStyle: "short", timeStyle: "short", hour12: false }));
+}
+
+function due(seconds) {
+  const shown = moment(seconds);
+  if (seconds * 1000 > Date.now()) return shown;
+  return lines([shown, make("span", "with its session's next call")]);
+}
+
+function session(id) {
+  const [, person, rest] = /^(@[^:]*:)?(.*)$/s.exec(id);
+  return make("span", (person || "") + rest.slice(0, 12), { class: "whole", title: id });
 }
 
 function legs(call) {
@@ -112,17 +131,17 @@ function render(told) {
   const force = [...(status.routing?.lines || []), ...(status.keys || []), ...(status.warnings || [])];
   byId("routing").replaceChildren(...(force.length ? force : ["Nothing: every call goes where the routes say."]).map((text) => make("li", text)));
   table("calls", ["when", "tool", "what", "where it went, and why", "tokens", ""],
-    calls.map((call) => [time(call.time), call.client, call.title, `${call.asked} → ${call.comment} · ${call.status}`, tokens(call), legs(call)]),
+    calls.map((call) => [time(call.time), whole(call.client), call.title, `${call.asked} → ${call.comment} · ${call.status}`, tokens(call), legs(call)]),
     "No call yet.");
   table("sessions", ["session", "tool", "it begins", "in force", ""],
-    (sessions.sessions || []).map((one) => [one.id.slice(0, 12), one.client, one.begins, lines(one.inForce || []), button("erase", { verb: "clear session", id: one.id })]),
+    (sessions.sessions || []).map((one) => [session(one.id), whole(one.client), one.begins, lines(one.inForce || []), button("erase", { verb: "clear session", id: one.id })]),
     "None: a tag such as <**!glm**> in a chat changes that.");
   table("reminders", ["due", "session", "what"],
-    (told.reminders.reminders || []).map((one) => [moment(one.due), one.session.slice(0, 12), one.task]),
+    (told.reminders.reminders || []).map((one) => [due(one.due), session(one.session), one.task]),
     "None: models set them with the clock.");
   const providers = models.providers || [];
   table("providers", ["provider", "models", "keys", "", ""],
-    providers.map((one) => [one.name, one.models.join(", "), [...one.keys, ...one.off.map((key) => `${key} (off)`)].join(", "), lines(one.notes),
+    providers.map((one) => [whole(one.name), lines(one.models.map(whole)), [...one.keys, ...one.off.map((key) => `${key} (off)`)].join(", "), lines(one.notes),
       button("disable", { verb: "set routing", orders: [["disable", one.name]] })]),
     "None is configured.");
   byId("targets").replaceChildren(...providers.flatMap((one) => [one.name, ...one.models.map((model) => `${one.name}.${model}`)]).map((value) => make("option", undefined, { value })));

@@ -89,5 +89,6 @@ def test_what_models_want_to_be_reminded_of(folder: Path) -> None:
     found = reminders(folder)
     assert [(one["session"], one["due"]) for one in found] == [("b", 5.0), ("@ann:1", 9.0)]
     assert len(str(found[0]["task"])) <= 200
+    assert str(found[0]["task"]).endswith("…")
     assert [one["session"] for one in reminders(folder, "ann")] == ["@ann:1"]
     assert reminders(folder / "nowhere") == []

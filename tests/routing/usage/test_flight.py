@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from routecodex.routing.dialects.translation.neutral import Tokens
-from routecodex.routing.usage.flight import FlightRecorder, Flown, Loss
+from routecodex.routing.usage.flight import FlightRecorder, Flown, Loss, Suspicion
 from routecodex.routing.values import Dialect, Target
 
 GLM = Target("glm", "k1", "glm-4.7")
@@ -151,6 +151,14 @@ CAUSES = [
 ]
 
 
+def _lost(recorder: FlightRecorder, flown: Flown) -> Loss:
+    suspicion = recorder.heard(flown)
+    assert suspicion is not None
+    loss = suspicion.loss()
+    assert loss is not None
+    return loss
+
+
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.name)
 def test_each_cause_is_named(cause: Cause) -> None:
     body = BODIES[cause.dialect]()
@@ -158,8 +166,7 @@ def test_each_cause_is_named(cause: Cause) -> None:
     assert recorder.heard(flown(body, cause.dialect)) is None
     later = copy.deepcopy(body)
     cause.change(later)
-    loss = recorder.heard(flown(later, cause.dialect, tokens=COLD, **{"at": 1010.0, **cause.later}))
-    assert loss is not None
+    loss = _lost(recorder, flown(later, cause.dialect, tokens=COLD, **{"at": 1010.0, **cause.later}))
     assert (loss.who, cause.what in loss.what) == (cause.who, True), loss
     assert loss.tokens == 29_900
 
@@ -174,8 +181,7 @@ def test_an_hour_where_an_hour_was_asked_for() -> None:
     for quiet, who in ((1800, "the provider"), (3700, "time")):
         recorder = FlightRecorder()
         recorder.heard(flown(body))
-        loss = recorder.heard(flown(body, tokens=COLD, at=1000.0 + quiet))
-        assert loss is not None
+        loss = _lost(recorder, flown(body, tokens=COLD, at=1000.0 + quiet))
         assert loss.who == who
         body = json.loads(json.dumps(body).replace("'", '"'))
 
@@ -185,15 +191,39 @@ def test_what_only_we_changed_is_told_as_ours() -> None:
     body, other = messages_body(), messages_body()
     other["system"][0]["text"] = "ours"
     recorder.heard(flown(body))
-    loss = recorder.heard(replace(flown(body, tokens=COLD), sent=json.dumps(other).encode()))
-    assert loss is not None
+    loss = _lost(recorder, replace(flown(body, tokens=COLD), sent=json.dumps(other).encode()))
     assert loss.who == "RouteCodex"
 
 
-def _healthy(seed: int) -> tuple[int, list[Loss]]:
+def _with_time(body: dict[str, Any], time: str, dialect: Dialect) -> dict[str, Any]:
+    """As the clock adds it: to the end of every call, and never again to what went before."""
+    body = copy.deepcopy(body)
+    last = body["messages"][-1]
+    if dialect is Dialect.CHAT:
+        last["content"] += f"\n\n{time}"
+    else:
+        last["content"].append(_text(time))
+    return body
+
+
+@pytest.mark.parametrize("dialect", [Dialect.MESSAGES, Dialect.CHAT], ids=str)
+@pytest.mark.parametrize(("quiet", "who"), [(10, "the provider"), (600, "time")])
+def test_the_time_that_is_told_with_each_call_is_not_blamed(dialect: Dialect, quiet: float, who: str) -> None:
+    body = BODIES[dialect]()
+    later = copy.deepcopy(body)
+    asked = "go on" if dialect is Dialect.CHAT else [_text("go on")]
+    later["messages"] += [{"role": "assistant", "content": "ok"}, {"role": "user", "content": asked}]
+    recorder = FlightRecorder()
+    sent = [json.dumps(_with_time(one, f"[Time/Date]: {at}", dialect)).encode() for at, one in enumerate((body, later))]
+    recorder.heard(replace(flown(body, dialect), sent=sent[0]))
+    loss = _lost(recorder, replace(flown(later, dialect, tokens=COLD, at=1000.0 + quiet), sent=sent[1]))
+    assert loss.who == who
+
+
+def _healthy(seed: int) -> tuple[int, list[Suspicion]]:
     """A conversation as agents lead it: marks move, calls go on, several talk at once, counts jitter."""
     random_ = random.Random(seed)
-    recorder, losses, calls = FlightRecorder(), [], 0
+    recorder, suspicions, calls = FlightRecorder(), [], 0
     talks = {f"s{at}": (dialect, BODIES[dialect]()) for at, dialect in enumerate(Dialect)}
     sizes = dict.fromkeys(talks, 3_000)
     at = 1000.0
@@ -215,15 +245,15 @@ def _healthy(seed: int) -> tuple[int, list[Loss]]:
         at += random_.uniform(1, 60)
         calls += 1
         tokens = Tokens(known + grown, 50, cached=cached, written=written)
-        if (loss := recorder.heard(flown(body, dialect, conversation=name, tokens=tokens, at=at))) is not None:
-            losses.append(loss)
-    return calls, losses
+        if (suspicion := recorder.heard(flown(body, dialect, conversation=name, tokens=tokens, at=at))) is not None:
+            suspicions.append(suspicion)
+    return calls, suspicions
 
 
 def test_a_thousand_healthy_calls_are_not_blamed() -> None:
     found = [_healthy(seed) for seed in range(4)]
     assert sum(calls for calls, _ in found) == 1000
-    assert [loss for _, losses in found for loss in losses] == []
+    assert [suspicion for _, suspicions in found for suspicion in suspicions] == []
 
 
 def test_memory_is_bounded_and_the_quietest_is_forgotten() -> None:

@@ -12,7 +12,7 @@ import pytest
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.values import Dialect, Endpoint
 from routecodex.routing.window import call, page
-from routecodex.routing.window.text import EMPTY, WIDTH
+from routecodex.routing.window.text import EMPTY, WIDTH, rule
 from tests.routing.dialects.hosts import chat, gemini, messages, responses
 
 FOLDER = Path(__file__).parents[2] / "fixtures"
@@ -101,6 +101,8 @@ def test_typed_and_sent_say_what_was_changed_in_words() -> None:
     assert lines[1] == "claude-opus-4 → glm-4.7 · anthropic-messages → openai-chat"
     assert "call 01234567" in lines[2]
     assert "  (taken out: <**!glm**>; time tag added)" in lines
+    lines = list(page.request_lines(record | {"target": "RouteCodex"}, body, MESSAGES))
+    assert lines[lines.index(rule("SENT")) + 1] == "  (nothing: RouteCodex answered)"
 
 
 def test_a_stream_with_a_gap_says_how_much_is_missing() -> None:
