@@ -188,8 +188,8 @@ def opencode(stage: Stage) -> None:
     stage.sees("Ask anything")
     stage.settle(8)
     stage.type("look @note", enter=False)
-    stage.sees("look @note")
-    stage.settle(8)  # agents are offered at once; a little later, the resource of that name first
+    stage.sees("notes.md")  # offered a little later than agents, and the resource of that name before it
+    stage.settle(2)
     stage.press("Enter")
     stage.settle(1)
     stage.type(f"and {TAG}")
