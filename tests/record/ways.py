@@ -193,8 +193,8 @@ def opencode(stage: Stage) -> None:
     stage.press("Enter")
     stage.settle(1)
     stage.type(f"and {TAG}")
-    stage.until(lambda: any(b"from the shelf" in call.body for call in stage.provider.calls), 60)
-    stage.settle()
+    title = b"title generator"
+    stage.until(lambda: any(b"from the shelf" in one.body and title not in one.body for one in stage.provider.calls), 60)
     stage.keep("terminal-at-resource", without="title generator")
     stage.close_terminal()
 

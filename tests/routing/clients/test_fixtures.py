@@ -245,6 +245,7 @@ RECORDED: dict[str, tuple[str, Kind, bool, bool, list[str]]] = {
     ),
     "opencode/run-with-folder": ("opencode", MAIN, True, False, [f"{TAG} look"]),
     "opencode/terminal-at-file": ("opencode", MAIN, True, False, ['say "hi" <**glm.glm-4.7**> @notes.md']),
+    "opencode/terminal-at-resource": ("opencode", MAIN, True, False, [f"look @notes and {TAG}"]),
     "pi/at-file": ("pi", MAIN, False, False, [f"say hi {TAG}"]),
     "qwen-code/at-file": ("qwen-code", MAIN, True, False, [f"@notes.md say hi {TAG}"]),
     "qwen-code/memory-extractor": (
