@@ -97,6 +97,7 @@ class Stage:
         for received in reversed(self.provider.calls[self._began :]):
             if holds.encode() in received.body and not (without and without.encode() in received.body):
                 own = {str(self.project): "/home/dev/project", str(self.home): "/home/dev", str(self.root): "/home/dev/stage"}
+                own |= {str(self.project).replace("/", "-"): "-home-dev-project"}
                 places = own | dict.fromkeys(self.programs, "/home/dev/tools")
                 self.kept[name] = as_recorded(received, client=self.client, version=self.version, note=name, places=places)
                 return
