@@ -3,11 +3,11 @@
 1. Trailers: mitmproxy knows them in HTTP/2 only, and crashes where they stand in HTTP/1. They pass.
 2. Interim answers (100, 102, 103) come before the answer; mitmproxy takes the first of them for it. They are skipped.
 3. A head without an end is not kept for ever.
+4. A request's head leaves with its body where that is all there: mitmproxy encrypts each alone.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from mitmproxy import http
 from mitmproxy.proxy import commands, events, layer
 from mitmproxy.proxy.layers.http import (
     RequestEndOfMessage,
+    RequestHeaders,
     RequestTrailers,
     ResponseEndOfMessage,
     ResponseHeaders,
@@ -35,7 +36,13 @@ M = TypeVar("M", http.Request, http.Response)
 HEAD_BYTES = 256 << 10
 """Longer than any head that a tool or a provider sends."""
 _LAST_CHUNK = b"0\r\n\r\n"
+_TOGETHER_BYTES = 64 << 10
+"""To copy a longer body costs more than to send its head alone."""
 _TOO_LONG = f"The head is longer than {HEAD_BYTES >> 10} KiB."
+
+
+class RequestHead(RequestHeaders):
+    """The whole body follows at once."""
 
 
 class Chunks:
@@ -60,13 +67,18 @@ class Connection(Http1Connection):
     ReceiveTrailers: type[RequestTrailers | ResponseTrailers]
     last_chunk = _LAST_CHUNK
     """With the trailers of the message that is being sent."""
+    head = b""
+    """It waits for the body that follows at once: they leave together."""
 
     def read_body(self, event: events.Event) -> Commands:
         reader: Any = self.body_reader
         if isinstance(reader, ChunkedReader):
             self.body_reader = reader = Chunks(reader)  # type: ignore[assignment]
+        return super().read_body(event) if not isinstance(reader, Chunks) else self._read_chunks(reader, event)
+
+    def _read_chunks(self, reader: Chunks, event: events.Event) -> Commands:
         for command in super().read_body(event):
-            if isinstance(reader, Chunks) and reader.trailers and _is(command, self.ReceiveEndOfMessage):
+            if reader.trailers and _is(command, self.ReceiveEndOfMessage):
                 trailers, reader.trailers = http.Headers(reader.trailers), ()
                 assert self.stream_id is not None
                 yield ReceiveHttp(self.ReceiveTrailers(self.stream_id, trailers))
@@ -75,11 +87,28 @@ class Connection(Http1Connection):
     def send(self, event: HttpEvent) -> Commands:
         if isinstance(event, RequestTrailers | ResponseTrailers):
             self.last_chunk = b"0\r\n" + bytes(event.trailers) + b"\r\n"
-            return
+            return _nothing()
+        opens = isinstance(event, RequestHead)
+        plain = self.last_chunk is _LAST_CHUNK and not (opens or self.head)
+        return super().send(event) if plain else self._send(event, opens=opens)
+
+    def _send(self, event: HttpEvent, *, opens: bool) -> Commands:
+        head, self.head = self.head, b""
         for command in super().send(event):
-            if isinstance(command, commands.SendData) and command.data == _LAST_CHUNK and isinstance(event, _ENDS):
-                command, self.last_chunk = commands.SendData(command.connection, self.last_chunk), _LAST_CHUNK
+            if isinstance(command, commands.SendData):
+                if opens:
+                    self.head = command.data
+                    continue
+                if command.data == _LAST_CHUNK and isinstance(event, _ENDS):
+                    command, self.last_chunk = commands.SendData(command.connection, self.last_chunk), _LAST_CHUNK
+                if head and len(command.data) <= _TOGETHER_BYTES:
+                    command, head = commands.SendData(command.connection, head + command.data), b""
+            if head:
+                yield commands.SendData(self.conn, head)
+                head = b""
             yield command
+        if head:
+            yield commands.SendData(self.conn, head)
 
     def has_no_end(self) -> bool:
         return self.state == self.read_headers and len(self.buf) > HEAD_BYTES
@@ -115,6 +144,10 @@ class Client(Connection, Http1Client):
         if self.has_no_end() and self.stream_id is not None:
             yield commands.CloseConnection(self.conn)
             yield ReceiveHttp(ResponseProtocolError(self.stream_id, _TOO_LONG, BAD_ANSWER))
+
+
+def _nothing() -> Commands:
+    yield from ()
 
 
 _ENDS = (RequestEndOfMessage, ResponseEndOfMessage)
@@ -160,9 +193,9 @@ def unframed(response: http.Response) -> http.Response:
 
 def with_headers(message: M, headers: Iterable[tuple[bytes, bytes]]) -> M:
     """The same message with other headers; mitmproxy's own copy would copy everything, deeply."""
-    made = copy.copy(message)
-    made.data = copy.copy(message.data)
-    made.data.headers = http.Headers(headers)
+    made, data = object.__new__(type(message)), object.__new__(type(message.data))
+    vars(data).update(vars(message.data), headers=http.Headers(headers))
+    vars(made).update(vars(message), data=data)
     return made
 
 

@@ -12,7 +12,21 @@ from . import allocator
 
 YOUNG_OBJECTS = 2000
 """What Python waits for from 3.13 on before it looks for garbage: reading one large call makes more than 700."""
+MANY_OBJECTS = 50_000
+"""To look through so many takes 10 ms."""
 _settled = False
+_usual = gc.get_threshold()[0]
+"""So many young objects the collector waits for where no call is made of very many."""
+_resting = 0
+"""So many have it rest."""
+_was_on = True
+
+
+def loaded() -> None:
+    """What was loaded is there to stay: nobody has to look through it even once."""
+    if not _settled:
+        gc.freeze()
+    gc.enable()
 
 
 def settle() -> None:
@@ -20,13 +34,13 @@ def settle() -> None:
 
     Python itself could say that it was done, but goes through all that stays to count it.
     """
-    global _settled
+    global _settled, _usual
     if not _settled:
         _settled = True
         gc.collect()
         gc.freeze()
-        young, *older = gc.get_threshold()
-        gc.set_threshold(max(young, YOUNG_OBJECTS), *older)
+        _usual = max(gc.get_threshold()[0], YOUNG_OBJECTS)
+        _wait_for(_usual)
 
 
 class Spent:
@@ -44,6 +58,8 @@ class Spent:
 
     def add(self, size: int) -> None:
         """A call is over."""
+        if gc.get_threshold()[0] > _usual and gc.get_count()[0] < MANY_OBJECTS:
+            _wait_for(_usual)
         self._bytes += self.EACH_BYTES + size
         if self._timer is None and self._bytes >= self.MUCH_BYTES:
             self._timer = asyncio.get_running_loop().call_later(self.SOON_S, self._give_back)
@@ -59,14 +75,25 @@ class Spent:
             self._timer.cancel()
 
 
+def _wait_for(young: int) -> None:
+    gc.set_threshold(young, *gc.get_threshold()[1:])
+
+
 @contextlib.contextmanager
 def resting() -> Iterator[None]:
     """While a million objects are made of which most are gone soon: looking through all of them stops everybody, for 80 ms at a
-    time. What else becomes garbage meanwhile waits; next to nothing of a call does."""
-    on = gc.isenabled()
-    gc.disable()
+    time. What else becomes garbage meanwhile waits; next to nothing of a call does. What is left of them lives as long as its
+    call, and is not looked through for nothing: the collector waits until as many more are there."""
+    global _resting, _was_on
+    if not _resting:
+        _was_on = gc.isenabled()
+        gc.disable()
+    _resting += 1
     try:
         yield
     finally:
-        if on:
+        _resting -= 1
+        if (made := gc.get_count()[0]) >= MANY_OBJECTS:
+            _wait_for(2 * made)
+        if _was_on and not _resting:
             gc.enable()

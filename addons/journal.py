@@ -28,11 +28,15 @@ else:
     import fcntl
 
 if TYPE_CHECKING:
+    from ..routing.desk.reading import Reading
+    from ..routing.redact import Redactor
     from ..routing.telemetry.seen import Seen
+    from .telemetry import Telemetry
 
 logger = logging.getLogger("routecodex")
 
 PAUSE_S = 0.1
+_TYPED = 1000
 REMEMBERED = 100
 """So many calls are remembered for a page that shows them."""
 LARGEST = 16 << 20
@@ -51,27 +55,50 @@ class CallLine:
     """On the steady clock."""
     title: str = ""
     """How what the person typed begins, without tags."""
-    typed: str = ""
-    """All of it."""
     call: str = ""
     flow: str = ""
     """The ids of the call and of its client's flow."""
-    seen: Seen | None = None
-    """All of it, for telemetry; None where nobody wants to know."""
-    tell: Callable[[Seen], None] = lambda seen: None
     user: str = ""
     """Who asks, where the proxy asks people who they are."""
+    typed: Callable[[], str] = str
+    """What they typed, for those who look."""
+    telemetry: Telemetry | None = None
+    seen: Seen | None = None
+    """All of it, for telemetry; None where nobody wants to know."""
+
+    @classmethod
+    def begin(cls, flow: str, began: float, telemetry: Telemetry | None) -> CallLine:
+        """A call has come."""
+        return cls(began=began, flow=flow, telemetry=telemetry, seen=telemetry.begin(began) if telemetry is not None else None)
+
+    def of(self, reading: Reading, hide: Redactor) -> None:
+        """It is known what it is, and whose."""
+        caller, self.call = reading.caller, reading.received.id
+        self.user, self.session, self.client = reading.received.user, reading.key.id, caller.client
+        self.asked, self.title = reading.call.model, reading.title
+        self.typed = lambda: hide.text(reading.words[:_TYPED])
+        if (seen := self.seen) is not None and self.telemetry is not None:
+            seen.call, seen.session, seen.user, seen.client = self.call, self.session, self.user, self.client
+            seen.model, seen.typed = self.asked, self.typed() if self.telemetry.settings.content else ""
+
+    def refused(self, code: str) -> None:
+        """By us."""
+        if self.seen is not None:
+            self.seen.code = code
+
+    def rested(self, seconds: float) -> None:
+        """It waits for a key."""
+        if self.seen is not None:
+            self.seen.rested_s += seconds
+
+    def over(self, status: str, now: float) -> None:
+        if self.seen is not None and self.telemetry is not None:
+            self.telemetry.note(self.seen.over(status, now))
 
     @property
     def about(self) -> dict[str, str]:
-        names = ("call", "session", "user", "client", "asked", "typed")
-        return {name: getattr(self, name) for name in names}
-
-    def name(self, *, content: bool) -> None:
-        """It is known whose call it is. `content`: what the person typed may be given away."""
-        if (seen := self.seen) is not None:
-            seen.call, seen.session, seen.user, seen.client = self.call, self.session, self.user, self.client
-            seen.model, seen.typed = self.asked, self.typed if content else ""
+        names = ("call", "session", "user", "client", "asked")
+        return {**{name: getattr(self, name) for name in names}, "typed": self.typed()}
 
     def say(self, comment: str, status: str, now: float, *, tokens: tuple[int, int] | None = None, rounds: int = 1) -> str:
         spent = f"{tokens[0]}+{tokens[1]} tokens" if tokens is not None else ""
@@ -95,8 +122,7 @@ class Journal:
         self, line: CallLine, comment: str, status: str, now: float, *, tokens: tuple[int, int] | None = None, rounds: int = 1
     ) -> None:
         """A call is over."""
-        if line.seen is not None:
-            line.tell(line.seen.over(status, now))
+        line.over(status, now)
         self.note(line.say(comment, status, now, tokens=tokens, rounds=rounds))
         call: JsonObject = {"time": time.time(), "comment": comment, "status": status, "seconds": now - line.began}
         call |= {"session": line.session, "client": line.client, "asked": line.asked, "title": line.title, "call": line.call}
@@ -110,9 +136,9 @@ class Journal:
         else:
             self._add(line)
 
-    def detail(self, line: str) -> None:
+    def detail(self, line: Callable[[], str]) -> None:
         if self.verbose:
-            self.note(line)
+            self.note(line())
 
     def _add(self, line: str) -> None:
         self._lines.append(line)

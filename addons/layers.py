@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from mitmproxy import connection, ctx, http
@@ -22,6 +22,8 @@ CONNECTIONS_PER_HOST = 1000
 PIECE_BYTES = 64 << 10
 LONG_BODY = 512 << 10
 """A body that is no longer leaves at once: passing each piece through all layers costs time."""
+TOGETHER_BYTES = 16 << 10
+"""One record of TLS."""
 
 
 def layers_below(found: layer.Layer | None) -> Iterator[layer.Layer]:
@@ -50,14 +52,38 @@ def place_of(request: http.Request) -> Place:
     return request.scheme, request.host, request.port
 
 
-def in_pieces(command: commands.Command, longest: int = LONG_BODY) -> Iterator[commands.Command]:
+def in_pieces(command: commands.Command, longest: int = LONG_BODY) -> Iterable[commands.Command]:
     """What is longer leaves piece by piece: a TLS connection keeps room for the longest that it was ever given."""
     event = command.event if isinstance(command, SendHttp) else None
     if not isinstance(command, SendHttp) or not isinstance(event, RequestData | ResponseData) or len(event.data) <= longest:
-        yield command
-        return
-    for at in range(0, len(event.data), PIECE_BYTES):
-        yield SendHttp(type(event)(event.stream_id, event.data[at : at + PIECE_BYTES]), command.connection)
+        return (command,)
+    data, places = event.data, range(0, len(event.data), PIECE_BYTES)
+    return (SendHttp(type(event)(event.stream_id, data[at : at + PIECE_BYTES]), command.connection) for at in places)
+
+
+def together(made: Iterable[commands.Command]) -> Iterator[commands.Command]:
+    """What goes to one side one behind the other leaves as one where it is short: a head, the text, and its end are one write."""
+    held: commands.SendData | None = None
+    try:
+        for command in made:
+            if type(command) is not commands.SendData:
+                if held is not None:
+                    waiting, held = held, None
+                    yield waiting
+                yield command
+            elif held is None:
+                held = command
+            elif held.connection is command.connection and len(held.data) + len(command.data) <= TOGETHER_BYTES:
+                held.data += command.data
+            else:
+                waiting, held = held, command
+                yield waiting
+    except Exception:
+        if held is not None:  # it was sent before what failed
+            yield held
+        raise
+    if held is not None:
+        yield held
 
 
 def was_reset(http_layer: HttpLayer, client: connection.Client, stream_id: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from .heard import FirstRound
 
 AT_ONCE_BYTES = 64 << 10
+_GONE = getattr(select, "POLLRDHUP", 0) | getattr(select, "POLLHUP", 0)
 """Of a long end about so much leaves before the client has taken it."""
 
 
@@ -66,6 +68,21 @@ def in_bites(pieces: Iterable[bytes]) -> Iterator[bytes]:
     for piece in pieces:
         for at in range(0, len(piece), AT_ONCE_BYTES):
             yield piece[at : at + AT_ONCE_BYTES]
+
+
+def has_left(handler: ConnectionHandler) -> bool:
+    """Whether the client has gone, as the system knows it: nobody may have read so yet, where this process stood still."""
+    transport = handler.transports.get(handler.client)
+    if transport is None or transport.writer is None:
+        return True
+    link = transport.writer.get_extra_info("socket", None)
+    if link is None or not hasattr(select, "poll"):
+        return False
+    if (number := link.fileno()) < 0:
+        return True
+    asked = select.poll()
+    asked.register(number, _GONE)
+    return bool(asked.poll(0))
 
 
 async def drain_client(handler: ConnectionHandler) -> None:

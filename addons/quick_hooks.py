@@ -42,6 +42,8 @@ class _Audience:
     """An addon of the chain → its own hooks and its children's."""
     known: bool
     """All who listen are ours or mitmproxy's own."""
+    waits: bool
+    """One of them may wait for something."""
 
 
 class QuickHooks:
@@ -75,10 +77,21 @@ class QuickHooks:
             if getattr(vars(self._manager).get(name), "__self__", None) is self:
                 delattr(self._manager, name)
 
-    def knows(self, name: str) -> bool:
-        """Whether nobody hears this event, and what it shows, but ours and mitmproxy's own."""
+    def known(self, name: str) -> _Audience | None:
+        """Who hears this event, where nobody does, or sees what it shows, but ours and mitmproxy's own."""
         self._look()
-        return self._audience(name).known and self._audience(hooks.UpdateHook.name).known
+        audience = self._audience(name)
+        return audience if audience.known and self._audience(hooks.UpdateHook.name).known else None
+
+    async def ask(self, audience: _Audience, handler: ConnectionHandler, event: hooks.Hook) -> None:
+        """Those who wait for nothing: what `handle_hook` does, without what it does for those who wait."""
+        await self._ask(audience, event)
+        message = event.args()[0]
+        if isinstance(message, flow.Flow):
+            await self._ask(self._audience(hooks.UpdateHook.name), hooks.UpdateHook([message]))
+            if message.intercepted:
+                with handler.timeout_watchdog.disarm():
+                    await message.wait_for_resume()
 
     async def handle_lifecycle(self, event: hooks.Hook) -> None:
         await self.trigger_event(event)
@@ -92,11 +105,13 @@ class QuickHooks:
         if not audience.known:
             await type(self._manager).trigger_event(self._manager, event)
             return
-        listening = audience.hooks
-        if not listening:
+        await self._ask(audience, event)
+
+    async def _ask(self, audience: _Audience, event: hooks.Hook) -> None:
+        if not audience.hooks:
             return
         given = event.args()
-        for addon, found in listening:
+        for addon, found in audience.hooks:
             try:
                 for hook in found or self._odd(addon, event):
                     waits = hook(*given)
@@ -134,7 +149,7 @@ class QuickHooks:
 
 def _audience_in(families: list[tuple[Any, list[Any]]], name: str) -> _Audience:
     heard: list[tuple[Any, list[Any]]] = []
-    known = True
+    known, waits = True, False
     for addon, family in families:
         listening = [(one, hook) for one in family if (hook := getattr(one, name, None))]
         if listening:
@@ -142,7 +157,8 @@ def _audience_in(families: list[tuple[Any, list[Any]]], name: str) -> _Audience:
             # something that is no hook: what to make of it is mitmproxy's to say
             heard.append((addon, found if all(map(callable, found)) else []))
             known = known and all(_is_known(one) for one, _ in listening)
-    return _Audience(heard, known)
+            waits = waits or any(map(inspect.iscoroutinefunction, found))
+    return _Audience(heard, known, waits)
 
 
 def _is_known(addon: Any) -> bool:
@@ -164,13 +180,13 @@ def run(handler: ConnectionHandler, command: StartHook) -> bool | Awaitable[None
     """Runs a hook from within a layer: whether it is over then, or what is left of it. None: it is mitmproxy's to run.
 
     mitmproxy itself makes a task for each, and goes through all layers again when that is over; most hooks cost far less than
-    that. On Python 3.12 and later mitmproxy begins its tasks at once, and so do we.
+    that. On Python 3.12 and later mitmproxy begins its tasks at once, and so do we for those that may wait.
     """
     quick = installed(ctx.master.addons)
-    if quick is None or not quick.knows(command.name):
+    if quick is None or (audience := quick.known(command.name)) is None:
         return None
-    work = handler.handle_hook(command)
-    if sys.version_info >= (3, 12):
+    work = handler.handle_hook(command) if audience.waits else quick.ask(audience, handler, command)
+    if audience.waits and sys.version_info >= (3, 12):
         task = asyncio.Task(work, loop=asyncio.get_running_loop(), eager_start=True)
         return task if not task.done() else task.result() is None
     begun = begin(work)

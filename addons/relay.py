@@ -13,7 +13,6 @@ is the only one that leans on mitmproxy's internals:
 from __future__ import annotations
 
 import asyncio
-import collections
 import functools
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -52,8 +51,8 @@ from . import framing, quick_hooks
 from .codes import ABORT, BAD_ANSWER, CANCEL, TOO_LARGE
 from .fail_closed import report
 from .intercept import Arrival
-from .layers import PIECE_BYTES, Place, in_pieces, layers_below, place_of, waits_for_connection, was_reset
-from .open_answer import OpenAnswer, drain_client
+from .layers import PIECE_BYTES, Place, in_pieces, layers_below, place_of, together, waits_for_connection, was_reset
+from .open_answer import OpenAnswer, drain_client, has_left
 from .sealing import Backs, Sealed, put_on_wire
 
 if TYPE_CHECKING:
@@ -90,34 +89,39 @@ class TurnStream(HttpStream):
 
     def handle_event(self, event: events.Event) -> Commands:
         """Hooks that wait for nothing are run right here: the stream goes on at once."""
-        coming = collections.deque((event,))
-        while coming:
-            for command in self._watch(coming.popleft()):
-                if not isinstance(command, commands.StartHook) or (over := self.relay.run_hook(self, command)) is None:
-                    yield command
-                elif over:
-                    coming.append(events.HookCompleted(command))
-
-    def _watch(self, event: events.Event) -> Commands:
         if isinstance(event, RequestProtocolError):  # heard at once, also while a hook has this stream paused
             if self.answer is not None:
                 self.answer.upstream.gone()
             elif self.leaving is not None:
                 self.leaving()
-        for command in super().handle_event(event):
-            if isinstance(command, HttpRequestHeadersHook) and command.flow is self.flow:  # not one of a tunnel's inside
-                self.relay.streams[command.flow.id] = self
-            if not isinstance(command, SendHttp) or isinstance(command.event, ResponseData | RequestData):
-                yield from in_pieces(command)
-            elif self._finish(command.event, command.connection):
-                yield command
+        coming = [event]
+        for event in coming:
+            for command in super().handle_event(event):
+                if isinstance(command, SendHttp):
+                    if isinstance(command.event, ResponseData | RequestData):
+                        yield from in_pieces(command)
+                    elif self._finish(command.event, command.connection):
+                        yield command
+                    continue
+                if not isinstance(command, commands.StartHook):
+                    yield command
+                    continue
+                if isinstance(command, HttpRequestHeadersHook) and command.flow is self.flow:  # not one of a tunnel's inside
+                    self.relay.streams[command.flow.id] = self
+                if (over := self.relay.run_hook(self, command)) is None:
+                    yield command
+                elif over:
+                    coming.append(events.HookCompleted(command))
 
     def _finish(self, event: HttpEvent, to: connection.Connection) -> bool:
         """As it goes to the wire; whether it does."""
         put_on_wire(self, event)
         match event:
-            case RequestHeaders() if event.request.is_http2 and not event.end_stream and to.alpn != b"h2":
-                event.request = framing.framed(event.request)
+            case RequestHeaders() if not event.end_stream:
+                if event.request.is_http2 and to.alpn != b"h2":
+                    event.request = framing.framed(event.request)
+                if not self.flow.request.stream:
+                    event.__class__ = framing.RequestHead
             case ResponseHeaders() if to.alpn == b"h2":
                 event.response = framing.unframed(event.response)
             case RequestTrailers() | ResponseTrailers():
@@ -307,7 +311,7 @@ class TurnLayer(HttpLayer):
     def _handle_event(self, event: events.Event) -> Commands:
         """A layer that fails does not leave both sides waiting, as it would in mitmproxy."""
         try:
-            yield from self._handle(event)
+            yield from together(self._handle(event) if isinstance(event, Poke | events.Start) else super()._handle_event(event))
         except Exception as error:  # whatever it was, what it happened to comes to an end
             at_provider = isinstance(event, events.ConnectionEvent) and event.connection is not self.context.client
             report("a connection", error, "It was closed.")
@@ -343,10 +347,10 @@ class TurnLayer(HttpLayer):
     def state_lost(self, _: events.Event) -> Commands:
         yield from ()
 
-    def _handle(self, event: events.Event) -> Commands:
+    def _handle(self, event: Poke | events.Start) -> Commands:
         if isinstance(event, events.Start) and not (self.context.client.alpn or b"").startswith((b"h2", b"h3")):
             self.connections.setdefault(self.context.client, framing.Server(self.context.fork()))
-        if not isinstance(event, Poke):
+        if isinstance(event, events.Start):
             yield from super()._handle_event(event)
         elif self.streams.get(event.stream.stream_id) is event.stream:
             if event.over is not None:
@@ -512,6 +516,13 @@ class Relay:
             return
         await handler.server_event(Poke(stream))
         await drain_client(handler)
+
+    def has_left(self, flow: http.HTTPFlow) -> bool:
+        """Its client."""
+        handler = self.handler(flow)
+        client = flow.client_conn if handler is None else handler.client  # a socket's turn has one of its own
+        is_open = client.state & connection.ConnectionState.CAN_READ
+        return flow.error is not None or not is_open or (handler is not None and has_left(handler))
 
     def handler(self, flow: http.HTTPFlow) -> ConnectionHandler | None:
         return ctx.master.addons.get("proxyserver").connections.get(flow.client_conn.id)

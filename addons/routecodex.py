@@ -5,11 +5,14 @@ This file stays thin: mitmproxy loads it again whenever it changes; the modules 
 """
 
 import asyncio
+import gc
 import logging
 import sys
 
 if sys.version_info < (3, 11):  # noqa: UP036 - where it matters, nobody has asked for our minimum
     sys.exit(f"RouteCodex needs Python 3.11 or newer; this mitmproxy runs on {sys.version.split()[0]}.")
+
+gc.disable()  # until all is loaded: to look through it again and again takes as long as a fifth of reading it
 
 import time
 import uuid
@@ -39,6 +42,7 @@ from routecodex.addons import (
     people,
     quick_checks,
     quick_hooks,
+    quick_reads,
     relay,
     rounds,
     sealing,
@@ -69,6 +73,7 @@ from routecodex.routing.turn.replies import Reply
 from routecodex.routing.values import Endpoint
 from routecodex.routing.window import record
 
+garbage.loaded()
 logger = logging.getLogger("routecodex")
 
 NEEDED_OPTIONS = {"connection_strategy": "lazy", "upstream_cert": False}
@@ -95,12 +100,14 @@ class Waiting:
         return await computed(work) if self.takes_long else work()
 
     async def sleep(self, seconds: float) -> None:
-        if self.line.seen is not None:
-            self.line.seen.rested_s += seconds
+        self.line.rested(seconds)
         await asyncio.sleep(seconds)
 
     def when_gone(self, hear: Callable[[], None]) -> None:
         self.relay.when_gone(self.flow, hear)
+
+    def has_left(self) -> bool:
+        return self.relay.has_left(self.flow)
 
 
 class RouteCodex(quick_hooks.Own):
@@ -162,9 +169,11 @@ class RouteCodex(quick_hooks.Own):
         if wanted:
             quick_hooks.QuickHooks(ctx.master.addons).install()
             quick_checks.install()
+            quick_reads.install()
         elif quick is not None:
             quick.remove()
             quick_checks.remove()
+            quick_reads.remove()
 
     def read_config(self, option: str) -> None:
         """With nothing to work with, an error in the log ends mitmproxy's start; later the option is simply refused."""
@@ -299,25 +308,18 @@ class RouteCodex(quick_hooks.Own):
             return
         desk = self.settings.desk
         reading: Reading | None = None
-        line = CallLine(began=time.monotonic())
+        line = CallLine.begin(flow.id, time.monotonic(), self.settings.telemetry)
         await self.in_turn.wait(len(flow.request.raw_content or b""))
-        if (telemetry := self.settings.telemetry) is not None:
-            line.seen, line.tell = telemetry.begin(line.began), telemetry.note
         try:
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
             carrier = Waiting(self.relay, flow, line, received.takes_long)
             met = await self.settings.meet(received, carrier)
             reading = await carrier.compute(partial(desk.read, met))
-            line.user = received.user
-            line.session, line.client, line.asked = reading.key.id, reading.caller.client, reading.call.model
-            line.call, line.flow = received.id, flow.id
-            line.title, line.typed = reading.title, desk.hide.text(reading.words[:1000])
-            line.name(content=telemetry is not None and telemetry.settings.content)
+            line.of(reading, desk.hide)
             orders = await desk.obey(reading, carrier)
             outcome = await desk.decide(reading, orders, carrier)
         except RouteCodexError as error:
-            if line.seen is not None:
-                line.seen.code = error.code
+            line.refused(error.code)
             outcome = desk.refuse(endpoint, error, reading.caller.client if reading is not None else "")
         if isinstance(outcome, Reply):
             await self.reply(flow, outcome, endpoint, line)
@@ -330,14 +332,14 @@ class RouteCodex(quick_hooks.Own):
 
     async def once_more(self, flow: http.HTTPFlow, target: str, endpoint: Endpoint, sealed: Sealed) -> None:
         """A person sends what a flow shows to a target of theirs."""
-        desk, line = self.settings.desk, CallLine(began=time.monotonic(), client="by hand")
+        desk, line = self.settings.desk, CallLine(began=time.monotonic(), client="by hand", flow=flow.id)
         try:
             received = await flows.read_request(flow, endpoint, sealed, call_id=str(uuid.uuid4()))
             departure = await desk.once_more(received, target, Waiting(self.relay, flow, line, received.takes_long))
         except RouteCodexError as error:
             await self.reply(flow, desk.refuse(endpoint, error), endpoint, line)
             return
-        line.call, line.flow, line.asked = received.id, flow.id, departure.plan.asked
+        line.call, line.asked = received.id, departure.plan.asked
         self.send(flow, departure, sealed, line)
         flow.marked = Marker.AGAIN
 
@@ -370,7 +372,8 @@ class RouteCodex(quick_hooks.Own):
         flows.mark(flow, plan.told, Marker.CALL, record.of_round(plan, "first"))
         unsaid = partial(self.settings.unsaid, plan.received.id)
         CarriedTurn(self.relay, flow, departure.turn, plan, sealed, self.journal, line, departure.company, unsaid).start()
-        self.journal.detail(f"{plan.received.host} -> {plan.comment}")
+        self.settings.say()
+        self.journal.detail(lambda: f"{plan.received.host} -> {plan.comment}")
 
     # An answer comes back
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Container
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", http.Request, http.Response)
 _MASK = fields.MASK.encode()
+_USUAL = 64
+"""Names that are no longer are remembered: every call has the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +54,10 @@ class Sealed:
         left = {name: list(values) for name, values in self.values.items()}
         restored = []
         for name, value in message.headers.fields:
-            waiting = left.get(name.decode("latin-1").lower())
+            waiting = left.get(_lower(name)) if left else None
             if waiting and value == waiting[0][0]:
                 value = waiting.pop(0)[1]
-            elif is_mask(name, value):
+            elif value == _MASK and is_mask(name, value):
                 continue
             restored.append((name, value))
         return with_headers(message, restored)
@@ -125,11 +128,21 @@ def seal_stored(message: http.Message | None) -> None:
         message.raw_content = mask_body(message.raw_content)
 
 
+@functools.lru_cache(maxsize=1024)
+def _may_hide(name: bytes) -> bool:
+    return fields.may_hide(name.decode("latin-1").lower())
+
+
 def _seal_headers(message: http.Message) -> dict[str, tuple[tuple[bytes, bytes], ...]]:
     values: dict[str, tuple[tuple[bytes, bytes], ...]] = {}
+    if not any(_may_hide(name) or value == _MASK for name, value in message.headers.fields):
+        return values
     masked = []
     for raw_name, raw_value in message.headers.fields:
-        name = raw_name.decode("latin-1").lower()
+        if raw_value != _MASK and (len(raw_name) <= _USUAL and not _may_be_masked(raw_name)):
+            masked.append((raw_name, raw_value))
+            continue
+        name = _lower(raw_name)
         shown = fields.shown(name, raw_value.decode("latin-1")).encode("latin-1")
         if shown != raw_value or shown == _MASK:
             values[name] = (*values.get(name, ()), (shown, raw_value))
@@ -137,3 +150,12 @@ def _seal_headers(message: http.Message) -> dict[str, tuple[tuple[bytes, bytes],
     if values:
         message.headers = http.Headers(masked)
     return values
+
+
+def _lower(name: bytes) -> str:
+    return name.decode("latin-1").lower()
+
+
+@functools.lru_cache(maxsize=2048)
+def _may_be_masked(name: bytes) -> bool:
+    return fields.may_be_masked(_lower(name))

@@ -27,6 +27,7 @@ from ..routing.control.verbs import Served
 from ..routing.desk.desk import Carrier, Desk
 from ..routing.desk.learned import Learned
 from ..routing.desk.meeting import Met
+from ..routing.dialects.translation import going_up
 from ..routing.errors import ConfigError, StoreError
 from ..routing.router.health import Healthy
 from ..routing.sessions.store import FileStore, States
@@ -141,9 +142,14 @@ class Settings:
             _CLOCKS,
             folder,
             everything=not in_files,
-            refuses=not in_files and self.config.on_store_lost == "refuse",
+            refuses=self._refuses,
             note=self.journal.note,
         )
+
+    @property
+    def _refuses(self) -> bool:
+        """No call of a session goes on without the store."""
+        return self.config.store != "files" and self.config.on_store_lost == "refuse"
 
     async def meet(self, received: Received, carrier: Carrier) -> Met:
         """A call as it came in; what others know of it is known here from now on. `Lost` where nothing may go on without."""
@@ -151,6 +157,11 @@ class Settings:
         if self._shared is not None:
             await self._shared.fetch(met)
         return met
+
+    def say(self) -> None:
+        """A call leaves: what is known of it others may know now."""
+        if self._shared is not None:
+            self._shared.say()
 
     def unsaid(self, call: str = "") -> Awaitable[object] | None:
         """What an answer's end waits for: others know of it, and a file that flows are written to says all of the call. None:
@@ -207,7 +218,7 @@ class Settings:
     def serves(self) -> bool:
         """Whether a call that comes now would not be refused for want of the store: what a load balancer looks at."""
         lost = self._store is not None and bool(self._store.gone)
-        return self.loaded and not (lost and self.config.on_store_lost == "refuse")
+        return self.loaded and not (lost and self._refuses)
 
     def served(self) -> Served:
         """This server, for its verbs."""
@@ -236,9 +247,11 @@ class Settings:
             return
         self.telemetry = None
         if wanted.enabled:
-            from .telemetry import Telemetry  # nothing of it is loaded where nobody wants it
+            from .telemetry import Beside, Telemetry  # nothing of it is loaded where nobody wants it
 
-            self.telemetry = Telemetry(wanted, server_id(), self._gauges)
+            here = worker.here
+            beside = Beside(session_folder, worker.server_pid(), here.number) if here is not None else None
+            self.telemetry = Telemetry(wanted, server_id(), self._gauges, beside=beside)
         if old is not None:
             old.close(0)
 
@@ -275,6 +288,8 @@ class Settings:
 
     async def _watch(self) -> None:
         swept = time.monotonic() - _SWEEP_S
+        with short_turns(), garbage.resting():  # what the first call in another dialect needs, before it comes
+            await in_thread(going_up.load)
         while True:
             await asyncio.sleep(_POLL_S)
             if self.loaded and self._desk is None and self.config.store != "files":
@@ -366,7 +381,7 @@ class Settings:
             note(f"{turn.id[:8]}: {line}")
 
         assert self._clockwork is not None
-        stop = StopMessagePlugin(store, self.config.stop, self.probe, tell, in_thread)
+        stop = StopMessagePlugin(store, self.config.stop, self.probe, tell, in_thread, refuses=self._refuses)
         clock = self._clockwork.plugin(self.config, tell, note)
         return Desk(
             self.config,
@@ -383,6 +398,7 @@ class Settings:
             spend=self._spend if self.config.usage.enabled else None,
             finish_log=self._new_finish_log() if self.config.finish_reasons.log else None,
             on_seals=self._shared.sharing.seals if self._shared is not None else lambda key, maker, digests: None,
+            on_departs=self._shared.sharing.departs if self._shared is not None else lambda key, mark, target: None,
             ill=lambda: self._store.gone if self._store is not None else "",
         )
 

@@ -107,6 +107,12 @@ class Shared:
         quiet = self.sharing.silent and not self._turn.locked()
         return None if quiet or self.store.gone else self._say()
 
+    def say(self) -> None:
+        """What is known when a call leaves is told while its provider thinks: its answer's end then waits for nobody."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._begin()
+
     def _soon(self) -> None:
         if self._timer is None:
             self._timer = self._loop.call_later(_SOON_S, self._begin)
@@ -123,6 +129,9 @@ class Shared:
         """All that is known now. What nobody heard is said again, with the next."""
         async with self._turn:
             if puts := self.sharing.taken():
+                if self._timer is not None:
+                    self._timer.cancel()
+                    self._timer = None
                 try:
                     await self.store.put(puts)
                 except StoreError:

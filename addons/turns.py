@@ -13,7 +13,7 @@ from mitmproxy import http
 from ..routing import codings
 from ..routing.dialects.said import Said
 from ..routing.errors import RouteCodexError
-from ..routing.masking import Mask
+from ..routing.masking import NOTHING
 from ..routing.turn import actions as turns
 from ..routing.turn.company import Company
 from ..routing.turn.plan import Plan, describe
@@ -64,7 +64,7 @@ class CarriedTurn:
         """The client has gone."""
         self.current: FirstRound | LaterRound = FirstRound(self)
         self.decode: codings.Decode | None = None
-        self.mask = Mask(())  # takes the round's own credentials out of what it says
+        self.mask = NOTHING  # takes the round's own credentials out of what it says
         self.noted = 0
         """Of what rounds cost, so many stand in their flows."""
         self.http2 = flow.request.is_http2
@@ -74,6 +74,8 @@ class CarriedTurn:
         self.stepping = False
         """Something is done from within the layer of the client's own stream, which flushes when it is told the end."""
         self.answer = OpenAnswer(self.current)
+        self._end_counts = False
+        """Well, with its client there."""
         self.held = False
         """The answer was kept open for what was nearly due."""
         if company is not None:
@@ -287,15 +289,23 @@ class CarriedTurn:
         try:
             await unsaid
         finally:
+            is_heard = self._is_heard()
             self.answer.ending = in_bites(end)
             self.answer.finished = True
             await self.relay.poke(self.flow)
-        self._keep_end()
+        if is_heard:
+            self._keep_end()
+        else:
+            self.plan.end_unheard()
 
     def _keep_end(self) -> None:
         """Behind the end itself: of a process that dies in between, the client has no answer, and repeats what must not act."""
-        if self.turn.ended and self.plan.keep_end is not None:
+        if self._end_counts and self.plan.keep_end is not None:
             self._later(if_possible(self.plan.keep_end, self.plan.note))
+
+    def _is_heard(self) -> bool:
+        """Whether there is still a client to be told the end, where somebody has to know that."""
+        return self.plan.keep_end is None or not self.relay.has_left(self.flow)
 
     def _open(self, head: turns.Head) -> http.Response:
         shown = self.current.shown
@@ -371,6 +381,9 @@ class CarriedTurn:
         assert self.company is not None
         if self.closed:
             return
+        if self.relay.has_left(self.flow):  # before what the answer brought counts as brought
+            self.gone()
+            return
         try:
             await self.company.settle(self.turn.close())
         except Exception as error:
@@ -393,7 +406,7 @@ class CarriedTurn:
         self.plan.note(f"{self.plan.received.id[:8]}: {told.message}")
         if self.closed:
             return
-        self.turn.refuse(told.message, told.code)
+        self.turn.refuse(told.message, told.code, max(told.status, 500))
         self._carry_out()
         await self._flush()
 
@@ -429,8 +442,8 @@ class CarriedTurn:
         marker = flows.Marker.RETRY if self.round_name.startswith("retry") else flows.Marker.ROUND
         told = record.of_round(self.plan, self.round_name, parent=self.flow.id)
         flows.mark(flow, f"{self._comment} · {self.round_name} of {call_id[:8]}", marker, told)
-        self.journal.detail(f"{self.round_name} -> {self.plan.comment}")
-        self.decode, self.mask = None, Mask(())
+        self.journal.detail(lambda: f"{self.round_name} -> {self.plan.comment}")
+        self.decode, self.mask = None, NOTHING
         later = LaterRound(self)
         later.round = Round(flow, wire, later, self.relay)
         self.current.followed()
@@ -525,7 +538,8 @@ class CarriedTurn:
                 legs.fail(self.flow, failed)
                 if (later := self._later_flow) is not None and later.marked != flows.Marker.FAILED:
                     legs.fail(later, failed, later=True)
-            self.plan.over(ended=self.turn.ended)
+            self._end_counts = self.turn.ended and self._is_heard()
+            self.plan.over(ended=self._end_counts)
             if self.company is not None:
                 self._do(self._leave())
             asyncio.get_running_loop().call_soon(self._learn)

@@ -71,6 +71,13 @@ class NoSuchAnswer(RouteCodexError):
     code = "previous_response_not_found"
 
 
+class ClientLeft(RouteCodexError):
+    """Nobody waits for the answer any more: what the call asks for is not begun."""
+
+    status = 499
+    code = "CLIENT_LEFT"
+
+
 class KeysWithheld(RouteCodexError):
     """There is a target, but its key is not safe here."""
 

@@ -58,11 +58,21 @@ class Outgoing:
     secret: Fields = ()
 
 
+def may_be_masked(name: str) -> bool:
+    """Whether `shown` may be another value than the header's own."""
+    return name.lower() in _ADDRESSES or is_secret_header(name)
+
+
 def shown(name: str, value: str) -> str:
     """The header's value as it may be shown and saved."""
     if is_secret_header(name):
         return MASK
     return mask_query(value) if name.lower() in _ADDRESSES else value
+
+
+def may_hide(name: str) -> bool:
+    """Whether `shown` shows another value than a header of this name has, or may; the name in lower case."""
+    return name in _ADDRESSES or is_secret_header(name)
 
 
 def mask_query(path: str) -> str:

@@ -20,6 +20,8 @@ _SIGNED = re.compile(rb"(?<![A-Za-z0-9_-])(?>([A-Za-z0-9_-]*?)eyJ)[A-Za-z0-9_-]{
 """A signed token. Only the first `eyJ` of a word is tried: trying each of very many is quadratic work."""
 _LOGIN = re.compile(r"(?:bearer|basic|token)\s+[A-Za-z0-9+/._~=-]{8,}", re.IGNORECASE)
 _FIELD = re.compile(rb'"([A-Za-z][A-Za-z0-9_.-]{0,63})"(\s{0,8}:\s{0,8})"((?:[^"\\]|\\.)+)"')
+_NAMES = re.compile(rb'"([A-Za-z][A-Za-z0-9_.-]{0,63})"(?=\s{0,8}:\s{0,8}")')
+"""Of fields that hold texts."""
 _PAIR = re.compile(rb"(?<![^&\s?;])([A-Za-z][A-Za-z0-9_.%-]{0,63})=([^&\s;]+)")
 
 
@@ -47,7 +49,10 @@ def mask_body(body: bytes) -> bytes:
     def masked_pair(found: re.Match[bytes]) -> bytes:
         return b"%s=%s" % (found[1], MASK.encode()) if is_secret_param(found[1].decode()) else found[0]
 
-    return _PAIR.sub(masked_pair, _FIELD.sub(masked, _without_shapes(body)))
+    shown = _without_shapes(body)
+    if any(is_secret_text(name.decode()) for name in set(_NAMES.findall(shown))):
+        shown = _FIELD.sub(masked, shown)
+    return _PAIR.sub(masked_pair, shown) if b"=" in shown else shown
 
 
 def _without_shapes(text: bytes) -> bytes:

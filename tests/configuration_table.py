@@ -6,11 +6,10 @@ import ast
 import inspect
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
-
-from pydantic.fields import FieldInfo
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from routecodex.routing.config import schema
+from routecodex.routing.config.section import Section
 
 PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
 BEGIN, END = "<!-- keys -->", "<!-- /keys -->"
@@ -21,17 +20,17 @@ def tables() -> str:
     return "\n\n".join(_sections(schema.Document, ""))
 
 
-def _sections(section: type[schema.Section], path: str) -> list[str]:
+def _sections(section: type[Section], path: str) -> list[str]:
     """The section itself, then those below it, each under the path at which it stands in the file."""
     said = _told()[section.__name__]
     rows, below = [], []
-    for name, field in section.model_fields.items():
-        key = field.alias or name
-        inner, place = _inner(field.annotation), f"{path}.{key}".lstrip(".")
+    hints = get_type_hints(section, include_extras=True)
+    for name, field in section.file_keys.items():
+        inner, place = _inner(hints[name]), f"{path}.{field.alias}".lstrip(".")
         if inner is not None:
             model, form = inner
             below += _sections(model, place + form)
-        rows.append(f"| `{key}` | {_kind(field.annotation)} | {_default(field)} | {said[name]} |")
+        rows.append(f"| `{field.alias}` | {_kind(hints[name])} | {_default(getattr(section, name, None))} | {said[name]} |")
     head = f"## `{path}`" if path else "## The whole file"
     return ["\n".join([head, "", "| Key | Takes | Without it | |", "|---|---|---|---|", *rows]), *below]
 
@@ -60,14 +59,14 @@ def _bare(kind: Any) -> Any:
     return kind
 
 
-def _inner(kind: Any) -> tuple[type[schema.Section], str] | None:
+def _inner(kind: Any) -> tuple[type[Section], str] | None:
     """The section that stands there, and how it is reached: itself, by name, or in a list."""
     kind = _bare(kind)
     form = ""
     while get_origin(kind) in (dict, list):
         form += ".NAME" if get_origin(kind) is dict else "[]"
         kind = _bare(get_args(kind)[-1])
-    return (kind, form) if inspect.isclass(kind) and issubclass(kind, schema.Section) else None
+    return (kind, form) if inspect.isclass(kind) and issubclass(kind, Section) else None
 
 
 def _kind(kind: Any) -> str:
@@ -81,9 +80,8 @@ def _kind(kind: Any) -> str:
     return _KINDS.get(kind, "see below")
 
 
-def _default(field: FieldInfo) -> str:
-    value = field.get_default(call_default_factory=True)
-    if value is None or value == [] or value == {} or isinstance(value, schema.Section):
+def _default(value: object) -> str:
+    if value is None or value == [] or value == {} or isinstance(value, Section):
         return ""
     if isinstance(value, list):
         return f"`[{', '.join(map(str, value))}]`"

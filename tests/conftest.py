@@ -37,7 +37,7 @@ settings.load_profile("deep" if LONG else "gate" if os.environ.get("CI") else "f
 
 def pytest_xdist_auto_num_workers() -> int:
     """Tests wait more than they compute; yet each worker has proxies of its own, and many at once make each other late."""
-    return min(6, (os.cpu_count() or 1) + 2)
+    return min(6, (os.cpu_count() or 1) + 3)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,7 +1,8 @@
 """`python -m tests.mutants`: do the tests bite? Small mistakes are put into a copy of the product, one by one: tests must fail.
 
 1. Which mistakes is drawn by lot, and the same ones for the same `--seed`; `--only` keeps to files whose path holds a text.
-2. The tests that mirror the module run first, then the rest of its folder, then all; the first that fails ends it.
+2. The tests that mirror the module run first, then those that import it, its folder, those that import its importers, then all;
+   the first that fails ends it. With `--near`, those that start a proxy are left out.
 3. What survives is listed with its line. Some of it changes nothing that anybody could see: that is for a reader to judge.
 """
 
@@ -13,6 +14,7 @@ import functools
 import itertools
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -105,7 +107,7 @@ def _changes(tree: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
                 )
             case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
                 yield test, f"(not ({ast.unparse(test)}))"
-            case ast.Return(value=ast.expr()):
+            case ast.Return(value=ast.expr() as value) if ast.unparse(value) != "None":
                 yield node, "return None"
             case ast.Expr(value=ast.Call() | ast.Await()):
                 yield node, "pass"
@@ -140,46 +142,97 @@ def drawn(count: int, seed: int, only: str = "") -> list[Mutant]:
 
 
 def stages_of(path: Path, root: Path) -> list[list[str]]:
-    """Arguments of pytest, the nearest tests first."""
+    """Arguments of pytest, the nearest tests first: what mirrors it, who imports it, who imports those, then everybody."""
     folder = Path("tests") / path.parent
-    mirrored, stages = folder / f"test_{path.stem}.py", []
-    if (root / mirrored).is_file():
-        stages.append(["-n", "0", str(mirrored)])
-    if (root / folder).is_dir():
-        stages.append(["-n", "0", str(folder)])
+    mirrored, last = folder / f"test_{path.stem}.py", ["tests/system", "tests/trouble", "tests/addons"]
+    near, far = importers(path, root)
+    in_folder = {str(file.relative_to(root)) for file in (root / folder).rglob("test_*.py") if not _starts_proxies(file)}
+    steps = [[str(mirrored)] if (root / mirrored).is_file() else [], sorted(near), sorted(in_folder), sorted(far)]
+    stages: list[list[str]] = []
+    tried: set[str] = set()
+    for step in steps:
+        if new := [file for file in step if file not in tried]:
+            stages.append(["-n", "0", *new])
+            tried.update(new)
     if path.parts[0] == "routing":
-        stages.append(["tests/routing"])
-    return [*stages, ["tests/addons", "tests/system", "tests/trouble"]]
+        stages.append(["-m", "quick"])
+        last.append("tests/routing")
+    return [*stages, last]
 
 
-def dies(mutant: Mutant, copy: Path, limit_s: float) -> bool:
-    """Whether any test notices; one that hangs has noticed as well."""
+def importers(path: Path, root: Path) -> tuple[set[str], set[str]]:
+    """Test files without a proxy that import a module, if through helpers of the tests; and those that import its importers."""
+    graph = _graph(root)
+    product = {path.as_posix()}
+    of_tests: list[set[str]] = []
+    for _ in range(2):
+        waiting, found = list(product), set[str]()
+        while waiting:
+            for name in graph.get(waiting.pop(), ()):
+                if name.startswith("tests/") and name not in found:
+                    found.add(name)
+                    waiting.append(name)
+        of_tests.append({name for name in found if Path(name).name.startswith("test_") and not _starts_proxies(root / name)})
+        product |= {name for one in product for name in graph.get(one, ()) if not name.startswith("tests/")}
+    near, far = of_tests
+    return near, far - near
+
+
+@functools.cache
+def _graph(root: Path) -> dict[str, set[str]]:
+    """By file, the files that import it."""
+    known_by: dict[str, set[str]] = {}
+    for file in [file for room in ("addons", "routing", "tests") for file in (root / room).rglob("*.py")]:
+        own = file.relative_to(root)
+        package = ["routecodex", *own.parent.parts] if own.parts[0] != "tests" else list(own.parent.parts)
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            if isinstance(node, ast.ImportFrom):
+                start = package[: len(package) + 1 - node.level] if node.level else []
+                module = [*start, *(node.module or "").split(".")] if node.module else start
+                for parts in (module, *([*module, alias.name] for alias in node.names)):
+                    place = "/".join(parts).removeprefix("routecodex/") + ".py"
+                    known_by.setdefault(place, set()).add(own.as_posix())
+    return known_by
+
+
+@functools.cache
+def _starts_proxies(file: Path) -> bool:
+    """Its code runs in processes of their own, and takes longer."""
+    return "mark.system" in file.read_text(encoding="utf-8")
+
+
+def dies(mutant: Mutant, copy: Path, limit_s: float, *, near: bool = False) -> bool:
+    """Whether any test notices; one that hangs has noticed as well. `near`: without those that start a proxy."""
     original = (copy / mutant.path).read_bytes()
-    for stage in stages_of(mutant.path, copy):
+    for stage in stages_of(mutant.path, copy)[: -1 if near else None]:
         (copy / mutant.path).write_bytes(mutant.apply(original))
         try:
-            noticed = not passes(tuple(stage), copy, limit_s)
+            failed = what_fails(tuple(stage), copy, limit_s)
         finally:
             (copy / mutant.path).write_bytes(original)
-        if noticed and passes_as_it_is(tuple(stage), copy, limit_s):
+        if failed and not fails_as_it_is(tuple(failed), copy, limit_s):
             return True
     return False
 
 
 @functools.cache
-def passes_as_it_is(stage: tuple[str, ...], copy: Path, limit_s: float) -> bool:
-    """Tests that fail without any mistake notice none. Asked once of each stage that has failed."""
-    return passes(stage, copy, limit_s)
+def fails_as_it_is(stage: tuple[str, ...], copy: Path, limit_s: float) -> bool:
+    """Tests that fail without any mistake notice none. Asked once of each that has failed."""
+    return bool(what_fails(stage, copy, limit_s))
 
 
-def passes(stage: tuple[str, ...], copy: Path, limit_s: float) -> bool:
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *stage]
+def what_fails(stage: tuple[str, ...], copy: Path, limit_s: float) -> list[str]:
+    """The first file that fails, as arguments of pytest; all of the stage where it hangs; nothing where it passes."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider", *stage]
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HYPOTHESIS_STORAGE_DIRECTORY": str(copy / ".hypothesis")}
-    quiet = subprocess.DEVNULL
     try:
-        return subprocess.run(command, cwd=copy, env=environment, timeout=limit_s, stdout=quiet, stderr=quiet).returncode == 0
+        done = subprocess.run(command, cwd=copy, env=environment, timeout=limit_s, capture_output=True, text=True)
     except subprocess.TimeoutExpired:
-        return False
+        return list(stage)
+    if done.returncode in (0, 5):  # all is well, or nothing is there to be tried
+        return []
+    found = re.search(r"^(?:FAILED|ERROR) (\S+\.py)", done.stdout, re.MULTILINE)
+    return ["-n", "0", found[1]] if found else list(stage)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -188,6 +241,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", metavar="TEXT", help="only files whose path holds this")
     parser.add_argument("--limit", type=float, default=1_200, metavar="SECONDS", help="for each stage of tests")
+    parser.add_argument("--near", action="store_true", help="only tests that start no proxy: minutes instead of hours")
     asked = parser.parse_args(arguments)
     chosen = drawn(asked.count, asked.seed, asked.only)
     survivors = []
@@ -199,7 +253,7 @@ def main(arguments: Sequence[str]) -> int:
             else:
                 shutil.copy(ROOT / name, copy / name)
         for number, mutant in enumerate(chosen, 1):
-            dead = dies(mutant, copy, asked.limit)
+            dead = dies(mutant, copy, asked.limit, near=asked.near)
             print(f"{number:4} of {len(chosen)} {'died    ' if dead else 'SURVIVED'} {mutant}", flush=True)
             survivors += [] if dead else [mutant]
     killed = len(chosen) - len(survivors)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
 import tomllib
@@ -51,6 +52,7 @@ def modules_of(nodes: list[ast.stmt]) -> Iterator[str]:
                 yield node.module
 
 
+@functools.cache
 def foreign_to(room: str) -> dict[str, set[str]]:
     """The modules of others that the files of a room import, and where."""
     found: dict[str, set[str]] = {}

@@ -50,10 +50,15 @@ NAMES = {name_of(path): path for path in MODULES}
 
 
 @functools.cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
+
+
+@functools.cache
 def imports_of(path: Path) -> frozenset[str]:
     """Every module that a file imports, wherever in the file; of `from a import b` both `a` and `a.b`."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -93,7 +98,7 @@ def test_the_mind_knows_neither_mitmproxy_nor_the_network(path: Path) -> None:
 @pytest.mark.parametrize("path", [path for path in MODULES if path not in SCRIPTS], ids=str)
 def test_modules_call_each_other_from_where_they_stand(path: Path) -> None:
     """Beside another script's `settings` ours is still ours, whatever lies on the path."""
-    for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.ImportFrom) and not node.level:
             first = (node.module or "").partition(".")[0]
             assert first not in {"routecodex", "routing", "addons"}, f"{path} imports from {node.module} by its whole name"
@@ -160,7 +165,7 @@ def _room(path: Path) -> str:
 
 def _needed_at_import(path: Path) -> set[str]:
     """What a module imports when it is loaded itself."""
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    tree = tree_of(path)
     found: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.Import):
@@ -178,7 +183,7 @@ def _needed_at_import(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", MODULES, ids=str)
 def test_every_module_says_what_it_is_for(path: Path) -> None:
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    tree = tree_of(path)
     assert not tree.body or ast.get_docstring(tree)
 
 

@@ -17,6 +17,9 @@ def few(items: list[int], most: int = 3) -> bool:
         print("none")
         return True
     return len(items) + 1 <= most
+
+def nothing() -> None:
+    return None
 '''
 
 
@@ -53,6 +56,25 @@ def test_the_nearest_tests_come_first() -> None:
     first, *_, last = stages_of(Path("routing/tags/scan.py"), mutants.ROOT)
     assert first == ["-n", "0", "tests/routing/tags/test_scan.py"]
     assert "tests/system" in last
+
+
+def test_who_imports_it_comes_next(tmp_path: Path) -> None:
+    imported = "from routecodex" + ".routing.tags.scan import scan\n"
+    for place, text in {
+        "routing/tags/scan.py": "def scan() -> None: ...\n",
+        "routing/tags/obey.py": "from .scan import scan\n",
+        "tests/helper.py": imported,
+        "tests/routing/test_own.py": imported,
+        "tests/routing/test_helped.py": "from tests.helper import scan\n",
+        "tests/routing/test_room.py": "from routecodex" + ".routing.tags import obey\n",
+        "tests/system/test_real.py": f"{imported}pytestmark = pytest.mark.system\n",
+        "tests/routing/test_stranger.py": "import json\n",
+    }.items():
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text(text)
+    near, far, *_ = stages_of(Path("routing/tags/scan.py"), tmp_path)
+    assert near == ["-n", "0", "tests/routing/test_helped.py", "tests/routing/test_own.py"]
+    assert far == ["-n", "0", "tests/routing/test_room.py"]
 
 
 @pytest.mark.parametrize("text, dead", [("a - b", True), ("b + a", False)])

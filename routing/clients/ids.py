@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterable
 
 from ..dialects.fields import object_of, read_object, text_of
 from ..values import Call, Headers, JsonObject
 from .client import Client, Place
 
-_OURS = "x-routecodex-session"
 _LONGEST_ID = 512
 
 
@@ -26,11 +24,13 @@ def header(name: str) -> Place:
 def at(*path: str) -> Place:
     """A field of the body, or of an object in it."""
 
+    *outer, last = path
+
     def find(call: Call, headers: Headers) -> object:
         found: object = call.body
-        for name in path:
-            found = object_of(found).get(name)
-        return found
+        for name in outer:
+            found = found.get(name) if isinstance(found, dict) else None
+        return found.get(last) if isinstance(found, dict) else None
 
     return find
 
@@ -67,6 +67,7 @@ def object_in(value: object) -> JsonObject:
     return read_object(text.encode("utf-8", "surrogatepass")) or {} if text else {}
 
 
+_NAMED_TO_US = header("x-routecodex-session")
 _SESSIONS: tuple[Place, ...] = (
     *map(header, ("session_id", "session-id", "sessionid", "x-session-id", "anthropic-session-id", "x-session-affinity")),
     *map(header, ("thread_id", "thread-id")),
@@ -88,33 +89,30 @@ _PROMPTS: tuple[Place, ...] = (at("client_metadata", "turn_id"), at("user_prompt
 
 
 def session_of(call: Call, headers: Headers, client: Client) -> str | None:
-    return _first_id(chain((headers.get(_OURS),), _found((*client.session, *_SESSIONS), call, headers)))
+    return _first_id((_NAMED_TO_US, *client.session, *_SESSIONS), call, headers)
 
 
 def conversation_of(call: Call, headers: Headers, session: str | None) -> str | None:
     """None where it is the session by another name."""
-    found = _first_id(_found(_CONVERSATIONS, call, headers))
+    found = _first_id(_CONVERSATIONS, call, headers)
     return None if found == session else found
 
 
 def agent_of(call: Call, headers: Headers, client: Client) -> str:
     """The type of the subagent that asks, as the name of a route may hold it; empty where nothing is told."""
-    found = _first_id(_found(client.agent, call, headers)) or ""
+    found = _first_id(client.agent, call, headers) or ""
     return found.lower() if _AGENT_TYPE.fullmatch(found) else ""
 
 
 def prompt_of(call: Call, headers: Headers, client: Client, session: str | None) -> str | None:
-    found = _first_id(_found((*client.prompt, *_PROMPTS), call, headers))
+    found = _first_id((*client.prompt, *_PROMPTS), call, headers)
     # Gemini CLI sends its session id as the id of every prompt when it runs without a terminal: that names no prompt.
     return None if found == session else found
 
 
-def _found(places: Iterable[Place], call: Call, headers: Headers) -> Iterator[object]:
-    return (place(call, headers) for place in places)
-
-
-def _first_id(candidates: Iterable[object]) -> str | None:
-    for candidate in candidates:
-        if id := text_of(candidate).strip():
+def _first_id(places: Iterable[Place], call: Call, headers: Headers) -> str | None:
+    for place in places:
+        found = place(call, headers)
+        if isinstance(found, str) and (id := found.strip()):
             return id if len(id) <= _LONGEST_ID else hashlib.sha256(id.encode("utf-8", "surrogatepass")).hexdigest()
     return None

@@ -212,7 +212,18 @@ class ClockPlugin(Plugin):
 
     async def _reserved(self, session: str, id: str) -> Reservation | None:
         reserve = partial(self._watch.reserve, session, id, self._settings)
-        return await self._in_thread(reserve) if self._watch.reservations.claims.waits else reserve()
+        if not self._watch.reservations.claims.waits:
+            return reserve()
+        reserving = asyncio.ensure_future(self._in_thread(reserve))
+        try:
+            return await asyncio.shield(reserving)
+        except asyncio.CancelledError:  # the client has left; what a thread reserves for it meanwhile, nobody else could deliver
+            reserving.add_done_callback(self._give_up)
+            raise
+
+    def _give_up(self, reserving: asyncio.Future[Reservation | None]) -> None:
+        if not reserving.cancelled() and reserving.exception() is None and (found := reserving.result()) is not None:
+            self._watch.reservations.give_up(found)
 
     async def _waiting(self, session: str) -> Tasks:
         """In a thread, where there is much to read: no other call waits for a large file. StoreError."""

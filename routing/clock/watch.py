@@ -42,8 +42,9 @@ class Watch:
 
     def missed(self, session: str, retention_ms: int) -> Tasks:
         """What expired before a call came that could have been reminded of it. StoreError."""
-        trusted = self.moments.trusted_now_ms()
-        expired = tuple(task for task in self.store.waiting(session) if is_expired(task, trusted, retention_ms))
+        waiting = self.store.waiting(session)
+        trusted = self.moments.trusted_now_ms() if waiting else None
+        expired = tuple(task for task in waiting if is_expired(task, trusted, retention_ms))
         return (*self.store.missed(session), *expired)
 
     def earliest_due(self, session: str, request_id: str, retention_ms: int) -> int | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic_core import ValidationError
 
 from . import schema
 from .notes import Notes, nearest
+from .section import validated
 from .source import Table
 
 _SAID: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
@@ -38,7 +39,7 @@ _SAID: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 def validate(root: Table, notes: Notes) -> schema.Document | None:
     """The document; None where `notes` says what is wrong."""
     try:
-        return schema.Document.model_validate(root)
+        return validated(schema.Document, root)
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False)
     for one in found:

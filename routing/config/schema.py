@@ -10,21 +10,16 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from .section import Section, field
 
 YEAR_MS = 366 * 24 * 3600 * 1000
 
-Millis = Annotated[int, Field(ge=0, le=YEAR_MS)]
-Timeout = Annotated[int, Field(ge=1, le=YEAR_MS)]
-Number = Annotated[float, Field(allow_inf_nan=False)]
-Tokens = Annotated[int, Field(ge=1, le=1_000_000_000)]
+Millis = Annotated[int, field(ge=0, le=YEAR_MS)]
+Timeout = Annotated[int, field(ge=1, le=YEAR_MS)]
+Number = Annotated[float, field(allow_inf_nan=False)]
+Tokens = Annotated[int, field(ge=1, le=1_000_000_000)]
 Mode = Literal["priority", "round-robin", "weighted", "sticky"]
-Weights = dict[str, Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]]
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, hide_input_in_errors=True)
+Weights = dict[str, Annotated[float, field(ge=0, le=1_000_000, allow_inf_nan=False)]]
 
 
 class Timeouts(Section):
@@ -51,14 +46,14 @@ class Sessions(Section):
     derive: Literal["routing", "all", "off"] = "routing"
     """Of tools that name no session: whether tags and stopMessage, or `all` with reminders, get an id made from how the
     conversation begins."""
-    store: str = Field(default="files", repr=False)
+    store: str = field("files")
     """Where state is kept: `files` under `~/.routecodex`, or a Redis that several proxies share (`redis://…`, `rediss://…`)."""
     on_store_lost: Literal["refuse", "local"] = "refuse"
     """While that Redis is gone: sessions' calls are refused, or go on with what this proxy knows, without stopMessage, reminders
     and tags that change something."""
-    retention_days: int = Field(default=30, ge=1, le=36_500)
+    retention_days: int = field(30, ge=1, le=36_500)
     """So long an unused conversation's state is kept."""
-    typed_in: list[Annotated[str, Field(pattern=r"^[A-Za-z][\w.:-]{0,63}$")]] = []
+    typed_in: list[Annotated[str, field(pattern=r"^[A-Za-z][\w.:-]{0,63}$")]] = []
     """Wrappers in which a tool puts what you typed; known tools need none."""
 
 
@@ -77,16 +72,16 @@ class Sticky(Section):
 
 
 class Retries(Section):
-    max_attempts: int = Field(default=6, ge=1, le=50)
+    max_attempts: int = field(6, ge=1, le=50)
     """For one call, before the first byte of its answer has gone to the tool."""
 
 
 class Key(Section):
     alias: str | None = None
     """Its name in tags; without one: `key1`, `key2`, …"""
-    value: str | None = Field(default=None, repr=False)
+    value: str | None = field(None)
     """`"${NAME}"`, `"${file:~/.keys/name}"`, or the key itself; `""` is none on purpose."""
-    secret_ref: str | None = Field(default=None, repr=False)
+    secret_ref: str | None = field(None)
     """Of the original; not read here, the key is off."""
     token_file: str | None = None
     """Of the original; not read here, the key is off."""
@@ -118,7 +113,7 @@ class Provider(Section):
     """Its dialect: `anthropic-messages`, `openai-chat`, `openai-responses` or `gemini-chat`."""
     type: str | None = None
     """Of the original: where `protocol` is missing it tells the dialect."""
-    base_url: str | None = Field(default=None, alias="baseURL")
+    base_url: str | None = field(None, alias="baseURL")
     """The address of its dialect, as its documentation names it; `${NAME}` may stand in it."""
     endpoints: dict[str, str] = {}
     """Further dialects that it speaks, each with its address; a tool's own is preferred."""
@@ -126,7 +121,7 @@ class Provider(Section):
     """Must be said."""
     models: dict[str, Model] = {}
     """By name. A provider that names none takes any model, unlisted: `<**provider.any-name**>`."""
-    headers: dict[str, str] = Field(default={}, repr=False)
+    headers: dict[str, str] = field({})
     """Sent with each call to it."""
     server_tools: bool = True
     """Whether the clock's tool and plugins' may be offered to its models."""
@@ -154,7 +149,7 @@ class Pool(Section):
     """Its name in the log."""
     targets: list[str] = []
     """`provider.model` (all its keys), `provider.key.model`, `origin`, `echo`; `:200` behind one puts it first."""
-    priority: int | None = Field(default=None, ge=-1_000_000, le=1_000_000)
+    priority: int | None = field(None, ge=-1_000_000, le=1_000_000)
     """The higher is tried first; without it, the earlier."""
     backup: bool = False
     """Only when no other pool can answer."""
@@ -189,15 +184,15 @@ class ContextRouting(Section):
 
 
 class Health(Section):
-    rate_limit_ladder_ms: list[Timeout] = Field(default=[5_000, 15_000, 30_000, 60_000], min_length=1, max_length=20)
+    rate_limit_ladder_ms: list[Timeout] = field([5_000, 15_000, 30_000, 60_000], min_length=1, max_length=20)
     """How long a key rests after a rate limit: a step per error in a row; `Retry-After` beats it."""
-    server_error_ladder_ms: list[Timeout] = Field(default=[5_000, 15_000, 30_000], min_length=1, max_length=20)
+    server_error_ladder_ms: list[Timeout] = field([5_000, 15_000, 30_000], min_length=1, max_length=20)
     """The same after a provider's own error."""
     server_error_trip_ms: Timeout = 300_000
     """… and after three of these in a row."""
     auth_trip_ms: Timeout = 600_000
     """A refused key."""
-    quota_reset_time: str = Field(default="12:00", pattern=r"^([01]?\d|2[0-3]):[0-5]\d$")
+    quota_reset_time: str = field("12:00", pattern=r"^([01]?\d|2[0-3]):[0-5]\d$")
     """When a spent quota is tried again, if the provider does not say."""
     wait_for_same_key_ms: Millis = 5_000
     """A limit that ends this soon is waited for: the prompt cache lives at that key."""
@@ -233,11 +228,11 @@ class StopMessage(Section):
     enabled: bool = True
     max_total_ms: Timeout = 900_000
     """A turn carries on no longer than this."""
-    identical_rounds: int = Field(default=10, ge=2, le=1_000_000)
+    identical_rounds: int = field(10, ge=2, le=1_000_000)
     """It stops when the model says the same so often."""
 
 
-Dollars = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+Dollars = Annotated[float, field(ge=0, le=1_000_000, allow_inf_nan=False)]
 
 
 class Price(Section):
@@ -254,7 +249,7 @@ class Price(Section):
 class Usage(Section):
     enabled: bool = True
     """Whether it is written down what calls cost."""
-    retention_days: int = Field(default=400, ge=1, le=36_500)
+    retention_days: int = field(400, ge=1, le=36_500)
     """How long."""
     prices: dict[str, Price] = {}
     """By `provider.model`, model or provider; they come before the table of the release."""
@@ -265,7 +260,7 @@ class Telemetry(Section):
     """Whether `/metrics` tells numbers, where the page `/routecodex` is served and to whom it is."""
     otlp: str | None = None
     """A collector that takes OTLP over HTTP as JSON, such as `http://127.0.0.1:4318`: it is sent spans and numbers."""
-    headers: dict[str, str] = Field(default={}, repr=False)
+    headers: dict[str, str] = field({})
     """Sent with each of them; `${NAME}` may stand in it."""
     content: bool = False
     """Whether spans hold what the person typed last."""
@@ -303,8 +298,8 @@ class Document(Section):
     """Python files, beside this file; and the built-in `empty_reply` (an empty answer is asked for once more)."""
 
 
-def _names(section: type[BaseModel]) -> frozenset[str]:
-    return frozenset(field.alias or name for name, field in section.model_fields.items())
+def _names(section: type[Section]) -> frozenset[str]:
+    return frozenset(key.alias for key in section.file_keys.values())
 
 
 ROUTER_KEYS = _names(VirtualRouter)

@@ -28,7 +28,7 @@ from ..dialects.echo import EchoFailure, delay_of, echo_answer
 from ..dialects.estimate import count_answer, estimate_tokens
 from ..dialects.finish import Endings
 from ..dialects.translation import going_up
-from ..errors import KeysWithheld, NoSuchAnswer, NoTarget, Resting, RouteCodexError, not_found
+from ..errors import ClientLeft, KeysWithheld, NoSuchAnswer, NoTarget, Resting, RouteCodexError, not_found
 from ..redact import Redactor
 from ..router.attempts import Attempts
 from ..router.balance import Rotation
@@ -109,6 +109,9 @@ class Carrier(Protocol):
     def when_gone(self, hear: Callable[[], None]) -> None:
         """`hear` is called when the client leaves before its answer has begun."""
 
+    def has_left(self) -> bool:
+        """Whether the client is gone already: what a process reads that stood still, may be sent again elsewhere long since."""
+
 
 @dataclass(frozen=True, slots=True)
 class Departure:
@@ -158,6 +161,8 @@ class Desk:
     """Why what is shared with other processes cannot be reached; empty while all is well."""
     on_seals: Callable[[SessionKey, str, Sequence[bytes]], None] = lambda key, maker, digests: None
     """Hears whose seals a session's history holds, where somebody else is to know it."""
+    on_departs: Callable[[SessionKey, str, Target | None], None] = lambda key, mark, target: None
+    """Hears where a message's call goes, and None where nobody has answered it."""
     finish_log: Callable[[str], None] | None = None
     """Hears which finish reasons were corrected; None where nobody asked for that."""
     hide: Redactor = field(init=False)
@@ -291,6 +296,8 @@ class Desk:
     async def obey(self, reading: Reading, carrier: Carrier) -> Orders:
         """Waits for the store where the message gives orders or a conversation begins; otherwise only looks."""
         orders = self.obeying.at_once(reading)
+        if orders is None and carrier.has_left():
+            raise ClientLeft("The client has left; nothing was changed.")
         return orders if orders is not None else await self.obeying.obey(reading, carrier.in_thread)
 
     async def forget_sticky(self, reading: Reading, sticky: Sticky | None, in_thread: InThread) -> None:
@@ -331,7 +338,10 @@ class Desk:
                     self.notices.wait(reading.key, *company.life.turn.tells)
                 if outcome.decision.clear_sticky:
                     await self.forget_sticky(reading, orders.state.sticky, carrier.in_thread)
-                return await self._depart(outcome, company, carrier)
+                departure = await self._depart(outcome, company, carrier)
+                if reading.mark:
+                    self.on_departs(reading.key, reading.mark, outcome.target)
+                return departure
             if company is not None:
                 call = company.offer(sent, able=True)
                 said = await converse(company, call, lambda call: self.echo(replace(reading, call=call)), self.endings)
@@ -400,6 +410,7 @@ class Desk:
                 self.notices.wait(reading.key, cleared(outcome.decision, outcome.wish, outcome.registry))
             if self.obeying.must_keep_end(reading, orders):
                 outcome.keep_end = partial(self.obeying.keep_end, reading)
+                outcome.end_unheard = partial(self.obeying.not_ended, reading)
             return outcome
         before = partial(self.obeying.keep_end, reading) if self.obeying.must_keep_end(reading, orders) else None
         return replace(outcome, comment=outcome.comment + _aside(orders), before=before)
@@ -574,6 +585,8 @@ class Desk:
     def _over(self, reading: Reading, plan: Plan, to_the_end: bool) -> None:
         if to_the_end:
             self.obeying.ended(reading)
+        if reading.mark and not plan.settled:
+            self.on_departs(reading.key, reading.mark, None)
         failed = "" if plan.settled or not plan.faults else plan.faults[-1]
         outcome = "answered" if to_the_end else "answered, not to its end" if plan.settled else "without an answer"
         bills = tuple(cost.bill for cost in plan.costs)
@@ -755,6 +768,8 @@ def _asker(reading: Reading) -> Asker:
 
 def _owned(caller: Caller, user: str) -> Caller:
     """Whatever its tool calls them: sessions and conversations are this person's."""
+    if not user:
+        return caller
 
     def of_them(id: str | None) -> str | None:
         return owned(user, id) if id is not None else None

@@ -94,6 +94,9 @@ def _why_missed(wish: Wish, registry: Registry) -> str:
 
 def _passed_over(decision: Decision, wish: Wish, registry: Registry) -> dict[str, str]:
     """Of the pools that come before the one that serves the call: those that the environment alone has switched off, and why."""
+    pools = [pool for route in wish.classified.routes for pool in registry.routes.get(route, ())]
+    if not any(pool.off for pool in pools):
+        return {}
     candidates, found = Candidates(wish, registry), dict[str, str]()
     for route in wish.classified.routes:
         for pool, tier in zip(registry.routes.get(route, ()), candidates.tiers(route), strict=True):

@@ -18,7 +18,7 @@ from ..storage.contract import InThread
 from ..tags.cleaning import is_for_us
 from ..tags.grammar import ClockClear, StopSet
 from ..tags.obey import CLOCK_CLEARED, Means, Orders, leaves_nothing, orders_for
-from ..tags.once import Place, ended, is_new, obeyed_before, placed, remembered, without_old_texts
+from ..tags.once import Place, ended, has_ended, is_new, obeyed_before, placed, remembered, without_old_texts
 from ..tags.scan import strip
 from ..tags.texts import read_text, texts_of
 from ..tags.typed_tags import tags_of
@@ -97,11 +97,12 @@ class Obeying:
             if reading.opens and not state.empty:
                 state = await self.store.change(reading.key, lambda old: EMPTY, in_thread)
             return Orders(state)
+        came = self._with_ends(reading.key, self.store.load(reading.key))
         cleared = await self._clear_clock(reading, place, in_thread)
         tried: list[tuple[Orders | RouteCodexError, bool]] = []
 
         def change(state: SessionState) -> SessionState:
-            tried.append(self._tried(reading, place, state))
+            tried.append(self._tried(reading, place, state, came))
             outcome, acts = tried[-1]
             if isinstance(outcome, Orders):
                 return _signed(outcome.state, reading)
@@ -118,10 +119,13 @@ class Obeying:
         self._heard(reading, outcome)
         return outcome
 
-    def _tried(self, reading: Reading, place: Place, state: SessionState) -> tuple[Orders | RouteCodexError, bool]:
-        """What the message comes to in that state, or why nothing of it is obeyed; and whether it acts at all."""
+    def _tried(
+        self, reading: Reading, place: Place, state: SessionState, came: SessionState
+    ) -> tuple[Orders | RouteCodexError, bool]:
+        """What the message comes to in that state, or why nothing of it is obeyed; and whether it acts at all. `came`: what was
+        in force when the call came: whose turn has ended only since then was not sent once more by a person."""
         state = self._with_ends(reading.key, state)
-        acts = self._acts(reading, place, state)
+        acts = self._acts(reading, place, state) and (came == state or not has_ended(state, place) or has_ended(came, place))
         try:
             return self._obeyed(reading, place, EMPTY if reading.opens and acts else state, acts=acts), acts
         except StoreError:
@@ -181,6 +185,11 @@ class Obeying:
         if reading.place is not None:
             self.learned.ended.put((reading.key, reading.place.place), True)
 
+    def not_ended(self, reading: Reading) -> None:
+        """So it seemed, and nobody was there to hear it: the client sends it again, and it does not act."""
+        if reading.place is not None:
+            self.learned.ended.drop((reading.key, reading.place.place))
+
     async def keep_end(self, reading: Reading, in_thread: InThread) -> None:
         """The same, kept. A loss costs no more than that the same message does not act after a restart."""
         await self.store.change(reading.key, lambda state: self._with_ends(reading.key, state), in_thread)
@@ -195,7 +204,8 @@ class Obeying:
         """Before anything else is kept: where the tasks cannot be removed (StoreError), nothing of the message is obeyed."""
         if not any(isinstance(tag, ClockClear) for tag in reading.tags) or (reminders := self.reminders()) is None:
             return ""
-        outcome, _ = self._tried(reading, place, self.store.load(reading.key))
+        state = self.store.load(reading.key)
+        outcome, _ = self._tried(reading, place, state, state)
         if not isinstance(outcome, Orders) or not outcome.clock_clear:
             return ""
         return await in_thread(partial(reminders.clear, reading.caller))

@@ -27,10 +27,11 @@ from ..storage.known import Known
 from ..turn.hidden_shared import SharedHidden
 from ..turn.plan import Clocks
 from ..values import Target
-from .learned import Learned
+from .learned import Learned, Recent
 from .meeting import Met
 
 Wanted = list[tuple[Key, Version]]
+_Message = tuple[SessionKey, str]
 
 SERVER = Key(Kind.SERVER, "")
 _BUSY_S = 15
@@ -56,6 +57,8 @@ class Sharing:
     _ends: dict[tuple[SessionKey, str], bool | None] = field(init=False, default_factory=dict)
     """Messages that were answered to the end. Said a little later, never before that end has left: of a process that dies in
     between, the client has no answer, and what it repeats must not act again."""
+    _expected: Recent[_Message, Target] = field(init=False, default_factory=Recent)
+    """Where messages go whose answers are still to come."""
     _until: dict[str, float] = field(init=False, default_factory=dict)
     """How long it holds what each other process said of its repetitions."""
 
@@ -66,7 +69,7 @@ class Sharing:
         learned.lapsed.changed = lambda key, sticky: self._memo(
             key, "lapsed", sticky and [sticky.provider, sticky.key, sticky.model]
         )
-        learned.pins.changed = lambda at, target: self._memo(at[0], f"pin:{at[1]}", target and _listed(target))
+        learned.pins.changed = self._pinned
         learned.ended.changed = self._ends.__setitem__
         learned.noticed.changed = self._noticed
         learned.chains.changed = self._chained
@@ -144,6 +147,8 @@ class Sharing:
                 learned.lapsed.learn(key, None)
             case "pin", list(target):
                 learned.pins.learn((key, which), _target(target))
+            case "pin", None:
+                learned.pins.forget((key, which))
             case "end", True:
                 learned.ended.learn((key, which), True)
             case "end", _:
@@ -214,6 +219,27 @@ class Sharing:
             key, target = known
             said = [name_of(key), _listed(target) if target is not None else None]
             self._note(Key(Kind.ANSWER, id), "chain", partial(_written, said))
+
+    def departs(self, key: SessionKey, mark: str, target: Target | None) -> None:
+        """A message's call leaves: where its hops will go, if it is answered there, is told with all else that is known of it,
+        while its provider thinks. None: nobody has answered."""
+        at, pinned = (key, mark), self.learned.pins.get((key, mark))
+        if target is None:
+            if self._expected.get(at) is not None:
+                self._expected.drop(at)
+                self._tell_pin(at, pinned)
+        elif target != pinned:
+            self._expected.put(at, target)
+            self._tell_pin(at, target)
+
+    def _pinned(self, at: _Message, target: Target | None) -> None:
+        expected = self._expected.get(at)
+        self._expected.drop(at)
+        if target is None or target != expected:
+            self._tell_pin(at, target)
+
+    def _tell_pin(self, at: _Message, target: Target | None) -> None:
+        self._memo(at[0], f"pin:{at[1]}", target and _listed(target))
 
     def seals(self, key: SessionKey, maker: str, digests: Sequence[bytes]) -> None:
         for digest in digests:

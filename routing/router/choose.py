@@ -93,7 +93,7 @@ class _Choice:
             after = "forgotten" if clear else "kept"
             reason = f"{decision.reason}; the sticky target {sticky.name} {what} and is {after}"
             decision = replace(decision, reason=reason, missed=sticky.name)
-        return replace(decision, clear_sticky=clear)
+        return replace(decision, clear_sticky=True) if clear else decision
 
     # --- the stages, strongest first -------------------------------------------------------------------------------
 

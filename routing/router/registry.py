@@ -74,6 +74,11 @@ class Provider:
     """Who may use it; None: everybody."""
     shut: bool = False
     """Not for the person who asks: named to nobody who does not name it."""
+    _by_alias: Mapping[str, Key] = field(init=False, repr=False, compare=False)
+    """A pool may hold a thousand keys of one provider, and each is looked up."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_alias", {key.alias: key for key in reversed(self.keys)})
 
     def is_for(self, user: str) -> bool:
         return self.users is None or user in self.users
@@ -83,7 +88,7 @@ class Provider:
         return replace(self, enabled=False, shut=True, why=f"{who} (providers.{self.id}.users)")
 
     def key(self, alias: str) -> Key | None:
-        return next((key for key in self.keys if key.alias == alias), None)
+        return self._by_alias.get(alias)
 
     def model_named(self, name: str) -> str | None:
         """The declared model of that name or alias, if any."""

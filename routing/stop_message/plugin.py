@@ -17,7 +17,7 @@ from ..dialects.said import is_empty
 from ..errors import StoreError
 from ..sessions.state import SessionState, StopMessage
 from ..sessions.store import States
-from ..storage.contract import InThread
+from ..storage.contract import InThread, Lost
 from ..turn.plugins import STOP_FOLLOWUP, AfterRequest, CleanUp, Plugin, TurnInfo, UserText
 from ..values import Call, Kind
 from .decide import (
@@ -58,13 +58,22 @@ class StopMessagePlugin(Plugin):
     suffix = STOP_FOLLOWUP
 
     def __init__(
-        self, store: States, settings: StopSettings, probe: Probe, note: Note, in_thread: InThread = asyncio.to_thread
+        self,
+        store: States,
+        settings: StopSettings,
+        probe: Probe,
+        note: Note,
+        in_thread: InThread = asyncio.to_thread,
+        *,
+        refuses: bool = False,
     ) -> None:
+        """`refuses`: where the store is gone, a turn of which nothing has left is refused; its client asks again."""
         self._store = store
         self._in_thread = in_thread
         self._settings = settings
         self._probe = probe
         self._note = note
+        self._refuses = refuses
         self._turns: dict[str, _TurnNotes] = {}
 
     def wants(self, turn: TurnInfo) -> bool:
@@ -147,6 +156,8 @@ class StopMessagePlugin(Plugin):
         try:
             await self._store.change(turn.session, change, self._in_thread)
         except StoreError as error:
+            if self._refuses and isinstance(error, Lost) and not turn.begun:
+                raise
             self._note(turn, f"stopMessage does not go on: it cannot be counted ({error.message})")
             return ""
         if not claimed:

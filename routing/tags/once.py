@@ -94,6 +94,10 @@ def ended(state: SessionState, place: str) -> SessionState:
     )
 
 
+def has_ended(state: SessionState, place: Place) -> bool:
+    return any(message.place == place.place and message.standing == "ended" for message in state.obeyed)
+
+
 def without_old_texts(newest: Typed, places: Sequence[str], state: SessionState) -> Typed:
     """Without the texts that were a message of their own once: a tool has put what got no answer and what is new into one."""
     known = {message.place for message in state.obeyed}

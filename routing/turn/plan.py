@@ -16,7 +16,7 @@ from ..dialects.failures import read_failure
 from ..dialects.seals import Seals
 from ..dialects.translation.neutral import Tokens
 from ..errors import RouteCodexError
-from ..masking import Mask, masked
+from ..masking import NOTHING, Mask, masked
 from ..redact import Redactor, is_like_a_key
 from ..router.attempts import Attempts, GiveUp, RetryBudget, TryNext, WaitThenSame
 from ..router.balance import Rotation
@@ -82,6 +82,8 @@ class Plan:
     """Hears whose seals the answer holds."""
     keep_end: Callable[[InThread], Awaitable[object]] | None = None
     """Keeps that end; None where nobody has to know of it later."""
+    end_unheard: Callable[[], None] = lambda: None
+    """The client has left before it was told."""
     aside: str = ""
     """What else the comment says."""
     chained: Target | None = None
@@ -127,6 +129,9 @@ class Plan:
     _place: str = ""
     """Where the running round goes."""
     _sent: bytes = b""
+    _secrets: tuple[str, ...] = ()
+    _sent_to: Target | None = None
+    """Whose they are."""
     begun_as: str | None = None
     """The id of the answer where it began before any provider's."""
     settled: bool = False
@@ -148,8 +153,9 @@ class Plan:
 
     @property
     def comment(self) -> str:
-        keyless = replace(self.target, key="") if self.provider.auth == "client" else self.target
-        name = str(keyless) if keyless.model else f"{keyless.provider} {self.call.model}".strip()
+        target = self.target
+        key = "" if self.provider.auth == "client" else target.key
+        name = str(Target(target.provider, key, target.model)) if target.model else f"{target.provider} {self.call.model}".strip()
         again = f" · after {', '.join(self.tried)}" if self.tried else ""
         return f"{name} · {self.decision.route}: {self.decision.reason}{again}{self._spoken}{self.aside}"
 
@@ -238,7 +244,8 @@ class Plan:
     def head(self, status: int, back: Headers) -> Head:
         pairs = headers.answer(back.items(), foreign=not upstream.goes_home(self.provider, self.received))
         secrets = self.secrets
-        pairs = tuple((name, masked(value, secrets)) for name, value in pairs)
+        if secrets:
+            pairs = tuple((name, masked(value, secrets)) for name, value in pairs)
         if self.translated is not None:
             form = answers.headers_for(self.call.stream, self.received.endpoint.json_array)
             pairs = (*(pair for pair in pairs if pair[0].lower() not in form), *form.items())
@@ -248,13 +255,16 @@ class Plan:
     def secrets(self) -> tuple[str, ...]:
         """The credentials that this provider was sent: those that are none of a language's words, as a local model's key
         (`ollama`) may be."""
-        key = self.provider.key(self.target.key)
-        sent = [value for name, value in self.provider.headers.items() if is_secret_header(name)]
-        return tuple(filter(is_like_a_key, [*sent, *([key.value] if key is not None else ())]))
+        if self._sent_to is not self.target:
+            key = self.provider.key(self.target.key)
+            sent = [value for name, value in self.provider.headers.items() if is_secret_header(name)]
+            self._secrets = tuple(filter(is_like_a_key, [*sent, *([key.value] if key is not None else ())]))
+            self._sent_to = self.target
+        return self._secrets
 
     def mask(self) -> Mask:
         """What takes them out of the round's answer."""
-        return Mask(self.secrets)
+        return Mask(self.secrets) if self.secrets else NOTHING
 
     def without_quotes(self, chunk: bytes) -> bytes:
         """An error may quote any of them, and is no text that a person asked for."""

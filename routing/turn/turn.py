@@ -189,11 +189,11 @@ class Turn:
         self._hear_told()
         self._over(Finish(end))
 
-    def refuse(self, message: str, code: str) -> None:
+    def refuse(self, message: str, code: str, status: int = 500) -> None:
         """Whoever decides on the next round has failed: the client is told, whatever it has received so far."""
         self._may("refuse")
         self._release()
-        self._end_in_error(message, 500, code)
+        self._end_in_error(message, status, code)
 
     def crowded(self) -> None:
         """The next round found no place beside all the others that are asked for again."""

@@ -102,3 +102,28 @@ def test_what_calls_have_used_goes_back_once_it_is_much(monkeypatch: pytest.Monk
         assert len(given) == 2
 
     asyncio.run(run())
+
+
+def test_what_a_large_call_is_made_of_is_not_looked_through_for_nothing(collections: list[int]) -> None:
+    gc.set_threshold(700, 10, 10)
+    garbage.settle()
+    with garbage.resting(), garbage.resting():
+        held = [[number] for number in range(2 * garbage.MANY_OBJECTS)]
+        collections.clear()
+    assert gc.isenabled()
+    more = [[number] for number in range(garbage.MANY_OBJECTS)]
+    assert collections == []
+    more += [[number] for number in range(4 * garbage.MANY_OBJECTS)]
+    assert collections, "it does not wait for ever"
+    del held, more
+    garbage.Spent().add(0)
+    assert gc.get_threshold()[0] == garbage.YOUNG_OBJECTS, "once the call is over"
+
+
+def test_it_rests_until_the_last_of_them_is_done() -> None:
+    first, second = garbage.resting(), garbage.resting()
+    with contextlib.ExitStack() as last:
+        with first:
+            last.enter_context(second)
+        assert not gc.isenabled()
+    assert gc.isenabled()

@@ -41,9 +41,9 @@ def test_details_are_for_those_who_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     one = journal.Journal()
     heard: list[str] = []
     monkeypatch.setattr(one, "note", heard.append)
-    one.detail("first")
+    one.detail(lambda: "first")
     one.verbose = True
-    one.detail("second")
+    one.detail(lambda: "second")
     assert heard == ["second"]
 
 

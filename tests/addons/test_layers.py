@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+from mitmproxy import connection
 from mitmproxy.proxy import commands
 from mitmproxy.proxy.layers.http import RequestData, RequestEndOfMessage, ResponseData, SendHttp
 from mitmproxy.test import tflow
 
 from routecodex.addons import layers
-from routecodex.addons.layers import in_pieces
+from routecodex.addons.layers import in_pieces, together
 
 
 @pytest.mark.parametrize("kind", [RequestData, ResponseData])
@@ -34,3 +37,41 @@ def test_everything_else_stays_as_it_is() -> None:
     server = tflow.tserver_conn()
     for command in (commands.CloseConnection(server), SendHttp(RequestEndOfMessage(3), server)):
         assert list(in_pieces(command, 10)) == [command]
+
+
+def test_short_writes_to_one_side_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layers, "TOGETHER_BYTES", 6)
+    server, client = tflow.tserver_conn(), tflow.tclient_conn()
+
+    def made() -> Iterator[commands.Command]:
+        for to, data in (
+            (server, b"ab"),
+            (client, b"cd"),
+            (client, b"e"),
+            (client, b"fgh"),
+            (client, b"long text"),
+            (client, b"i"),
+        ):
+            yield commands.SendData(to, data)
+        yield commands.CloseConnection(server)
+        yield commands.SendData(client, b"j")
+        yield commands.SendData(client, b"k")
+        raise ValueError("a layer failed")
+
+    left: list[tuple[connection.Connection, bytes | None]] = []
+
+    def leave() -> None:
+        for command in together(made()):
+            assert isinstance(command, commands.ConnectionCommand)
+            left.append((command.connection, getattr(command, "data", None)))
+
+    with pytest.raises(ValueError, match="layer"):
+        leave()
+    assert left == [
+        (server, b"ab"),
+        (client, b"cdefgh"),
+        (client, b"long text"),
+        (client, b"i"),
+        (server, None),
+        (client, b"jk"),
+    ]

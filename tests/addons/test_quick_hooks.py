@@ -184,8 +184,8 @@ def test_where_a_stranger_listens_it_is_all_mitmproxys(
     quick = quick_hooks.QuickHooks(manager)
     assert quick.install()
     manager.chain[:] = [Hearing("ours", heard), Foreign(heard)]
-    assert not quick.knows("request")
-    assert quick.knows("response"), "which nobody hears"
+    assert not quick.known("request")
+    assert quick.known("response"), "which nobody hears"
     usual = addonmanager.AddonManager.trigger_event
     asked: list[str] = []
 
@@ -199,7 +199,7 @@ def test_where_a_stranger_listens_it_is_all_mitmproxys(
     manager.chain.pop()
     ask(manager)
     assert asked == ["request"]
-    assert quick.knows("request")
+    assert quick.known("request")
 
 
 def test_who_hears_of_updates_hears_of_every_hook(manager: addonmanager.AddonManager) -> None:
@@ -209,7 +209,7 @@ def test_who_hears_of_updates_hears_of_every_hook(manager: addonmanager.AddonMan
     quick = quick_hooks.QuickHooks(manager)
     assert quick.install()
     manager.chain[:] = [View()]
-    assert not quick.knows("request")
+    assert not quick.known("request")
 
 
 def test_a_script_without_a_class_is_a_stranger(manager: addonmanager.AddonManager) -> None:
@@ -218,7 +218,7 @@ def test_a_script_without_a_class_is_a_stranger(manager: addonmanager.AddonManag
     parent.addons.append(script)
     quick = quick_hooks.QuickHooks(manager)
     manager.chain[:] = [parent]
-    assert not quick.knows("request")
+    assert not quick.known("request")
 
 
 def test_taken_out(manager: addonmanager.AddonManager) -> None:

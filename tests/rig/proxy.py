@@ -186,7 +186,8 @@ class Mitmdump:
 
     def _begin(self, arguments: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes] | Child:
         if not self._plainly and hasattr(os, "fork"):
-            return _starter().start(arguments, environment=environment, folder=self._cwd, log=self.log_path)
+            script = SCRIPT if self.scripts[:1] == [SCRIPT] else None
+            return _starter(script).start(arguments, environment=environment, folder=self._cwd, log=self.log_path)
         with self.log_path.open("ab") as log:
             return subprocess.Popen(
                 [*self._interpreter(), *arguments],
@@ -297,8 +298,8 @@ def _for_python() -> dict[str, str]:
 
 
 @functools.cache
-def _starter() -> Starter:
-    return Starter(_for_python())
+def _starter(script: Path | None) -> Starter:
+    return Starter(_for_python(), script)
 
 
 def _played(upstream: Upstream | None) -> dict[str, list[int]]:

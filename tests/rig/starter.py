@@ -3,11 +3,13 @@
 One such process serves a test process: a line on its input is a start, and it becomes the mitmdump in a fork of itself, with
 the environment, the folder and the arguments of that start. Lines on its output say who was started and who ended. It ends with
 its input, and so do those it started. Where a start itself is the subject, or where something must be said to Python before it
-runs, mitmdump is started plainly.
+runs, mitmdump is started plainly. One that is given our script has imported what this script imports, too: that is for those who
+load it before anything else.
 """
 
 from __future__ import annotations
 
+import ast
 import atexit
 import contextlib
 import gc
@@ -21,6 +23,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 
 BEFORE_PYTHON = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "TZ")
 """What stands in the environment for an interpreter that is yet to start."""
@@ -59,10 +62,9 @@ class Child:
 
 
 class Starter:
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", str(Path(__file__))], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(environment)
-        )
+    def __init__(self, environment: Mapping[str, str], script: Path | None = None) -> None:
+        command = [sys.executable, "-P", str(Path(__file__)), *([str(script)] if script is not None else [])]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(environment))
         self._lock = threading.Lock()
         self._read = b""
         self._started: list[int] = []
@@ -168,6 +170,15 @@ def _become(wanted: dict[str, object]) -> None:
             os.close(written)
 
 
+def _import_as(script: Path) -> None:
+    """What the script imports of ours, under the names that it gives it."""
+    house = sys.modules["routecodex"] = ModuleType("routecodex")
+    house.__path__ = [str(script.parents[1])]
+    for node in ast.parse(script.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("routecodex."):
+            __import__(node.module, fromlist=[alias.name for alias in node.names])
+
+
 if __name__ == "__main__":
     import filelock  # noqa: F401
     import mitmproxy.tools.dump
@@ -177,6 +188,8 @@ if __name__ == "__main__":
     import ruamel.yaml  # noqa: F401
     import wsproto  # noqa: F401
 
+    for script in sys.argv[1:]:
+        _import_as(Path(script))
     gc.collect()
     gc.freeze()
     if (wanted := serve()) is not None:

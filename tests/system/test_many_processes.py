@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -17,7 +20,7 @@ import pytest
 
 from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
-from tests.rig.client import Answer, call
+from tests.rig.client import Answer, Http1, Route, call
 from tests.rig.door import until
 from tests.rig.provider import FakeProvider, Received
 from tests.rig.proxy import SCRIPT, Mitmdump
@@ -222,6 +225,87 @@ def test_thinking_goes_back_to_who_signed_it(house: Many) -> None:
     for number in range(3):
         assert house.send([*history, {"role": "user", "content": f"and now? {number}"}], "sealed").status == 200
         assert signature in house.provider.calls[-1].body.decode()
+
+
+# A proxy that stands still
+
+
+class Held:
+    """A call on a connection of its own, whose client leaves when it is told to."""
+
+    def __init__(self, house: Many, proxy: Mitmdump, text: str, session: str) -> None:
+        self.leaves = threading.Event()
+        self.said = [{"role": "user", "content": text}]
+        self._house, self._session = house, session
+        body = json.dumps({"model": "claude-x", "max_tokens": 99, "messages": self.said}).encode()
+        name, value = CREDENTIALS[Dialect.MESSAGES]
+        fields = {"Host": "api.anthropic.com", "Content-Length": len(body), name: value, "x-session-id": session}
+        head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+        self._raw = f"POST /v1/messages HTTP/1.1\r\n{head}\r\n".encode() + body
+        self._proxy = proxy
+
+    async def __aenter__(self) -> Held:
+        self._client = await Http1(Route(HOSTS[Dialect.MESSAGES], self._proxy)).__aenter__()
+        return self
+
+    async def begin(self) -> None:
+        await self._client.write_raw(self._raw)
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._client.__aexit__()
+
+    async def elsewhere(self) -> Answer:
+        """The tool repeats it, and the proxy that does not stand still answers."""
+        other = next(proxy for proxy in self._house.proxies if proxy is not self._proxy)
+        while self._house.proxies[(self._house.asked + 1) % 2] is not other:
+            self._house.asked += 1
+        return await asyncio.to_thread(self._house.send, self.said, self._session)
+
+
+@contextlib.contextmanager
+def stands_still(proxy: Mitmdump) -> Iterator[None]:
+    assert proxy.pid is not None
+    os.kill(proxy.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(proxy.pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("house", WAYS[1:], indirect=True)
+@pytest.mark.parametrize("begun", [False, True], ids=["not read yet", "being answered"])
+def test_what_a_frozen_proxy_held_in_its_hands_counts_for_nothing(house: Many, begun: bool) -> None:
+    """Its client has left and was answered elsewhere: nothing of it acts again, nor counts as answered."""
+    house.provider.forget()
+    session, goes, asked = f"frozen-{begun}", threading.Event(), 0
+
+    def rule(received: Received) -> Behaviour:
+        nonlocal asked
+        asked += 1
+        return Behaviour(reply=Says("done"), **({"until": goes.is_set, "wait_s": 60} if asked == 1 and begun else {}))
+
+    house.provider.script(rule)
+
+    async def whole() -> None:
+        async with Held(house, house.proxies[0], '<**stopMessage:"go on",2**> start', session) as held:
+            if begun:
+                await held.begin()
+                await asyncio.to_thread(until, lambda: asked == 1, "it is not asked")
+            with stands_still(house.proxies[0]):
+                if not begun:
+                    await held.begin()
+                goes.set()
+                await held.__aexit__()
+                answer = await held.elsewhere()
+                assert answer.status == 200, answer.text
+            for number in range(4):  # at both
+                said = [*held.said, {"role": "assistant", "content": answer.text}, {"role": "user", "content": f"and {number}"}]
+                assert (await asyncio.to_thread(house.send, said, session)).status == 200
+
+    asyncio.run(whole())
+    bodies = [json.dumps(received.json["messages"][-1]) for received in house.provider.calls]
+    assert sum('"go on' in body for body in bodies) == 2
+    assert not house.proxies[0].log.count("Traceback")
 
 
 @pytest.mark.long

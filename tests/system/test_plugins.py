@@ -89,17 +89,24 @@ def test_the_example_of_the_readme(provider: FakeProvider, tmp_path: Path) -> No
         assert len(provider.calls) == 3
 
 
+@pytest.fixture(scope="module")
+def asking_again(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mitmdump]:
+    config, folder = CONFIG + "plugins: [empty_reply]\n", tmp_path_factory.mktemp("asking-again")
+    with Mitmdump(script=SCRIPT, config=config, upstream=provider, folder=folder) as proxy:
+        yield proxy
+
+
 @every_form
-def test_an_empty_answer_is_asked_for_once_more(provider: FakeProvider, tmp_path: Path, dialect: Dialect, stream: bool) -> None:
+def test_an_empty_answer_is_asked_for_once_more(
+    provider: FakeProvider, asking_again: Mitmdump, dialect: Dialect, stream: bool
+) -> None:
     provider.forget()
-    config = CONFIG + "plugins: [empty_reply]\n"
-    with Mitmdump(script=SCRIPT, config=config, upstream=provider, folder=tmp_path) as proxy:
-        speaker = Speaker(provider, proxy, dialect, stream)
-        replies(speaker, Reply(""), Reply("here I am"))
-        assert speaker.told(speaker.ask("hello")).text == "here I am"
-        replies(speaker, Reply(""))
-        speaker.ask("hello?")
-        assert len(provider.calls) == 4, "twice empty is the answer"
+    speaker = Speaker(provider, asking_again, dialect, stream)
+    replies(speaker, Reply(""), Reply("here I am"))
+    assert speaker.told(speaker.ask("hello")).text == "here I am"
+    replies(speaker, Reply(""))
+    speaker.ask("hello?")
+    assert len(provider.calls) == 4, "twice empty is the answer"
 
 
 @every_form

@@ -28,7 +28,7 @@ SLOW_S = 10.0 if LONG else 3.0
 GROWTH_BYTES = 8 << 20
 AHEAD_BYTES = ROUND_BYTES * 3 // 5
 """How much further than its client a provider may be: what four sockets' buffers hold in the system."""
-DIALECTS = list(Dialect) if LONG else [Dialect.MESSAGES, Dialect.RESPONSES]
+DIALECTS = list(Dialect) if LONG else [Dialect.RESPONSES]
 """Responses repeats all that was said in four events at its end."""
 
 

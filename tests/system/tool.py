@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from routecodex.routing.values import Dialect
+from tests.rig.behaviour import Behaviour
 from tests.rig.client import Answer, call
 from tests.rig.provider import FakeProvider, Received
 from tests.rig.proxy import Mitmdump
@@ -87,6 +90,35 @@ class Tool:
     @property
     def received(self) -> list[Received]:
         return self.provider.requests
+
+    # Where several tools of different dialects share a provider that speaks them all
+
+    def enqueue(self, *behaviours: Behaviour) -> None:
+        """For this tool's own calls."""
+        self.provider.enqueue(*behaviours, path=_PATHS[self.dialect])
+
+    @property
+    def calls(self) -> list[Received]:
+        return [one for one in self.provider.calls if one.asked is not None and one.asked.dialect is self.dialect]
+
+
+_PATHS = {
+    Dialect.MESSAGES: "/messages$",
+    Dialect.CHAT: "/chat/completions$",
+    Dialect.RESPONSES: "/responses$",
+    Dialect.GEMINI: ":(streamG|g)enerateContent",
+}
+
+
+def side_by_side(provider: FakeProvider, proxy: Mitmdump, told: Callable[[Tool], None]) -> None:
+    """In every dialect at once: what is mostly waiting takes no longer than in one."""
+    provider.forget()
+    with ThreadPoolExecutor(len(Dialect)) as pool:
+        running = {dialect: pool.submit(told, Tool(provider, proxy, dialect)) for dialect in Dialect}
+    for dialect, one in running.items():
+        if (failed := one.exception()) is not None:
+            failed.add_note(f"in {dialect}")
+            raise failed
 
 
 def write(dialect: Dialect, model: str, history: list[tuple[str, str]], stream: bool) -> tuple[str, dict[str, Any]]:

@@ -188,6 +188,21 @@ def test_a_key_over_several_events(
     assert re.search(r"your key is [^*]{0,7}\*\*\*, is it not\?", text)
 
 
+@pytest.mark.parametrize("said, shown", [(RAW[:12], RAW[:12]), (RAW[:-1], b"***")], ids=["hardly begun", "nearly whole"])
+def test_what_may_become_the_key_is_told_where_the_connection_breaks(
+    house: tuple[FakeProvider, Mitmdump], said: bytes, shown: bytes
+) -> None:
+    """It is held back for what follows: where nothing does, it is no less a part of the error."""
+    provider, proxy = house
+    for client, spoken in PAIRS:
+        provider.forget()
+        provider.always(Behaviour(status=400, body=b"no such key: " + said, framing="chunked", ending="close"))
+        answer = ask(proxy, client, spoken, stream=True)
+        assert answer.status == 400
+        assert b"no such key: " + shown in answer.body, (client, spoken)
+        assert RAW[:13] not in answer.body
+
+
 # ---- what is kept of rounds ----
 
 _APART = Behaviour(reply=Reply(text=("your", " key", " is ", *KEY, ", is", " it", " not", "?")))

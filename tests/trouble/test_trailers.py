@@ -16,7 +16,7 @@ from tests.conftest import LONG
 from tests.rig.behaviour import Behaviour
 from tests.rig.certificates import provider_authority
 from tests.rig.client import Answer, Http1, Http2, Route, call
-from tests.rig.provider import FakeProvider
+from tests.rig.provider import FakeProvider, Received
 from tests.rig.proxy import SCRIPT, Mitmdump
 from tests.rig.wire import Asked, Reply, whole
 from tests.sheet import seen
@@ -340,14 +340,33 @@ def test_any_bytes_of_a_provider_come_to_an_end(proxy: Mitmdump, provider: FakeP
     chance = random.Random(4)
     raws = [spoiled(_GOOD, chance) for _ in range(COUNT)]
 
+    given: set[int] = set()
+
+    def rule(received: Received) -> Behaviour | None:
+        """Spoiled once; who asks again gets an answer."""
+        number = int(received.header("x-number") or -1)
+        if number in given:
+            return None
+        given.add(number)
+        return Behaviour(raw=raws[number], close=True)
+
+    provider.script(rule)
+
     async def asked(number: int) -> Answer:
         path, body = write(Dialect.MESSAGES, "m", [("user", "hello")], bool(number % 2))
         path = path if number % 3 else "/v1/files"
-        provider.enqueue(Behaviour(raw=raws[number], close=True), path=".")
-        return await over(1, MESSAGES, proxy, path, body, headers=[CREDENTIALS[Dialect.MESSAGES]])
+        own = [CREDENTIALS[Dialect.MESSAGES], ("x-number", str(number))]
+        return await over(1, MESSAGES, proxy, path, body, headers=own)
 
     async def all_of_them() -> list[Answer]:
-        return [await asked(number) for number in range(COUNT)]
+        """Some beside each other: an attempt that fails is repeated after a pause."""
+        gate = asyncio.Semaphore(8)
+
+        async def gated(number: int) -> Answer:
+            async with gate:
+                return await asked(number)
+
+        return await asyncio.gather(*map(gated, range(COUNT)))
 
     answers = asyncio.run(all_of_them())
     print(f"{len(answers)} spoiled answers, {sum(answer.ended == 'complete' for answer in answers)} came to their end")

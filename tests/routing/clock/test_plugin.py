@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,14 @@ import pytest
 
 from routecodex.routing.clock.plugin import HOLD_SUFFIX, ClockSwitchedOff
 from routecodex.routing.clock.record import Record, read_record
-from routecodex.routing.clock.reminders import MOST_AT_ONCE
+from routecodex.routing.clock.reminders import MOST_AT_ONCE, Reservations
 from routecodex.routing.config.values import Clock
 from routecodex.routing.errors import StoreError
 from routecodex.routing.storage.cached import CachedFolder
 from routecodex.routing.storage.disk import Disk
 from routecodex.routing.turn.plugins import STOP_FOLLOWUP, AfterRequest, Plugin, PluginFailed, TurnInfo, UserText
 from routecodex.routing.values import Caller, Dialect, Kind
-from tests.routing.clock.playing import FAILS, LEAVES, SESSION, House, calls_clock, said
+from tests.routing.clock.playing import FAILS, LEAVES, SESSION, House, Played, calls_clock, said
 from tests.routing.turn.acting import tcall, tturn
 
 REMINDER, TAG = "[Clock Reminder]", "[Time/Date]:"
@@ -248,6 +249,48 @@ def test_a_large_file_is_read_where_nobody_waits_for_it(house: House, monkeypatc
     assert list(house.delivered.values()) == [1, 1, 1]
     assert in_the_loop
     assert not any(in_the_loop)
+
+
+class Slow:
+    """Claims that take a while: meanwhile the client leaves, and its turn is over."""
+
+    waits = True
+
+    def __init__(self) -> None:
+        self.asked: Callable[[], None] = lambda: None
+        self.answers = threading.Event()
+        self.held: set[str] = set()
+
+    def take(self, task_id: str) -> bool:
+        self.asked()
+        assert self.answers.wait(60)
+        self.held.add(task_id)
+        return True
+
+    def give_back(self, task_id: str) -> None:
+        self.held.discard(task_id)
+
+
+def test_what_is_reserved_for_a_client_that_has_left_is_given_up(tmp_path: Path) -> None:
+    """Held for ever, it would never be delivered."""
+    claims = Slow()
+    house = House(tmp_path, reservations=Reservations(claims))
+    task = house.task("look", 30)
+
+    async def leaves() -> Played:
+        loop = asyncio.get_running_loop()
+        claims.asked = lambda: loop.call_soon_threadsafe(house.lives[-1].abort) and None
+        played = await house.played(LEAVES)
+        assert house.reservations.is_reserved(task), "it is on its way"
+        claims.answers.set()
+        await asyncio.sleep(1)
+        return played
+
+    assert house.clock.run(leaves()).status == "aborted"
+    assert not house.reservations.is_reserved(task)
+    assert not claims.held
+    claims.asked = lambda: None
+    assert counts(house.play(said("ok"), id="turn-2").sent, "[scheduled task") == [1]
 
 
 def test_c10_cleared_between_reservation_and_commit(house: House) -> None:

@@ -10,7 +10,8 @@ from typing import TypeVar
 import pytest
 
 from routecodex.routing.desk.desk import Departure
-from routecodex.routing.errors import RouteCodexError
+from routecodex.routing.errors import ClientLeft, RouteCodexError
+from routecodex.routing.sessions.state import EMPTY
 from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.turn.hidden_store import HiddenStore
 from routecodex.routing.turn.plugins import Plugin
@@ -29,6 +30,7 @@ class Carrier:
         self.house = house
         self.log: list[str] = []
         self.slept = 0.0
+        self.left = False
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         self.log.append("disk")
@@ -44,6 +46,9 @@ class Carrier:
     def when_gone(self, hear: Callable[[], None]) -> None:
         self.log.append("hears of leaving")
 
+    def has_left(self) -> bool:
+        return self.left
+
 
 def decided(house: House, tool: Tool, text: str, *plugins: Plugin) -> tuple[Reply | Departure, Carrier]:
     if plugins:
@@ -55,6 +60,18 @@ def decided(house: House, tool: Tool, text: str, *plugins: Plugin) -> tuple[Repl
         return await house.desk.decide(reading, await house.desk.obey(reading, carrier), carrier)
 
     return asyncio.run(whole()), carrier
+
+
+def test_who_has_left_changes_nothing(tmp_path: Path) -> None:
+    """What has nothing to write goes on: it ends by itself."""
+    house = house_of(tmp_path)
+    tool, carrier = Tool(house), Carrier(house)
+    carrier.left = True
+    with pytest.raises(ClientLeft):
+        asyncio.run(house.desk.obey(house.desk.read(tool.handed("<**!openai.gpt-4**> hi")), carrier))
+    assert house.desk.store.load(SessionKey("session", "one")) == EMPTY
+    assert carrier.log == []
+    asyncio.run(house.desk.obey(house.desk.read(tool.handed("hi")), carrier))
 
 
 def house_of(folder: Path, routing: str = "default: [glm.glm-4.7]") -> House:

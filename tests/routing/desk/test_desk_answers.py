@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,65 +74,56 @@ def test_x06_a_compressed_body_goes_home_compressed(house: House) -> None:
 
 
 ANOTHER_PROCESS = """
+import hashlib, json, sys, tempfile
 import tests
-import sys, tempfile
 from pathlib import Path
 from routecodex.routing.values import Dialect
 from tests.routing.house import House, Tool
 
-tool = Tool(House(Path(tempfile.mkdtemp())), Dialect(sys.argv[1]))
-tool.talk("<**!glm**> one", "two")
-tool.say("three")
-sys.stdout.buffer.write(tool.ask().plan.request().body)
+def third(dialect, target, **more):
+    with tempfile.TemporaryDirectory() as folder:
+        tool = Tool(House(Path(folder)), dialect, **more)
+        tool.talk(f"<**!{target}**> one", "two")
+        return tool.say("three").plan.request()
+
+bodies = {dialect: third(dialect, "glm").body.decode() for dialect in Dialect}
+asked = [third(dialect, target, session="one") for dialect in Dialect for target in ("glm", "openai.gpt-4")]
+shown = [hashlib.sha256(request.body + repr(request.headers.shown).encode()).hexdigest() for request in asked]
+json.dump({"bodies": bodies, "shown": shown}, sys.stdout)
 """
 
 
+@pytest.fixture(scope="module")
+def elsewhere() -> list[dict[str, Any]]:
+    """What three processes write, in each of which sets have another order."""
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", ANOTHER_PROCESS],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+        )
+        for seed in ("0", "1", "2")
+    ]
+    return [json.loads(process.communicate(timeout=60)[0]) for process in running]
+
+
 @DIALECTS
-def test_the_same_history_is_written_to_the_same_bytes(house: House, dialect: Dialect) -> None:
-    """Also in another process, where sets have another order: a provider's cache outlives a restart."""
+def test_the_same_history_is_written_to_the_same_bytes(house: House, elsewhere: list[dict[str, Any]], dialect: Dialect) -> None:
+    """Also in another process: a provider's cache outlives a restart."""
     tool = Tool(house, dialect)
     tool.talk("<**!glm**> one", "two")
     tool.say("three")
     once = tool.ask().plan.request().body
     assert tool.ask().plan.request().body == once
-    for seed in ("1", "2"):
-        done = subprocess.run(
-            [sys.executable, "-c", ANOTHER_PROCESS, str(dialect)],
-            cwd=Path(__file__).parents[3],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            timeout=60,
-            check=True,
-        )
-        assert done.stdout == once
+    assert [written["bodies"][dialect].encode() for written in elsewhere] == [once] * 3
 
 
-_WRITTEN = """
-import hashlib, sys, tempfile
-import tests
-from pathlib import Path
-from routecodex.routing.values import Dialect
-from tests.routing.house import House, Tool
-for dialect in Dialect:
-    for target in ("glm", "openai.gpt-4"):
-        with tempfile.TemporaryDirectory() as folder:
-            tool = Tool(House(Path(folder)), dialect, session="one")
-            tool.talk(f"<**!{target}**> one", "two")
-            request = tool.say("three").plan.request()
-            print(hashlib.sha256(request.body + repr(request.headers.shown).encode()).hexdigest())
-"""
-
-
-def test_another_process_writes_the_same_bytes() -> None:
+def test_another_process_writes_the_same_bytes(elsewhere: list[dict[str, Any]]) -> None:
     """One process alone cannot see the order of its own hashes."""
-    written = set()
-    for seed in ("0", "1", "2"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
-        command = [sys.executable, "-c", _WRITTEN]
-        done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
-        written.add(done.stdout)
-    assert len(written) == 1
-    assert len(written.pop().split()) == 2 * len(Dialect)
+    first, *others = (written["shown"] for written in elsewhere)
+    assert len(first) == 2 * len(Dialect)
+    assert others == [first, first]
 
 
 @DIALECTS

@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -16,9 +17,10 @@ from routecodex.routing.sessions.state import Sticky, StopMessage
 from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.tags.words import RESERVED
 from routecodex.routing.values import Dialect, ProviderError, Target
-from tests.routing.house import House, Tool, config_text, done, inline, provider_text, texts_of
+from tests.routing.house import Handled, House, Tool, config_text, done, inline, provider_text, texts_of
 from tests.system.tool import text_of
 
+T = TypeVar("T")
 DIALECTS = pytest.mark.parametrize("dialect", list(Dialect))
 ONE = SessionKey("session", "one")
 ARM = '<**stopMessage:"go on",2**> delegate it'
@@ -74,6 +76,26 @@ def test_a_call_repeated_after_an_answer_that_was_cut_off_arms_nothing(house: Ho
     tool.ask().answered()
     tool.ask()
     assert used(house) == 0, "now it was answered to the end, and is sent once more"
+
+
+@DIALECTS
+def test_a_call_that_was_answered_elsewhere_while_it_waited_arms_nothing(house: House, dialect: Dialect) -> None:
+    """A process that stood still goes on with a call whose client has long been answered by another one."""
+    tool = Tool(house, dialect)
+    reading = house.desk.read(tool.handed(ARM))
+    elsewhere: list[Handled] = []
+
+    async def in_thread(work: Callable[[], T]) -> T:
+        if not elsewhere:
+            elsewhere.append(tool.ask())
+            elsewhere[0].answered()
+            house.store_used(ONE, 2)
+        return work()
+
+    done(house.desk.obeying.obey(reading, in_thread))
+    assert used(house) == 2
+    tool.ask()
+    assert used(house) == 0, "sent once more it acts again"
 
 
 @DIALECTS

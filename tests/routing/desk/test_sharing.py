@@ -44,6 +44,7 @@ class Process(House):
         self.desk.store = self.desk.obeying.store = states
         self.desk.hidden = hidden
         self.desk.on_seals = self.sharing.seals
+        self.desk.on_departs = self.sharing.departs
 
     def handle(self, received: Received) -> Handled:
         met = self.desk.meet(received)
@@ -85,6 +86,14 @@ def answered(handled: Handled, id: str = "answer-1", *, ended: bool = True) -> s
     target = handled.answered(id, ended=ended)
     handled.house.tell()  # type: ignore[attr-defined]
     return target
+
+
+def leaves(process: Process, handled: Handled) -> Handled:
+    """As `decide` tells it."""
+    assert handled.reading is not None
+    process.sharing.departs(handled.reading.key, handled.reading.mark, handled.plan.target)
+    process.tell()
+    return handled
 
 
 def test_a_key_without_money_is_not_tried_by_the_other(two: Build) -> None:
@@ -134,6 +143,9 @@ def test_what_grew_is_known_by_the_other(two: Build) -> None:
     tool.say("<**q.m**> first")
     tool.history[-1]["content"].append({"type": "text", "text": "second"})
     assert at(other, tool).ask().target == "p.k1.m", "the force was the older text's"
+    seen = other.learned.seen.get(KEY)
+    assert seen is not None
+    assert seen.old == 1, "all of it was new to the other"
 
 
 def test_a_message_that_was_answered_acts_again_when_it_is_sent_once_more(two: Build) -> None:
@@ -275,6 +287,36 @@ def test_a_hop_tells_nothing_new(two: Build) -> None:
     answered(tool.say("do it"), ended=False)
     tool.hop().plan.answered("answer-2", one.clock.now)
     assert one.sharing.silent
+
+
+def test_what_is_told_when_a_call_leaves_is_all_that_is_to_be_told(two: Build) -> None:
+    """An answer's end waits for nothing more, unless another key has answered."""
+    one, other = two()
+    here = other.learned.pins
+    handled = leaves(one, Tool(one, session="a").say("hi"))
+    handled.answered(ended=False)
+    assert one.sharing.silent
+    Tool(other, session="a").say("hi")
+    assert {here.get(at) for at in here.newest()} == {handled.plan.target}
+    failing = leaves(one, Tool(one, session="b").say("hi"))
+    expected = failing.plan.target
+    failing.failed(402)
+    failing.answered(ended=False)
+    assert failing.plan.target != expected
+    one.tell()
+    Tool(other, session="b").say("hi")
+    assert here.get(next(here.newest())) == failing.plan.target
+
+
+def test_where_nobody_answered_nothing_is_kept_to(two: Build) -> None:
+    one, other = two()
+    handled = leaves(one, Tool(one, session="a").say("hi"))
+    Tool(other, session="a").say("hi")
+    assert list(other.learned.pins.newest())
+    handled.plan.over()
+    one.tell()
+    Tool(other, session="a").say("hi")
+    assert not list(other.learned.pins.newest())
 
 
 def test_nonsense_in_the_store_is_passed_over(two: Build) -> None:

@@ -14,6 +14,7 @@ from routecodex.routing.sessions.state import SessionState, StopMessage
 from routecodex.routing.sessions.store import FileStore, SessionKey
 from routecodex.routing.stop_message.plugin import StopMessagePlugin
 from routecodex.routing.stop_message.work_state import Work
+from routecodex.routing.storage.contract import Lost
 from routecodex.routing.storage.disk import Disk
 from routecodex.routing.turn.plugins import AfterRequest, Plugin, Request, TurnInfo, UserText
 from routecodex.routing.values import Call, Dialect, Kind, ToolCall
@@ -27,13 +28,15 @@ by_dialect = pytest.mark.parametrize("talk", TALKS, ids=lambda talk: talk.dialec
 class House:
     """A stage with the plugin on it, and what it told."""
 
-    def __init__(self, folder: Path, talk: Talk = CHAT, *others: Plugin, disk: Disk | None = None, **settings: Any) -> None:
+    def __init__(
+        self, folder: Path, talk: Talk = CHAT, *others: Plugin, disk: Disk | None = None, refuses: bool = False, **settings: Any
+    ) -> None:
         self.store = FileStore(folder, disk)
         self.notes: list[str] = []
         self.asked: list[Call] = []
         self.work = Work.UNKNOWN
         self.plugin = StopMessagePlugin(
-            self.store, StopSettings(**settings), self._probe, lambda turn, line: self.notes.append(line)
+            self.store, StopSettings(**settings), self._probe, lambda turn, line: self.notes.append(line), refuses=refuses
         )
         self.stage = Stage(self.store, talk, [*others, self.plugin])
         self.talk = talk
@@ -338,6 +341,30 @@ def test_what_cannot_be_counted_is_not_sent(tmp_path: Path) -> None:
     assert (turned.answered, turned.status) == (1, "completed")
     assert len(house.notes) == 1
     assert house.notes[0].startswith("stopMessage does not go on: it cannot be counted (")
+
+
+@pytest.mark.parametrize("refuses, begun", [(True, 0), (True, 1), (False, 0)])
+def test_where_the_store_is_gone_a_turn_of_which_nothing_has_left_is_refused(tmp_path: Path, refuses: bool, begun: int) -> None:
+    """Its client asks again, and the stopMessage goes on; what has begun to leave stands as it is."""
+    arm(FileStore(tmp_path))
+    house = House(tmp_path, refuses=refuses)
+
+    async def lost(*_: object) -> SessionState:
+        raise Lost("The store is gone")
+
+    house.store.change = lost  # type: ignore[method-assign]
+
+    class Begins(Plugin):
+        async def on_before_request(self, turn: TurnInfo, request: Request) -> None:
+            turn.begun = begun
+
+    house.stage.plugins = [Begins(), house.plugin]
+    if refuses and not begun:
+        with pytest.raises(Lost):
+            house.stage.play([said(CHAT, "a")])
+    else:
+        assert house.stage.play([said(CHAT, "a")]).status == "completed"
+        assert house.notes == ["stopMessage does not go on: it cannot be counted (The store is gone)"]
 
 
 def test_s5_turns_of_one_session_at_the_same_time_share_the_count(house: House) -> None:

@@ -17,7 +17,7 @@ from routecodex.routing.errors import StoreError
 from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.storage.disk import Disk, Folder
 from routecodex.routing.turn.hidden import Hidden, Key
-from routecodex.routing.turn.hidden_store import MOST_BYTES, MOST_ENTRIES, HiddenStore
+from routecodex.routing.turn.hidden_store import MOST_BYTES, MOST_ENTRIES, HiddenStore, write_entry
 from routecodex.routing.values import Dialect, JsonObject
 
 KEY = SessionKey("session", "abc")
@@ -98,6 +98,8 @@ def test_a_session_has_room_for_8_mib(tmp_path: Path) -> None:
     assert [one.items[0]["n"] for one in HiddenStore(tmp_path).load(KEY)] == [2, 3, 4]
     store.add(KEY, entry(10, MOST_BYTES - 1000))
     assert [one.items[0]["n"] for one in HiddenStore(tmp_path).load(KEY)] == [10]
+    store.add(KEY, entry(11, MOST_BYTES - write_entry(entry(11)).size))
+    assert [one.items[0]["n"] for one in HiddenStore(tmp_path).load(KEY)] == [10], "one that has no room takes no other's"
 
 
 def test_nothing_but_the_conversation_is_written(tmp_path: Path) -> None:

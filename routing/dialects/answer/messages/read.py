@@ -40,6 +40,7 @@ GROWS: Mapping[str, tuple[str, str]] = {
 """Kind of block → the type of its deltas, and the field that grows."""
 _PIECES = dict(GROWS.values())
 _KINDS: Mapping[str, Kind] = {"text": "text", "thinking": "thought", "redacted_thinking": "thought", "tool_use": "call"}
+_UNTOLD = object()
 _BROKEN = ProviderError(502, "The provider's stream ended with an error", "UPSTREAM_ERROR")
 
 
@@ -55,6 +56,8 @@ class Reader:
         self._blocks: dict[object, Block] = {}
         """By the provider's index, those that have not ended."""
         self._usage: JsonObject = {}
+        self._counted: Tokens | None = None
+        """What that comes to, once it was asked for."""
         self._given: dict[Block, JsonObject] = {}
         """Calls whose input came where they begin, of which nothing more has been said: should more come, it is all of it."""
 
@@ -99,14 +102,14 @@ class Reader:
             return [Field("", message)]
         self._began = True
         self._count(message)
-        tokens = tokens_of(self._usage) if self._usage else None
-        return [Began(text_of(message.get("id")) or self._id, text_of(message.get("model")), tokens)]
+        return [Began(text_of(message.get("id")) or self._id, text_of(message.get("model")), self._tokens())]
 
     def _read_end(self, document: JsonObject) -> list[Event]:
         delta = object_of(document.get("delta"))
         self._count(document if "usage" in document else delta)
         out: list[Event] = [event for block in list(self._given) for event in self._told_late(block)]
-        out += [Counted(tokens_of(self._usage), dict(self._usage))] if self._usage else []
+        if (tokens := self._tokens()) is not None:
+            out.append(Counted(tokens, dict(self._usage)))
         if word := text_of(delta.get("stop_reason")):
             out.append(Ended(word, text_of(delta.get("stop_sequence"))))
         return out
@@ -119,8 +122,13 @@ class Reader:
 
     def _count(self, document: JsonObject) -> None:
         for name, count in object_of(document.get("usage")).items():
-            if count or name not in self._usage or name == "output_tokens":
-                self._usage[name] = count
+            if (count or name not in self._usage or name == "output_tokens") and self._usage.get(name, _UNTOLD) != count:
+                self._usage[name], self._counted = count, None
+
+    def _tokens(self) -> Tokens | None:
+        if self._counted is None and self._usage:
+            self._counted = tokens_of(self._usage)
+        return self._counted
 
     # --- blocks ---------------------------------------------------------------------------------------------------------
 
