@@ -559,7 +559,8 @@ class CarriedTurn:
         usage = self.turn.usage()
         if usage is not None and self.plan.settled:
             self.plan.used(usage)
-        tokens = (usage.input, usage.output) if usage is not None else None
+        told = [cost.tokens for cost in self.plan.costs if cost.tokens is not None]
+        tokens = (sum(one.input for one in told), sum(one.output for one in told)) if told else None
         now, rounds = time.monotonic(), self.turn.rounds
         self.journal.answered(self.line, self.plan.comment, self._status, now, tokens=tokens, rounds=rounds)
 

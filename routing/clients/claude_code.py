@@ -26,7 +26,7 @@ def _declares(call: Call, headers: Headers) -> Kind | None:
 CLAUDE_CODE = Client(
     name="claude-code",
     title="Claude Code",
-    tried="2.1.327",
+    tried="2.1.328",
     # How it is recognised
     headers=("x-claude-code-session-id", "x-claude-code-request-class"),
     agents=("claude-cli/", "claude-code/"),
@@ -54,9 +54,10 @@ CLAUDE_CODE = Client(
         *("agent-message", "slack-ping", "slack-tag-message", "remote-review", "fetched-web-content"),
         *("github-webhook-activity", "mcp-resource", "mcp-resource-update", "mcp-polling-update", "coordinator-relay"),
         *("untrusted-widget-state", "voice-call-talk", "artifact-origin-notes", "artifact-stored-declaration"),
-        *("artifact-room-event", "artifact-room-view", "fork-boilerplate", "tick", "wake"),
+        *("artifact-room-event", "artifact-room-view", "artifact-type-instructions", "artifact-file-content"),
+        *("cowritten-artifact-html", "fork-boilerplate", "tick", "wake"),
     ),
-    repeats=("command-name", "command-message", "command-args", "command-contents", "session", "bash-input"),
+    repeats=("command-name", "command-message", "command-args", "command-contents", "session", "bash-input", "user-memory-input"),
     commands=("command-name", "command-message", "command-args"),
     sentences=(
         "stop hook feedback:",

@@ -36,6 +36,7 @@ QWEN_CODE = Client(
         Signature("system", "you are now acting as the managed memory extraction subagent", Kind.MEMORY),
         Signature("system", "you are the component that summarizes a conversation when its context window", Kind.COMPACTION),
         Signature("last", "you are the component that summarizes a conversation when its context window", Kind.COMPACTION),
+        Signature("last", "[suggestion mode: suggest what the user might naturally type next", Kind.SIDE),
         Signature("last", "first, reason in your <analysis> block. then, produce the <state_snapshot> xml", Kind.COMPACTION),
         *COMPACTIONS,
     ),
@@ -44,7 +45,7 @@ QWEN_CODE = Client(
         *("system-reminder", "qwen:user-prompt-submit-context", "task-notification", "hook_context", "state_snapshot"),
         *("available_skills", "untrusted_context", "session_context", "cross-session-message"),
     ),
-    sentences=("stop hook feedback:", "this is the qwen code. we are setting up the context for our chat"),
+    sentences=("[suggestion mode:", "stop hook feedback:", "this is the qwen code. we are setting up the context for our chat"),
     behind=(f"\n{FRAME[0]}",),
     frame=FRAME,
     # How it repeats the history

@@ -99,8 +99,8 @@ def hidden_in(
     sent = read_call(call.raw, call.endpoint)
     typed = typed_messages(sent, client)
     answer = _answer(dialect, (view_of(dialect, 0, item) for held in shown for item in held))
-    key = Key(answer, _typed(typed[-1]) if typed else "")
-    ordinal = sum(1 for _ in _places(sent, typed, (key,)))
+    key = Key(answer, _typed(typed[-1], client) if typed else "")
+    ordinal = sum(1 for _ in _places(sent, typed, (key,), client))
     rounds = _as_sent(sent, items)
     while rounds and view_of(dialect, 0, rounds[-1]).role != "assistant":
         rounds.pop()
@@ -159,7 +159,8 @@ def _places(call: Call, typed: Sequence[Typed] | None, wanted: Collection[Key], 
         if answer not in answers:
             continue
         if heard is None:
-            heard = [(one.message.index, _typed(one)) for one in (typed_messages(call, client) if typed is None else typed)]
+            said = typed_messages(call, client) if typed is None else typed
+            heard = [(one.message.index, _typed(one, client)) for one in said]
         key = Key(answer, next((words for index, words in reversed(heard) if index < start), ""))
         if key in wanted:
             yield _Place(start, end, key, seen[key])
@@ -198,8 +199,13 @@ def _without_space(text: str) -> Iterator[bytes]:
             yield words.encode("utf-8", "surrogatepass")
 
 
-def _typed(typed: Typed) -> str:
+_QUOTING = str.maketrans("", "", '\\"')
+
+
+def _typed(typed: Typed, client: Client) -> str:
     words = strip(typed.words)
+    if client.quotes_arguments:  # its quotes are told from a person's while a tag stands in them, and no longer once it is out
+        words = words.translate(_QUOTING)
     return "" if is_bare(words) else hashlib.sha256(b"".join(_without_space(words))).hexdigest()[:32]
 
 

@@ -1,8 +1,10 @@
-"""What was used, added up: by day, month, session, key, model. The verbs and the names in JSON are those of `ccusage`."""
+"""What was used, added up: by day, month, session, key, model. The verbs and the names in JSON are those of
+`ccusage TOOL …`, its form for one tool."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -68,11 +70,11 @@ def _group(name: str, key: str, rows: list[Any]) -> dict[str, Any]:
     breakdowns = [{"modelName": row["model"], **_sums([row])} for row in rows]
     for one in breakdowns:
         one["cost"] = one.pop("totalCost")
-    last = max(row["last"] for row in rows)
+    last = datetime.fromtimestamp(max(row["last"] for row in rows) / 1000, UTC)
     return {
         name: key,
         **_sums(rows),
-        "lastActivity": last,
+        "lastActivity": last.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "modelsUsed": [row["model"] for row in rows],
         "modelBreakdowns": breakdowns,
     }

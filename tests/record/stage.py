@@ -97,6 +97,7 @@ class Stage:
         for received in reversed(self.provider.calls[self._began :]):
             if holds.encode() in received.body and not (without and without.encode() in received.body):
                 own = {str(self.project): "/home/dev/project", str(self.home): "/home/dev", str(self.root): "/home/dev/stage"}
+                own |= {str(self.project).replace("/", "-"): "-home-dev-project"}
                 places = own | dict.fromkeys(self.programs, "/home/dev/tools")
                 self.kept[name] = as_recorded(received, client=self.client, version=self.version, note=name, places=places)
                 return
@@ -115,6 +116,19 @@ class Stage:
 
         def rule(received: Received) -> Behaviour | None:
             if left[0] and received.asked is not None and phrase.encode() in received.body:
+                left[0] -= 1
+                return Behaviour(reply=_reply(reply))
+            return None
+
+        self.provider.script(rule)
+
+    def when(self, headers: Mapping[str, str], phrase: str, reply: Reply | ToolUse | str) -> None:
+        """To the next call whose body holds the phrase, and which says that of itself."""
+        left = [1]
+
+        def rule(received: Received) -> Behaviour | None:
+            fits = all(received.header(name) == value for name, value in headers.items())
+            if left[0] and received.asked is not None and fits and phrase.encode() in received.body:
                 left[0] -= 1
                 return Behaviour(reply=_reply(reply))
             return None
@@ -227,6 +241,7 @@ class Stage:
 
     def close_terminal(self) -> None:
         subprocess.run(["tmux", "-L", self._terminal, "kill-server"], capture_output=True, check=False)
+        self._terminal = f"rec-{uuid.uuid4().hex[:8]}"  # that one may take a while to end
 
     def _tmux(self, *arguments: str) -> str:
         done = subprocess.run(["tmux", "-L", self._terminal, *arguments], capture_output=True, text=True, check=False)
@@ -253,6 +268,8 @@ def beside(received: Received) -> Behaviour | None:
     """What is no call for an answer, and what must be answered in a form of its own."""
     if received.header("upgrade"):
         return Behaviour(status=426)
+    if received.asked is None and received.target.endswith("/policy_limits"):
+        return Behaviour(body=b'{"restrictions":{"allow_channels":{"allowed":true}}}')
     if received.asked is None:
         return (
             None

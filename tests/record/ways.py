@@ -15,6 +15,7 @@ from tests.record.stage import EVIL, TAG, Stage
 from tests.rig.reply import ToolUse
 
 RESOURCE_SERVER = Path(__file__).with_name("resource_server.py")
+CHANNEL_SERVER = Path(__file__).with_name("channel_server.py")
 STOP_ONCE = f"#!/bin/sh\n[ -f .stopped ] && exit 0\ntouch .stopped\necho 'not yet {EVIL}' >&2\nexit 2\n"
 """A hook that sends the model back to its work, for once."""
 _MCP = {"command": sys.executable, "args": [str(RESOURCE_SERVER)]}
@@ -52,6 +53,46 @@ def claude_code(stage: Stage) -> None:
     teams = {"CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS": "1"}
     stage.run("claude", "-p", "--permission-mode", "bypassPermissions", f"ask your mate {TAG}", env=teams)
     stage.keep("message-of-another-agent", "<agent-message")
+    _claude_code_in_a_terminal(stage, mate)
+
+
+def _claude_code_in_a_terminal(stage: Stage, mate: dict[str, str]) -> None:
+    """A team, whose members write to each other; and a channel, by which somebody else writes to the model."""
+    key = stage.env["ANTHROPIC_API_KEY"][-20:]
+    trusted = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True, "enabledMcpjsonServers": ["phone"]}
+    settled = {
+        "hasCompletedOnboarding": True,
+        "theme": "dark",
+        "customApiKeyResponses": {"approved": [key], "rejected": []},
+        "cachedGrowthBookFeatures": {"tengu_harbor": True},
+        "projects": {str(stage.project): trusted},
+    }
+    stage.write_home(".claude.json", json.dumps(settled))
+    stage.when({"x-claude-code-request-class": "main"}, "ask your mate", ToolUse("Agent", mate))
+    stage.terminal("claude", "--permission-mode", "bypassPermissions", env={"CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS": "1"})
+    stage.sees("Yes, I accept")
+    stage.settle(2)
+    stage.press("Down")
+    stage.settle(1)
+    stage.press("Enter")
+    stage.sees("bypass permissions on")
+    stage.settle(2)
+    stage.type(f"ask your mate {TAG}")
+    idle = b'<teammate-message teammate_id=\\"mate'
+    stage.until(lambda: any(idle in call.body for call in stage.provider.calls), 60)
+    stage.settle(2)
+    stage.keep("message-to-a-teammate", '<teammate-message teammate_id=\\"team-lead', without="title generator")
+    stage.keep("message-of-a-teammate", '<teammate-message teammate_id=\\"mate', without="Write the title")
+    stage.close_terminal()
+    phone = {"command": sys.executable, "args": [str(CHANNEL_SERVER)]}
+    stage.write(".mcp.json", json.dumps({"mcpServers": {"phone": phone}}))
+    stage.terminal("claude", "--dangerously-load-development-channels", "server:phone")
+    stage.sees("I am using this for local development")
+    stage.settle(2)
+    stage.press("Enter")
+    stage.until(lambda: any(b"<channel source=" in call.body for call in stage.provider.calls), 60)
+    stage.keep("message-of-a-channel", "<channel source=", without="Write the title")
+    stage.close_terminal()
 
 
 def codex(stage: Stage) -> None:
@@ -142,6 +183,19 @@ def opencode(stage: Stage) -> None:
     stage.calls_reach(before + 1)
     stage.settle()
     stage.keep("terminal-at-file", without="title generator")
+    stage.close_terminal()
+    stage.terminal("opencode", "-m", "anthropic/claude-sonnet-4-5")
+    stage.sees("Ask anything")
+    stage.settle(8)
+    stage.type("look @note", enter=False)
+    stage.sees("notes.md")  # offered a little later than agents, and the resource of that name before it
+    stage.settle(2)
+    stage.press("Enter")
+    stage.settle(1)
+    stage.type(f"and {TAG}")
+    title = b"title generator"
+    stage.until(lambda: any(b"from the shelf" in one.body and title not in one.body for one in stage.provider.calls), 60)
+    stage.keep("terminal-at-resource", without="title generator")
     stage.close_terminal()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -136,6 +137,29 @@ def test_shapes_of_tools(
 
 
 # --- a tool that puts unanswered messages together ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ['"<**stopMessage:\\"go on\\",1**> hi you"', '<**stopMessage:"go on",1**> hi', 'a "<**stopMessage:\\"go on\\",1**> b"'],
+)
+def test_what_opencode_run_quotes_keeps_its_hidden_rounds(steered: tuple[FakeProvider, Mitmdump], typed: str) -> None:
+    """The quotes are read away with the tag's own, and stand there again once it has been taken out."""
+    provider, proxy = steered
+    provider.forget()
+    headers = (CREDENTIALS[Dialect.MESSAGES], ("user-agent", "opencode/1.18.33"), ("x-session-id", str(uuid.uuid4())))
+
+    def ask(*messages: dict[str, Any]) -> str:
+        body = {"model": "m", "max_tokens": 9, "messages": list(messages)}
+        answer = call(HOSTS[Dialect.MESSAGES], "/v1/messages", body, proxy=proxy, headers=headers)
+        return text_of(Dialect.MESSAGES, answer.body, False)
+
+    first = {"role": "user", "content": [_text(typed)]}
+    said = ask(first)
+    assert len(provider.calls) == 2
+    ask(first, {"role": "assistant", "content": [_text(said)]}, {"role": "user", "content": [_text('"and now"')]})
+    assert len(provider.calls) == 3
+    assert b'"go on"' in provider.calls[-1].body
 
 
 class Merging:

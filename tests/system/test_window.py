@@ -151,6 +151,7 @@ def test_the_page_shows_calls_and_its_buttons_do_what_they_say(scene: Scene) -> 
     page.open(f"{scene.base}/routecodex")
     assert "What is this program" in page.until("What is this program", "#calls")
     assert "<b>bold</b>" in page.text("#calls"), "what was typed is text, not markup"
+    assert "10,810 + 24" in page.text("#calls"), "all rounds of a call are counted"
     scene.picture("page")
     page.type("#target", "glm.glm-4.7")
     page.click("#order button", "set")

@@ -216,6 +216,9 @@ RECORDED: dict[str, tuple[str, Kind, bool, bool, list[str]]] = {
     "claude-code/background-agent": ("claude-code", Kind.SUBAGENT, True, True, [f"look around {EVIL}"]),
     "claude-code/notification-of-a-background-agent": ("claude-code", MAIN, True, True, [f"delegate it {TAG}"]),
     "claude-code/message-of-another-agent": ("claude-code", MAIN, True, True, [f"ask your mate {TAG}"]),
+    "claude-code/message-to-a-teammate": ("claude-code", Kind.SUBAGENT, True, False, []),
+    "claude-code/message-of-a-teammate": ("claude-code", MAIN, True, False, [f"ask your mate {TAG}"]),
+    "claude-code/message-of-a-channel": ("claude-code", MAIN, True, True, []),
     "cline/at-file": ("cline", MAIN, False, False, [f"@notes.md say hi {TAG}"]),
     "codex/exec-with-instruction-file": ("codex", MAIN, True, True, [f"@notes.md say hi {TAG}"]),
     "codex/exec-resumed": ("codex", MAIN, True, True, [f"@notes.md say hi {TAG}", f"and now {TAG}"]),
@@ -242,6 +245,7 @@ RECORDED: dict[str, tuple[str, Kind, bool, bool, list[str]]] = {
     ),
     "opencode/run-with-folder": ("opencode", MAIN, True, False, [f"{TAG} look"]),
     "opencode/terminal-at-file": ("opencode", MAIN, True, False, ['say "hi" <**glm.glm-4.7**> @notes.md']),
+    "opencode/terminal-at-resource": ("opencode", MAIN, True, False, [f"look @notes and {TAG}"]),
     "pi/at-file": ("pi", MAIN, False, False, [f"say hi {TAG}"]),
     "qwen-code/at-file": ("qwen-code", MAIN, True, False, [f"@notes.md say hi {TAG}"]),
     "qwen-code/memory-extractor": (

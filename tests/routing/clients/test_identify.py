@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routecodex.routing.clients.identify import asks_again, identify, workdir_of
+from routecodex.routing.clients.identify import asks_again, client_of, identify, workdir_of
+from routecodex.routing.clients.typed import typed_messages
 from routecodex.routing.values import Call, Caller, Dialect, Endpoint, Kind
 from tests.routing.sessions.calls import chat_call, gemini_call, messages_call, responses_call, user
 
@@ -173,6 +174,15 @@ SUMMARIZES = "You are the component that summarizes a conversation when its cont
 @pytest.mark.parametrize("agent", ["QwenCode/0.24.4 (linux; x64)", "some-fork/1.0"])
 def test_qwen_code_compacts(call: Call, agent: str) -> None:
     assert caller(call, user_agent=agent).kind is Kind.COMPACTION
+
+
+def test_qwen_codes_suggestion_is_no_message_of_the_persons() -> None:
+    """In a terminal it asks behind each answer what the person might type next."""
+    prompt = "[SUGGESTION MODE: Suggest what the user might naturally type next.]\n\nFIRST: Read the LAST FEW LINES"
+    call = chat_call(user("hi"), {"role": "assistant", "content": "ok"}, user(prompt))
+    asker = caller(call, user_agent="QwenCode/0.24.4 (linux; x64)")
+    assert asker.kind is Kind.SIDE
+    assert [one.words for one in typed_messages(call, client_of(asker))] == ["hi"]
 
 
 @pytest.mark.parametrize(
