@@ -359,8 +359,11 @@ class CarriedTurn:
     # When a round is complete
 
     async def _decide(self, said: Said) -> None:
-        """Ask who takes part whether another round follows."""
+        """Ask who takes part whether another round follows. For a client that has left nothing is done, nor is a tool run."""
         assert self.company is not None
+        if self.relay.has_left(self.flow):
+            self.gone()
+            return
         try:
             following = await self.company.next(said, able=self.plan.provider.server_tools)
             if following is None:

@@ -295,6 +295,8 @@ def test_what_a_frozen_proxy_held_in_its_hands_counts_for_nothing(house: Many, b
                 if not begun:
                     await held.begin()
                 goes.set()
+                if begun:
+                    await asyncio.to_thread(until, lambda: house.provider.calls[0].finished_at, "it does not answer")
                 await held.__aexit__()
                 answer = await held.elsewhere()
                 assert answer.status == 200, answer.text
@@ -306,6 +308,40 @@ def test_what_a_frozen_proxy_held_in_its_hands_counts_for_nothing(house: Many, b
     bodies = [json.dumps(received.json["messages"][-1]) for received in house.provider.calls]
     assert sum('"go on' in body for body in bodies) == 2
     assert not house.proxies[0].log.count("Traceback")
+
+
+@pytest.mark.parametrize("house", WAYS[1:], indirect=True)
+def test_a_frozen_proxy_runs_no_tool_for_a_client_that_has_left(house: Many) -> None:
+    """It was answered elsewhere, and has its reminder from there."""
+    house.provider.forget()
+    item = {"dueAt": datetime.now(UTC).isoformat(), "task": "look again", "tool": "", "arguments": "{}"}
+    goes, asked = threading.Event(), 0
+
+    def rule(received: Received) -> Behaviour:
+        nonlocal asked
+        asked += 1
+        if asked > 1:
+            return Behaviour(reply=Says("done"))
+        call = ToolUse("clock", {"action": "schedule", "items": [item], "taskId": ""})
+        return Behaviour(reply=Says("", calls=(call,)), until=goes.is_set, wait_s=60)
+
+    house.provider.script(rule)
+
+    async def whole() -> None:
+        async with Held(house, house.proxies[0], "remind me", "frozen-tool") as held:
+            await held.begin()
+            await asyncio.to_thread(until, lambda: asked == 1, "it is not asked")
+            with stands_still(house.proxies[0]):
+                goes.set()
+                await asyncio.to_thread(until, lambda: house.provider.calls[0].finished_at, "it does not answer")
+                await held.__aexit__()
+                answer = await held.elsewhere()
+            for number in range(4):
+                said = [*held.said, {"role": "assistant", "content": answer.text}, {"role": "user", "content": f"and {number}"}]
+                assert (await asyncio.to_thread(house.send, said, "frozen-tool")).status == 200
+
+    asyncio.run(whole())
+    assert not any("[Clock Reminder]" in received.body.decode() for received in house.provider.calls)
 
 
 @pytest.mark.long
