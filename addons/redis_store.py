@@ -162,7 +162,7 @@ class RedisStore:
         """`url`: as redis-py reads it; `?prefix=…` tells installations apart that share a server, `?wait=…` says how many seconds
         an operation may take. `heard`: what a person should know, once a change."""
         self.retention_s = retention_s
-        self.place, address, prefix, patience_s = _read(url)
+        self.place, address, prefix, patience_s = parts_of(url)
         """Where it is, without a password."""
         self._prefix = prefix
         self._heard = heard
@@ -370,7 +370,7 @@ def _said(error: Exception) -> str:
     return (str(error) or type(error).__name__).splitlines()[0][:200]
 
 
-def _read(url: str) -> tuple[str, str, str, float]:
+def parts_of(url: str) -> tuple[str, str, str, float]:
     """The address for people, the one for redis-py, the prefix of all names, and how many seconds an operation may take."""
     parts = urlsplit(url)
     asked = parse_qs(parts.query, keep_blank_values=True)

@@ -27,6 +27,7 @@ from ..routing.control.verbs import Served
 from ..routing.desk.desk import Carrier, Desk
 from ..routing.desk.learned import Learned
 from ..routing.desk.meeting import Met
+from ..routing.dialects.translation import going_up
 from ..routing.errors import ConfigError, StoreError
 from ..routing.router.health import Healthy
 from ..routing.sessions.store import FileStore, States
@@ -246,9 +247,11 @@ class Settings:
             return
         self.telemetry = None
         if wanted.enabled:
-            from .telemetry import Telemetry  # nothing of it is loaded where nobody wants it
+            from .telemetry import Beside, Telemetry  # nothing of it is loaded where nobody wants it
 
-            self.telemetry = Telemetry(wanted, server_id(), self._gauges)
+            here = worker.here
+            beside = Beside(session_folder, worker.server_pid(), here.number) if here is not None else None
+            self.telemetry = Telemetry(wanted, server_id(), self._gauges, beside=beside)
         if old is not None:
             old.close(0)
 
@@ -285,6 +288,8 @@ class Settings:
 
     async def _watch(self) -> None:
         swept = time.monotonic() - _SWEEP_S
+        with short_turns(), garbage.resting():  # what the first call in another dialect needs, before it comes
+            await in_thread(going_up.load)
         while True:
             await asyncio.sleep(_POLL_S)
             if self.loaded and self._desk is None and self.config.store != "files":

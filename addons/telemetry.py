@@ -15,13 +15,17 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import httpx
 
 from ..routing.config.values import TelemetrySettings
+from ..routing.dialects.fields import object_of, read_object
+from ..routing.jsonbytes import dumps
 from ..routing.telemetry import exposition, otlp
 from ..routing.telemetry.meter import DROPPED, Labels, Meter, Named
 from ..routing.telemetry.seen import Seen
+from ..routing.values import JsonObject
 
 WAITING = 4_096
 """So many calls wait to be counted, and so many to be sent."""
@@ -31,7 +35,56 @@ LIMIT_S = 5.0
 _LONGEST_PAUSE_S = 60.0
 
 logger = logging.getLogger("routecodex")
+FILES = "metrics-"
+BESIDE_S = 1.0
 Gauges = Callable[[], Mapping[Named, Mapping[Labels, float]]]
+
+
+class Beside:
+    """The numbers of all workers of one parent, a file each. Who takes the place of one that died goes on from what that one told
+    last: what Prometheus adds up never goes back."""
+
+    def __init__(self, folder: Callable[[], Path], parent: int, number: int) -> None:
+        """`folder`: known once somebody listens."""
+        self._folder = folder
+        self._family = f"{FILES}{parent}-"
+        self._name = f"{self._family}{number}.json"
+        self._before: JsonObject | None = None
+
+    def tell(self, mine: Meter) -> None:
+        """Waits for the disk."""
+        path = self._folder() / self._name
+        temporary = path.with_suffix(".new")
+        try:
+            temporary.write_bytes(dumps(self._with_those_before(mine).told()))
+            temporary.replace(path)
+        except OSError as error:
+            logger.warning("Other workers are not told what was counted here: %s", error.strerror)
+
+    def sum(self, mine: Meter) -> Meter:
+        """Waits for the disk."""
+        total = self._with_those_before(mine)
+        for path in self._folder().glob(f"{FILES}*.json"):
+            if path.name.startswith(self._family) and path.name != self._name:
+                total.add(_read(path))
+            elif not path.name.startswith(self._family):
+                path.unlink(missing_ok=True)  # of a parent that is gone
+        return total
+
+    def _with_those_before(self, mine: Meter) -> Meter:
+        if self._before is None:
+            self._before = _read(self._folder() / self._name)
+        total = Meter()
+        total.add(self._before)
+        total.add(mine.told())
+        return total
+
+
+def _read(path: Path) -> JsonObject:
+    try:
+        return object_of(read_object(path.read_bytes()))
+    except OSError:
+        return {}
 
 
 class Telemetry:
@@ -42,9 +95,13 @@ class Telemetry:
         gauges: Gauges = dict,
         every_s: float = EVERY_S,
         transport: httpx.BaseTransport | None = None,
+        beside: Beside | None = None,
     ) -> None:
-        """`transport`: how the collector is reached, where that is not the network."""
+        """`transport`: how the collector is reached, where that is not the network. `beside`: where there are others behind the
+        same port, whose numbers are told together with these."""
         self.settings = settings
+        self._beside = beside if settings.prometheus else None
+        every_s = min(every_s, BESIDE_S) if self._beside is not None else every_s
         self._gauges, self._every_s, self._transport = gauges, every_s, transport
         self._resource = {"service.name": "routecodex", "service.instance.id": f"{server}:{os.getpid()}"}
         self._meter, self._began = Meter(), time.time()
@@ -55,6 +112,8 @@ class Telemetry:
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
         self._complained = False
+        self._untold = False
+        """There is something that those beside us do not know."""
 
     def begin(self, now: float) -> Seen:
         return Seen(now, time.time())
@@ -75,7 +134,7 @@ class Telemetry:
         def written() -> str:
             with self._counting:
                 self._count()
-                return exposition.text(self._meter, gauges)
+                return exposition.text(self._meter if self._beside is None else self._beside.sum(self._meter), gauges)
 
         return await asyncio.to_thread(written)
 
@@ -87,6 +146,7 @@ class Telemetry:
 
     def _count(self) -> None:
         """By whoever holds the lock."""
+        self._untold = self._untold or bool(self._new or self._dropped)
         while self._new:
             seen = self._new.popleft()
             self._meter.note(seen)
@@ -105,6 +165,9 @@ class Telemetry:
                 over = self._over.wait(pause)
                 with self._counting:
                     self._count()
+                    if self._untold and self._beside is not None:
+                        self._untold = False
+                        self._beside.tell(self._meter)
                 if self.settings.otlp:
                     pause = self._every_s if self._send(client) else min(max(1.0, 2 * pause), _LONGEST_PAUSE_S)
 

@@ -13,6 +13,7 @@ import socket
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -31,6 +32,8 @@ from .sockets import LONGEST_PATH, is_too_long
 _MITMPROXY = ((11, 0, 2), (13,))
 _NODE = 22
 _CLOCK_S = 120.0
+_STORE_S = 3.0
+_STORE_CLOCK_S = 5.0
 _USUAL_HOST = "api.anthropic.com"
 
 
@@ -383,6 +386,60 @@ def _node(person: Person) -> Iterator[Fault]:
         yield Fault(f"Node {said} takes no proxy from the environment for scripts", f"install Node {_NODE} or newer", grave=False)
 
 
+def _store(person: Person) -> Iterator[Fault]:
+    """A Redis that holds the sessions of several machines."""
+    if person.config is None or person.config.store == "files":
+        return
+    try:
+        from redis import Redis, exceptions
+
+        from ..redis_store import parts_of
+    except ImportError:
+        yield Fault("sessions.store names a Redis, and its client is not installed", "pip install 'routecodex[redis]'")
+        return
+    place, address, *_ = parts_of(person.config.store)
+    try:
+        with Redis.from_url(address, socket_timeout=_STORE_S, socket_connect_timeout=_STORE_S, protocol=2) as client:
+            client.eval("return 1", 0)
+            try:
+                yield from _store_kept(place, client.info())
+            except exceptions.NoPermissionError:
+                yield Fault(
+                    f"{place} does not tell this user how it keeps what it holds (INFO)",
+                    "let its keeper see that appendonly is yes and maxmemory-policy is noeviction",
+                    grave=False,
+                )
+            try:
+                off = time.time() - float(".".join(map(str, client.time())))
+            except exceptions.NoPermissionError:
+                return
+            if abs(off) > _STORE_CLOCK_S:
+                yield Fault(
+                    f"this machine's clock is {abs(off):.0f} s {'ahead of' if off > 0 else 'behind'} that of {place}",
+                    "switch NTP on at both: rests of keys and reminders go by the clock",
+                )
+    except (exceptions.RedisError, OSError) as error:
+        why = (str(error) or type(error).__name__).splitlines()[0][:200]
+        yield Fault(f"the sessions' store {place} cannot be used: {why}", "start it, or mend sessions.store (docs/state.md)")
+
+
+def _store_kept(place: str, told: Mapping[str, Any]) -> Iterator[Fault]:
+    version = str(told.get("redis_version", ""))
+    if (digits := tuple(int(part) for part in version.split(".")[:2] if part.isdigit())) < (7,):
+        yield Fault(
+            f"{place} is Redis {version}: 7 is what RouteCodex is tried with", "take Redis 7 or newer", grave=digits < (6, 2)
+        )
+    if told.get("redis_mode") == "cluster":
+        yield Fault(f"{place} is a cluster, which cannot hold sessions", "name a Redis that stands alone in sessions.store")
+    if int(told.get("maxmemory", 0)) and told.get("maxmemory_policy") != "noeviction":
+        yield Fault(
+            f"{place} forgets what was not used for a while when it is full (maxmemory-policy {told.get('maxmemory_policy')})",
+            "set maxmemory-policy noeviction there: sessions, counts and reminders must stay",
+        )
+    if not int(told.get("aof_enabled", 0)):
+        yield Fault(f"{place} loses its newest entries when it crashes (appendonly no)", "set appendonly yes there", grave=False)
+
+
 CHECKS: Mapping[str, Check] = {
     "Python": _python,
     "mitmproxy": _mitmproxy,
@@ -397,6 +454,7 @@ CHECKS: Mapping[str, Check] = {
     "configuration": _configuration,
     "variables and key files": _variables,
     "variables of the running server": _other_values,
+    "sessions' store": _store,
     "providers reachable": _reached,
     "keys accepted": _accepted,
     "NO_PROXY": _exceptions,

@@ -29,6 +29,7 @@ class KeptSessions(Protocol):
         """Those with something in force, the newest first."""
 
     def session(self, id: str, person: str | None = None) -> JsonObject: ...
+    def reminders(self, person: str | None = None) -> list[JsonObject]: ...
     def clear(self, id: str, person: str | None = None) -> list[str]: ...
     def clear_all(self) -> list[str]: ...
 
@@ -42,6 +43,9 @@ class InFiles:
 
     def session(self, id: str, person: str | None = None) -> JsonObject:
         return kept.session(self.folder, id, person)
+
+    def reminders(self, person: str | None = None) -> list[JsonObject]:
+        return kept.reminders(self.folder, person)
 
     def clear(self, id: str, person: str | None = None) -> list[str]:
         return kept.clear(self.folder, id, person)
@@ -70,6 +74,9 @@ class Elsewhere:
         reminders = len(read_record(tasks[0], one.id).tasks) if tasks else 0
         return {**one.told, "reminders": reminders, "hiddenRounds": len(hidden), "files": []}
 
+    def reminders(self, person: str | None = None) -> list[JsonObject]:
+        return kept.waiting_of([raw for _, raw in self._in_loop(lambda: self._entries(Kind.TASKS))], person)
+
     def clear(self, id: str, person: str | None = None) -> list[str]:
         one = kept.the_one(self._of(person), id)
         keys = [Key(Kind.TASKS, one.id), *(Key(kind, f"{one.kind}:{one.id}") for kind in _OF_SESSION)]
@@ -87,12 +94,16 @@ class Elsewhere:
         return [f"{key.kind} {key.id}" for key in keys if await self.store.erase([key])]
 
     async def _all(self) -> list[kept.Kept]:
-        ids, found = await self.store.scan(Kind.STATE), list[kept.Kept]()
+        found = [(key_of(id), raw) for id, raw in await self._entries(Kind.STATE)]
+        return [kept.Kept(key.prefix, key.id, StateForm().read(key.id, raw).value, 0.0) for key, raw in found]
+
+    async def _entries(self, kind: Kind) -> list[tuple[str, bytes]]:
+        """What lies on all shelves of a kind that hold one."""
+        ids, found = await self.store.scan(kind), list[tuple[str, bytes]]()
         for at in range(0, len(ids), _AT_ONCE):
-            asked = [Key(Kind.STATE, id) for id in ids[at : at + _AT_ONCE]]
+            asked = [Key(kind, id) for id in ids[at : at + _AT_ONCE]]
             for shelf, entries in zip(asked, await read_all(self.store, asked), strict=True):
-                key = key_of(shelf.id)
-                found += [kept.Kept(key.prefix, key.id, StateForm().read(key.id, raw).value, 0.0) for _, raw in entries]
+                found += [(shelf.id, raw) for _, raw in entries]
         return found
 
     def _of(self, person: str | None) -> list[kept.Kept]:

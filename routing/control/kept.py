@@ -101,10 +101,15 @@ def session(folder: Path, id: str, person: str | None = None) -> JsonObject:
 
 
 def reminders(folder: Path, person: str | None = None) -> list[JsonObject]:
-    """What models want to be reminded of, the earliest first, as far as it lies in files."""
+    """What models want to be reminded of, the earliest first."""
     files = Folder(folder / clock_store.FOLDER, largest=_LARGEST)
     documents = [_document(folder / clock_store.FOLDER, name) for name in files.names() if name.endswith(".json")]
-    tasks = [task for raw in documents if raw is not None for task in read_record(raw, named_session(raw)).tasks]
+    return waiting_of((raw for raw in documents if raw is not None), person)
+
+
+def waiting_of(records: Iterable[bytes], person: str | None) -> list[JsonObject]:
+    """The same of tasks as they are written, a record a session."""
+    tasks = [task for raw in records for task in read_record(raw, named_session(raw)).tasks]
     waiting = [task for task in tasks if task.delivered_at_ms is None and (person is None or is_of(person, task.session_id))]
     waiting.sort(key=lambda task: task.due_at_ms)
     return [

@@ -219,7 +219,7 @@ def _sessions(served: Served, given: Given) -> JsonObject:
 
 
 def _reminders(served: Served, given: Given) -> JsonObject:
-    return {"server": served.server, "reminders": list(kept.reminders(served.folder, served.person))}
+    return {"server": served.server, "reminders": served.kept.reminders(served.person)}
 
 
 def _session(served: Served, given: Given) -> JsonObject:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from ..dialects.fields import count_of, list_of, object_of, text_of
+from ..values import JsonObject
 from .names import host_of, operation_of, port_of, provider_name
 from .seen import Asked, Seen
 
@@ -58,6 +60,10 @@ DROPPED = Named("routecodex.telemetry.dropped", "counter", "{call}", "Calls that
 RESTING = Named("routecodex.key.resting", "gauge", "1", "Whether a key rests now")
 
 
+_ADDED = (TOKEN_USAGE, DURATION, FIRST, CALLS, ATTEMPTS, FAILOVERS, RESTS, RESTED, ROUNDS, REMINDERS, REFUSED, DROPPED)
+_BY_NAME = {one.name: one for one in _ADDED}
+
+
 class Meter:
     """What was counted since the start."""
 
@@ -104,6 +110,37 @@ class Meter:
             buckets = series[key] = Buckets(named.bounds)
         buckets.add(value)
 
+    def told(self) -> JsonObject:
+        """For another process's meter."""
+        return {
+            "counts": [[named.name, list(key), value] for named, series in self._counts.items() for key, value in series.items()],
+            "buckets": [
+                [named.name, list(key), [*one.counts], one.sum]
+                for named, series in self._buckets.items()
+                for key, one in series.items()
+            ],
+        }
+
+    def add(self, told: object) -> None:
+        """What another meter has told; nonsense adds nothing."""
+        fields = object_of(told)
+        for entry in list_of(fields.get("counts")):
+            match entry:
+                case [str(name), list(key), int() | float() as value] if name in _BY_NAME:
+                    self.count(_BY_NAME[name], _labels(key), value)
+        for entry in list_of(fields.get("buckets")):
+            match entry:
+                case [str(name), list(key), list(counts), int() | float() as sum] if name in _BY_NAME:
+                    self._add_buckets(_BY_NAME[name], _labels(key), list(map(count_of, counts)), sum)
+
+    def _add_buckets(self, named: Named, labels: Mapping[str, str], counts: list[int], sum: float) -> None:
+        if len(counts) != len(named.bounds) + 1:
+            return
+        series = self._buckets.setdefault(named, {})
+        buckets = series.setdefault(_key(series, labels), Buckets(named.bounds))
+        buckets.counts = [one + other for one, other in zip(buckets.counts, counts, strict=True)]
+        buckets.sum += sum
+
     def counts(self) -> Iterator[tuple[Named, dict[Labels, float]]]:
         yield from self._counts.items()
 
@@ -121,6 +158,10 @@ def labels_of(seen: Seen, asked: Asked) -> dict[str, str]:
         "server.address": host_of(asked.place),
         "server.port": str(port_of(asked.place)),
     }
+
+
+def _labels(key: list[object]) -> dict[str, str]:
+    return {text_of(pair[0]): text_of(pair[1]) for pair in map(list_of, key) if len(pair) == 2}
 
 
 def _key(series: Mapping[Labels, object], labels: Mapping[str, str]) -> Labels:

@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -112,6 +113,39 @@ def test_a_collector_that_hangs_holds_nobody_up_and_what_waits_is_bounded(monkey
     assert value(text, "routecodex_calls_total") + value(text, "routecodex_telemetry_dropped_total") >= 51
     hangs.set()
     one.close(60)
+
+
+def test_workers_tell_their_numbers_together(tmp_path: Path) -> None:
+    """Whoever is asked; and what one had counted that died, its follower goes on from."""
+
+    def worker(number: int, parent: int = 7) -> Telemetry:
+        beside = telemetry.Beside(lambda: tmp_path, parent, number)
+        return Telemetry(TelemetrySettings(prometheus=True), "here", every_s=0.01, beside=beside)
+
+    def told(one: Telemetry) -> tuple[float, float]:
+        text = asyncio.run(one.text())
+        return value(text, "routecodex_calls_total"), value(text, "gen_ai_client_operation_duration_seconds_count")
+
+    old = worker(0, parent=6)
+    old.note(seen())
+    old.close(60)
+    one, other = worker(0), worker(1)
+    for _ in range(3):
+        one.note(seen())
+    first = told(one)
+    other.note(seen())
+    other.close(60)
+    one.close(60)
+    calls, rounds = told(one)
+    assert (calls, rounds) == (4, first[1] / 3 * 4) == told(other)
+    follower = worker(1)
+    follower.note(seen())
+    assert told(follower) == (5, first[1] / 3 * 5)
+    (tmp_path / "metrics-7-9.json").write_text(
+        '{"counts": [1, [2], ["x", [], 1]], "buckets": [["routecodex.calls", [], [1], 1]]}'
+    )
+    assert told(follower)[0] == 5
+    assert not list(tmp_path.glob("metrics-6-*")), "of a parent that is gone"
 
 
 def test_nothing_of_it_is_loaded_where_nobody_wants_it() -> None:

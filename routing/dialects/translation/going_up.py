@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from importlib import import_module
+from typing import TypeVar
 
 from ...values import Call, Dialect, Endpoint, JsonObject
 from ..fields import list_of, object_of, text_of
 from ..finish import AS_USUAL, Endings
 from .neutral import Asked, Conversation, Written
-from .reading import chat as read_chat
-from .reading import gemini as read_gemini
-from .reading import messages as read_messages
-from .reading import responses as read_responses
-from .writing import chat as write_chat
-from .writing import gemini as write_gemini
-from .writing import messages as write_messages
-from .writing import responses as write_responses
 
-READ: Mapping[Dialect, Callable[[JsonObject, Endpoint], Conversation]] = {
-    Dialect.MESSAGES: read_messages.read,
-    Dialect.CHAT: read_chat.read,
-    Dialect.RESPONSES: read_responses.read,
-    Dialect.GEMINI: read_gemini.read,
-}
-WRITE: Mapping[Dialect, Callable[..., Written]] = {
-    Dialect.MESSAGES: write_messages.write,
-    Dialect.CHAT: write_chat.write,
-    Dialect.RESPONSES: write_responses.write,
-    Dialect.GEMINI: write_gemini.write,
-}
+T = TypeVar("T")
+
+_MODULES = {Dialect.MESSAGES: "messages", Dialect.CHAT: "chat", Dialect.RESPONSES: "responses", Dialect.GEMINI: "gemini"}
+
+
+class _Loaded(Mapping[Dialect, T]):
+    """A function of each dialect's module, which is loaded when it is asked for: most calls stay in their dialect."""
+
+    def __init__(self, folder: str, name: str) -> None:
+        self._folder, self._name = folder, name
+
+    def __getitem__(self, dialect: Dialect) -> T:
+        found: T = getattr(import_module(f"{__package__}.{self._folder}.{_MODULES[dialect]}"), self._name)
+        return found
+
+    def __iter__(self) -> Iterator[Dialect]:
+        return iter(_MODULES)
+
+    def __len__(self) -> int:
+        return len(_MODULES)
+
+
+READ: Mapping[Dialect, Callable[[JsonObject, Endpoint], Conversation]] = _Loaded("reading", "read")
+WRITE: Mapping[Dialect, Callable[..., Written]] = _Loaded("writing", "write")
+
+
+def load() -> None:
+    """All of them, for whoever has the time."""
+    for dialect in Dialect:
+        READ[dialect], WRITE[dialect]
+
 
 _REPEATED = (
     "instructions",

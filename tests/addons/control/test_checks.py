@@ -19,12 +19,13 @@ from pathlib import Path
 import pytest
 
 from routecodex.addons import hello
-from routecodex.addons.control import places
+from routecodex.addons.control import checks, places
 from routecodex.addons.control.checks import CHECKS, Fault, Person, examine
 from tests.addons.control.commands.conftest import Lister
 from tests.addons.control.commands.person import Person as Typing
 from tests.rig.certificates import proxy_authority
 from tests.rig.proxy import SCRIPT, Mitmdump
+from tests.rig.redis_server import IS_THERE, redis_server
 
 
 @dataclass
@@ -87,6 +88,44 @@ def healthy(home: Path, lister: Lister, monkeypatch: pytest.MonkeyPatch, capsys:
 def test_a_healthy_machine_has_nothing(patient: Patient) -> None:
     found = {name: faults for name, faults in examine(patient.person()) if faults}
     assert not {name for name in found if name != "Codex's daemon"}, "somebody's Codex may run beside this test"
+
+
+if IS_THERE:
+
+    @pytest.mark.parametrize(
+        "options, query, words",
+        [
+            pytest.param(["--appendonly", "yes"], "", [], id="well"),
+            pytest.param(["--appendonly", "yes", "--maxmemory", "64mb"], "?prefix=us&wait=1", [], id="full, it refuses"),
+            pytest.param(
+                ["--maxmemory", "64mb", "--maxmemory-policy", "allkeys-lru"],
+                "",
+                ["maxmemory-policy allkeys-lru", "appendonly no"],
+                id="it forgets",
+            ),
+            pytest.param(["--requirepass", "secret"], "", ["cannot be used: Authentication required"], id="no password"),
+            pytest.param(["--rename-command", "INFO", "nothing"], "", ["cannot be used"], id="no INFO"),
+            pytest.param(None, "", ["cannot be used: Error 111"], id="gone"),
+        ],
+    )
+    def test_the_sessions_store_is_looked_at(
+        patient: Patient, tmp_path: Path, options: list[str] | None, query: str, words: list[str]
+    ) -> None:
+        with redis_server(tmp_path / "redis", *(options or [])) as server:
+            if options is None:
+                server.kill()
+            patient.config.write_text(f'sessions: {{store: "{server.url}{query}"}}\n{patient.config.read_text()}')
+            found = patient.faults("sessions' store")
+        assert len(found) == len(words), found
+        assert all(word in fault.what for word, fault in zip(words, found, strict=True)), found
+        assert not any("secret" in str(fault) for fault in found)
+
+
+def test_a_store_of_another_time_is_named(patient: Patient, tmp_path: Path) -> None:
+    told = {"redis_version": "6.0.16", "redis_mode": "cluster", "aof_enabled": 1}
+    old, cluster = checks._store_kept("redis://here", told)
+    assert ("6.0.16" in old.what, old.grave, "cluster" in cluster.what) == (True, True, True)
+    assert not list(checks._store_kept("redis://here", {"redis_version": "7.0.15", "aof_enabled": 1}))
 
 
 Ill = Callable[[Patient], list[Fault]]

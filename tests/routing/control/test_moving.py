@@ -101,6 +101,8 @@ def test_sessions_elsewhere_are_told_and_erased_alike(folder: Path, tmp_path: Pa
         told = [{**kept.session(id), "changed": 0, "files": []} for kept in (files, elsewhere)]
         assert told[0] == told[1]
         assert told[0]["hiddenRounds"] == 3
+    assert elsewhere.reminders() == files.reminders() != []
+    assert elsewhere.reminders("nobody") == []
     assert len(elsewhere.clear("abc")) == 4
     with pytest.raises(NoSession):
         elsewhere.clear("abc")
