@@ -76,4 +76,6 @@ class Redactor:
         return _without_shapes(self.known(text))
 
     def text(self, text: str) -> str:
+        if not text:
+            return text
         return self.bytes(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")

@@ -274,6 +274,8 @@ class ClockPlugin(Plugin):
             except StoreError as error:
                 self._note(turn, f"clock: not held, {error.message}")
                 return False
+            if earliest is None and not waited:
+                return False
             left_s = until - turn.monotonic() + (_SLACK_S if waited else 0.0)
             match next_step(earliest, self._watch.moments.now_ms(), window_ms=settings.due_window_ms, left_s=left_s):
                 case Deliver():

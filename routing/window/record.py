@@ -5,7 +5,7 @@ Plain JSON and small: mitmproxy saves it with the flow, and searches it (`~meta`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ..turn.plan import Plan
 from ..usage.spending import Paid
@@ -23,7 +23,9 @@ NOBODY = "RouteCodex"
 def of_round(plan: Plan, name: str, *, parent: str = "", local: bool = False) -> JsonObject:
     """When a round begins. `name`: `first`, `retry`, `round 2`; `parent`: the flow that the client sees."""
     target, received = plan.target, plan.received
-    spoken = plan.spoken
+    spoken, shown = plan.spoken, _shown_by(plan)
+    typed = shown(plan.typed)
+    sent = _newest_text(plan.call) if plan.typed else ""
     record: JsonObject = {
         "call": received.id,
         "session": _cut(plan.session, 100),
@@ -37,8 +39,8 @@ def of_round(plan: Plan, name: str, *, parent: str = "", local: bool = False) ->
         "model": _cut(target.model or plan.call.model, 100),
         "dialects": [str(received.endpoint.dialect), str(spoken)],
         "spoken": str(received.endpoint.dialect if not parent else spoken),
-        "typed": _cut(plan.hide.text(plan.typed[: 2 * _TYPED]), _TYPED),
-        "sent": _cut(plan.hide.text(_newest_text(plan.call)[: 2 * _TYPED]), _TYPED) if plan.typed else "",
+        "typed": typed,
+        "sent": typed if sent == plan.typed else shown(sent),
         "attempts": _listed(plan.faults),
         "leftOut": _cut(plan.left_out, _WORDS),
     }
@@ -86,6 +88,10 @@ def _newest_text(call: Call) -> str:
         if message.role == "user" and (text := message.text):
             return text
     return ""
+
+
+def _shown_by(plan: Plan) -> Callable[[str], str]:
+    return lambda text: _cut(plan.hide.text(text[: 2 * _TYPED]), _TYPED)
 
 
 def _cut(text: str, most: int) -> str:

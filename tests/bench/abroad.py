@@ -22,9 +22,9 @@ from itertools import permutations
 from pathlib import Path
 
 from routecodex.routing.dialects.answer.machine import Answer, Round
-from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect
 from tests.bench.answers import EVENTS, endpoint, reads_of, take
+from tests.rig.asked import Asked
 from tests.rig.proxy import ROOT
 
 BEFORE = "c221ee6"
@@ -44,7 +44,7 @@ def then(client: Dialect, spoken: Dialect) -> Run:
     values, neutral = of("routing.values"), of("routing.dialects.translation.neutral")
     translation, passage = of("routing.dialects.translation.coming_down").Translation, of("routing.turn.terminal").Passage
     told = values.Endpoint(values.Dialect(client.value), stream=True if client is Dialect.GEMINI else None)
-    asked = neutral.Asked(told, True, "0123", "m", 1, "acme")
+    asked = neutral.Asked(told, True, "0123", "m", 1, maker="acme")
 
     def run(reads: list[bytes]) -> None:
         made, passes = translation(values.Dialect(spoken.value), asked), passage(told)
@@ -74,7 +74,7 @@ def merged_then(client: Dialect, rounds: int) -> Run:
 
 
 def now(client: Dialect, spoken: Dialect, rounds: int = 1) -> Run:
-    asked = Asked(endpoint(client), True, "0123", "m", 1, "acme")
+    asked = Asked(endpoint(client), True, "0123", "m", 1, maker="acme")
 
     def run(reads: list[bytes]) -> None:
         answer = Answer(asked, own=frozenset({"clock"}))

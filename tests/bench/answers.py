@@ -16,9 +16,9 @@ from importlib import import_module
 
 from routecodex.routing.dialects.answer.machine import Answer, Round
 from routecodex.routing.dialects.sse import Events
-from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Answer as Answered
 from routecodex.routing.values import Dialect, Endpoint, Usage
+from tests.rig.asked import Asked
 from tests.routing.dialects.answer.own import answer_for, write_stream
 
 OWN = frozenset({"clock"})
@@ -105,7 +105,7 @@ def endpoint(client: Dialect) -> Endpoint:
 
 
 def asked(client: Dialect) -> Asked:
-    return Asked(endpoint(client), True, "0123", "m", 1, "acme")
+    return Asked(endpoint(client), True, "0123", "m", 1, maker="acme")
 
 
 def take(pieces: Iterable[bytes]) -> None:

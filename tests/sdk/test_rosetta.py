@@ -18,11 +18,11 @@ from routecodex.routing.dialects.calls import read_call
 from routecodex.routing.dialects.calls.editing import inner_body
 from routecodex.routing.dialects.finish import read_finish
 from routecodex.routing.dialects.translation import going_up
-from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.errors import BadCall
 from routecodex.routing.values import Dialect, Endpoint
 from tests.everything import ENDPOINTS, EVERYTHING
 from tests.pairs_table import MODELS, PAIRS, alone, sayings
+from tests.rig.asked import Asked
 from tests.rig.reply import Asked as Told
 from tests.rig.reply import Reply, ToolUse
 from tests.rig.spoken import EVENTS, WHOLE
@@ -237,7 +237,7 @@ def _letter(dialect: Dialect) -> str:
 
 
 def _translation(client: Dialect, spoken: Dialect, *, stream: bool) -> Translation:
-    asked = Asked(Endpoint(client, stream=stream), stream, "id-1", "m", 1, "them", include_usage=True)
+    asked = Asked(Endpoint(client, stream=stream), stream, "id-1", "m", 1, maker="them", include_usage=True)
     return Translation(spoken, asked)
 
 

@@ -11,9 +11,9 @@ from itertools import permutations
 import pytest
 
 from routecodex.routing.dialects.said import Said
-from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect, Endpoint
 from tests.conftest import LONG
+from tests.rig.asked import Asked
 from tests.rig.reply import Asked as RigAsked
 from tests.rig.reply import Reply, ToolUse
 from tests.rig.spoken import EVENTS
@@ -36,7 +36,7 @@ PAIRS = [pytest.param(CLIENTS[str(client)], spoken, id=f"{client}-on-{spoken}") 
 
 
 def asked_by(client: Endpoint, *, stream: bool = True) -> Asked:
-    return Asked(client, stream, "round-1", "asked-model", 1, "acme", estimate=lambda: 11, include_usage=True)
+    return Asked(client, stream, "round-1", "asked-model", 1, maker="acme", estimate=lambda: 11, include_usage=True)
 
 
 def told(client: Endpoint, spoken: Dialect, chunks: Iterable[bytes], *, stream: bool = True) -> bytes:

@@ -458,9 +458,12 @@ class Answer:
     @property
     def left_out(self) -> str:
         """What of rounds in other dialects the client is not told, or in another form only."""
+        joined, written = self._join.left_out, self._writer.left_out
+        if not (joined.found or written.found):
+            return ""
         whole = LeftOut()
-        whole.add_all(self._join.left_out)
-        whole.add_all(self._writer.left_out)
+        whole.add_all(joined)
+        whole.add_all(written)
         return str(whole)
 
     @property

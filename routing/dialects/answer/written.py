@@ -18,7 +18,7 @@ class Written:
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
         self.left_out = LeftOut()
-        self._tools: Mapping[str, ToolName] = asked.tools
+        self._tools: Mapping[str, ToolName] = {}
         self.altered = False
         """The answer is no longer one round's own: names, numbers and places are the whole answer's."""
 

@@ -126,7 +126,6 @@ def asked(
         id=id,
         model=call.model,
         created=created,
-        maker="",
         estimate=estimate,
         include_usage=wants_usage(call),
         passes_usage=passes_usage,

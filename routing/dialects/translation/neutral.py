@@ -285,16 +285,12 @@ class Asked:
     """As the client named it."""
     created: int
     """Epoch seconds."""
-    maker: str
-    """The provider's id."""
     estimate: Callable[[], int] = lambda: 0
     """Our own count of the call's tokens: Messages tells the input's size at the start, others know it at the end only."""
     include_usage: bool = False
     """A Chat client asked for a usage chunk."""
     passes_usage: bool = False
     """One that came unasked in its own dialect is for it, too."""
-    tools: Mapping[str, ToolName] = field(default_factory=dict)
-    """Tools whose name or kind was changed, by the name that was sent."""
     endings: Endings = AS_USUAL
     """What a person chose for ends of answers."""
     response: JsonObject = field(default_factory=dict)
@@ -308,4 +304,4 @@ class Written:
     body: JsonObject
     left_out: LeftOut
     tools: Mapping[str, ToolName] = field(default_factory=dict)
-    """For `Asked.tools`."""
+    """Whose name or kind was changed, by the name that was sent."""

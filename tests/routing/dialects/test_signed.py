@@ -11,8 +11,8 @@ from routecodex.routing.dialects import calls
 from routecodex.routing.dialects.seals import Seals
 from routecodex.routing.dialects.signed import call_words, signed_fields, without_foreign, words_in
 from routecodex.routing.dialects.translation import going_up
-from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect, Endpoint, JsonObject
+from tests.rig.asked import Asked
 from tests.routing.dialects.answer.abroad import Translation
 
 MESSAGES, CHAT, RESPONSES, GEMINI = Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI
@@ -79,7 +79,7 @@ def test_what_is_nobodys_signature_leaves_with_the_host_that_knows_it() -> None:
 
 
 def _asked(client: Dialect, maker: str, *, stream: bool) -> Asked:
-    return Asked(Endpoint(client, stream=stream if client is GEMINI else None), stream, "round-1", "m", 1, maker)
+    return Asked(Endpoint(client, stream=stream if client is GEMINI else None), stream, "round-1", "m", 1, maker=maker)
 
 
 def _stream(*deltas: JsonObject, reason: str = "tool_calls") -> bytes:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
 from routecodex.routing.dialects.answer.machine import Answer, Round
-from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect, ProviderError
+from tests.rig.asked import Asked
 
 
 class Translation:
     """Both forms of a provider's answer are understood, whichever was asked for."""
 
     def __init__(self, spoken: Dialect, asked: Asked, *, compacts: bool = False, secrets: Collection[str] = ()) -> None:
-        self._answer = Answer(replace(asked, tools={}))
+        self._answer = Answer(asked)
         self._answer.begin_round(Round(spoken, asked.maker, asked.tools, compacts=compacts), secrets=secrets)
 
     def feed(self, chunk: bytes, now: float = 0.0) -> bytes:

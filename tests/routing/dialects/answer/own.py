@@ -6,9 +6,9 @@ from routecodex.routing.dialects.answer.machine import Answer
 from routecodex.routing.dialects.answer.ours import told
 from routecodex.routing.dialects.finish import AS_USUAL, Endings
 from routecodex.routing.dialects.sse import ArrayItems, Events
-from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Answer as Said
 from routecodex.routing.values import Dialect, Endpoint
+from tests.rig.asked import Asked
 
 
 def answer_for(
@@ -21,13 +21,13 @@ def answer_for(
     quiet: bool = False,
 ) -> Answer:
     """`include_usage`: a Chat client asked for the usage of its stream; `quiet`: nobody takes part."""
-    asked = Asked(endpoint, stream, "", "", 0, "", include_usage=include_usage, passes_usage=quiet, endings=endings)
+    asked = Asked(endpoint, stream, "", "", 0, include_usage=include_usage, passes_usage=quiet, endings=endings)
     return Answer(asked, own=own_tools, quiet=quiet)
 
 
 def write_answer(dialect: Dialect, answer: Said, *, id: str, model: str, created: int, envelope: bool = False) -> bytes:
     """A whole answer as JSON."""
-    return told(Asked(Endpoint(dialect, envelope=envelope), False, id, model, created, ""), answer)
+    return told(Asked(Endpoint(dialect, envelope=envelope), False, id, model, created), answer)
 
 
 def write_stream(
@@ -43,6 +43,6 @@ def write_stream(
 ) -> list[bytes]:
     """A stream, one event (or array item) after another."""
     endpoint = Endpoint(dialect, stream=True, json_array=json_array, envelope=envelope)
-    raw = told(Asked(endpoint, True, id, model, created, "", include_usage=include_usage), answer)
+    raw = told(Asked(endpoint, True, id, model, created, include_usage=include_usage), answer)
     events = ArrayItems() if json_array else Events()
     return [event.raw for event in (*events.feed(raw), *events.close())]

@@ -16,10 +16,11 @@ from routecodex.routing.dialects.answer.serial import Serial
 from routecodex.routing.dialects.answer.stream import Source
 from routecodex.routing.dialects.finish import read_finish
 from routecodex.routing.dialects.sse import write_event
-from routecodex.routing.dialects.translation.neutral import Asked, Media, Seal, Tokens
+from routecodex.routing.dialects.translation.neutral import Media, Seal, Tokens
 from routecodex.routing.errors import BadAnswer
 from routecodex.routing.jsonbytes import dumps
 from routecodex.routing.values import Dialect, ProviderError
+from tests.rig.asked import Asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +232,7 @@ class Teller:
     def __init__(self, asked: Asked, *, compacts: bool = False) -> None:
         spoken = Dialect.CHAT if asked.endpoint.dialect is not Dialect.CHAT else Dialect.MESSAGES
         self._spoken = spoken
-        self._answer = Answer(replace(asked, tools={}))
+        self._answer = Answer(asked)
         self._answer.begin_round(Round(spoken, asked.maker, asked.tools, compacts=compacts))
         self._last: said.Block | None = None
         self._over = False

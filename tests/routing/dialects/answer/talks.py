@@ -10,8 +10,8 @@ from typing import Any
 
 from routecodex.routing.dialects.answer.machine import Answer, Round
 from routecodex.routing.dialects.said import Said
-from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect, Endpoint
+from tests.rig.asked import Asked
 from tests.routing.dialects.answer import openai_rounds as openai
 from tests.routing.dialects.answer import rounds
 from tests.routing.dialects.answer.rounds import Spoken
@@ -83,7 +83,7 @@ def error_at_end(client: Way, raw: bytes) -> tuple[str, str]:
 
 
 def answer_for(client: Way, *, quiet: bool = False, **more: Any) -> Answer:
-    asked = Asked(client.endpoint, client.stream, "0123abcd", "asked-model", 1, "acme", include_usage=True, **more)
+    asked = Asked(client.endpoint, client.stream, "0123abcd", "asked-model", 1, maker="acme", include_usage=True, **more)
     return Answer(asked, own=rounds.OWN, quiet=quiet)
 
 

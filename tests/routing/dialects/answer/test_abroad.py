@@ -8,15 +8,15 @@ import pytest
 
 from routecodex.routing.dialects.answer.stream import WHOLE_BYTES
 from routecodex.routing.dialects.finish import Endings
-from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect, Endpoint
 from tests.rig import wire
+from tests.rig.asked import Asked
 from tests.rig.wire import Reply
 from tests.routing.dialects.answer.abroad import Translation
 
 
 def asked(stream: bool, dialect: Dialect = Dialect.MESSAGES, **more: object) -> Asked:
-    return Asked(Endpoint(dialect), stream, "3f6c", "asked-model", 1_700_000_000, "glm", **more)  # type: ignore[arg-type]
+    return Asked(Endpoint(dialect), stream, "3f6c", "asked-model", 1_700_000_000, maker="glm", **more)  # type: ignore[arg-type]
 
 
 WHOLE = json.dumps(

@@ -10,9 +10,9 @@ import pytest
 from routecodex.routing.dialects.answer.machine import Answer
 from routecodex.routing.dialects.answer.said import Said
 from routecodex.routing.dialects.sse import Events
-from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect, Endpoint
 from tests.bench.answers import EVENTS
+from tests.rig.asked import Asked
 from tests.routing.dialects.answer import openai_rounds as openai
 from tests.routing.dialects.answer import rounds
 from tests.routing.dialects.answer.rounds import spoken
@@ -26,7 +26,7 @@ HARD = 'a "quoted" \\ word\\" and {"finish_reason":"stop","error":{}}, "tool_cal
 
 def answer_of(dialect: Dialect) -> Answer:
     endpoint = Endpoint(dialect, stream=True if dialect is GEMINI else None)
-    return Answer(Asked(endpoint, True, "", "m", 0, "", include_usage=True), quiet=True)
+    return Answer(Asked(endpoint, True, "", "m", 0, include_usage=True), quiet=True)
 
 
 def through(dialect: Dialect, reads: list[bytes], *, exact: bool = False) -> tuple[bytes, Said]:
@@ -171,7 +171,7 @@ def test_a_document_is_held_and_its_reason_corrected() -> None:
     call = {"id": "t", "type": "function", "function": {"name": "Bash", "arguments": "{}"}}
     choice = {"index": 0, "message": {"role": "assistant", "content": None, "tool_calls": [call]}, "finish_reason": "stop"}
     document = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "x": 1}
-    answer = Answer(Asked(Endpoint(CHAT), False, "", "m", 0, ""), quiet=True)
+    answer = Answer(Asked(Endpoint(CHAT), False, "", "m", 0), quiet=True)
     answer.begin_round()
     assert answer.feed(json.dumps(document).encode()) == b""
     assert answer.end_round().complete

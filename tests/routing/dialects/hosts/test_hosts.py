@@ -11,8 +11,8 @@ import pytest
 from routecodex.routing.dialects import answers
 from routecodex.routing.dialects.finish import read_finish, write_finish
 from routecodex.routing.dialects.sse import ArrayItems, Events
-from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect, Endpoint
+from tests.rig.asked import Asked
 from tests.routing.dialects.answer.abroad import Translation
 from tests.routing.dialects.answer.own import answer_for
 from tests.routing.dialects.hosts import chat, gemini, messages, responses
@@ -119,7 +119,7 @@ def _whole_calls(sample: Sample, calls: Any) -> list[Any]:
 def _translate(sample: Sample, client: Dialect, streamed: bool) -> None:
     expected = sample.expected
     endpoint = CLIENTS[client] if streamed else replace(CLIENTS[client], stream=False if client is Dialect.GEMINI else None)
-    asked = Asked(endpoint, streamed, "round-1", "asked-model", 1, "acme", include_usage=True)
+    asked = Asked(endpoint, streamed, "round-1", "asked-model", 1, maker="acme", include_usage=True)
     out = _told(sample, asked, len(sample.raw))
     assert _told(sample, asked, 1) == out, "it depends on where the bytes were cut"
     if expected.error == CUT:

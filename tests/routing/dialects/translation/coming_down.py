@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from routecodex.routing.dialects.said import Said
 from routecodex.routing.dialects.sse import write_event
-from routecodex.routing.dialects.translation.neutral import Asked, Media, Seal, Tokens
+from routecodex.routing.dialects.translation.neutral import Media, Seal, Tokens
 from routecodex.routing.values import Dialect, Endpoint
+from tests.rig.asked import Asked
 from tests.routing.dialects.answer import plain, rounds
 from tests.routing.dialects.answer.own import answer_for
 from tests.routing.dialects.answer.plain import (

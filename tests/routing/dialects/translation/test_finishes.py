@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from routecodex.routing.dialects.finish import Endings
-from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect, Endpoint
+from tests.rig.asked import Asked
 from tests.routing.dialects.answer.abroad import Translation
 from tests.routing.dialects.answer.own import answer_for
 from tests.system.grammar import read, read_whole
@@ -132,7 +132,7 @@ def stream(spoken: Dialect, word: str | None, *, calls: bool) -> bytes:
 
 
 def asked_by(client: Dialect, *, stream: bool = True, endings: Endings | None = None) -> Asked:
-    asked = Asked(CLIENTS[client], stream, "round-1", "asked-model", 1, "acme", include_usage=True)
+    asked = Asked(CLIENTS[client], stream, "round-1", "asked-model", 1, maker="acme", include_usage=True)
     return asked if endings is None else replace(asked, endings=endings)
 
 

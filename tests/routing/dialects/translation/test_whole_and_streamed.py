@@ -8,8 +8,8 @@ from itertools import permutations, product
 
 import pytest
 
-from routecodex.routing.dialects.translation.neutral import Asked
 from routecodex.routing.values import Dialect, Endpoint
+from tests.rig.asked import Asked
 from tests.rig.reply import Asked as RigAsked
 from tests.rig.reply import Reply, ToolUse
 from tests.rig.spoken import EVENTS, WHOLE
@@ -27,7 +27,7 @@ MORE = {
 
 def told(client: Dialect, spoken: Dialect, raw: bytes, *, stream: bool) -> Told:
     endpoint = Endpoint(client, stream=stream if client is Dialect.GEMINI else None)
-    asked = Asked(endpoint, stream, "round-1", "asked-model", 1, "acme", include_usage=True)
+    asked = Asked(endpoint, stream, "round-1", "asked-model", 1, maker="acme", include_usage=True)
     translation = Translation(spoken, asked)
     return read(client, translation.feed(raw) + translation.close(), stream)
 

@@ -11,13 +11,14 @@ from routecodex.routing.dialects.answer.chat.read import Reader
 from routecodex.routing.dialects.answer.chat.write import Whole, Writer
 from routecodex.routing.dialects.answer.events import Block, Chunk, Closed, Counted, Ended, Event, Opened, Piece
 from routecodex.routing.dialects.sse import Events
-from routecodex.routing.dialects.translation.neutral import Asked, Media, Seal, Tokens, ToolName
+from routecodex.routing.dialects.translation.neutral import Media, Seal, Tokens, ToolName
 from routecodex.routing.values import Dialect, Endpoint
+from tests.rig.asked import Asked
 from tests.routing.dialects.answer.talks import CHAT, chunk, entry, sse
 
 
 def writer(**more: Any) -> Writer:
-    return Writer(Asked(Endpoint(CHAT), True, "0123", "asked", 1, "acme", **more))
+    return Writer(Asked(Endpoint(CHAT), True, "0123", "asked", 1, maker="acme", **more))
 
 
 def given(document: dict[str, Any], reader: Reader | None = None) -> Chunk:
@@ -117,7 +118,8 @@ def test_a_sealed_thought_of_another_dialect() -> None:
 
 @pytest.mark.parametrize("pieces", [['{"input": "ls"}'], ['{"input":', '"ls"}']])
 def test_a_custom_tool_is_told_when_it_is_whole(pieces: list[str]) -> None:
-    out, call = writer(tools={"shell": ToolName("sh", custom=True)}), foreign("call", "shell")
+    out, call = writer(), foreign("call", "shell")
+    out.begin_round({"shell": ToolName("sh", custom=True)})
     out.name(call)
     events: list[Event] = [Opened(call), *(Piece(call, piece) for piece in pieces), Closed(call)]
     told = deltas(b"".join(map(out.made, events)))
@@ -136,7 +138,7 @@ def test_the_end_of_a_foreign_answer() -> None:
 
 
 def test_other_choices_of_a_stream_are_put_together_for_json() -> None:
-    out, reader = Whole(Asked(Endpoint(CHAT), False, "0123", "asked", 1, "acme")), Reader()
+    out, reader = Whole(Asked(Endpoint(CHAT), False, "0123", "asked", 1, maker="acme")), Reader()
     for text in ("a", "b"):
         document = chunk({"content": text})
         document["choices"].append({"index": 1, "delta": {"content": text.upper()}})

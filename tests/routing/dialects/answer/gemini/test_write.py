@@ -10,8 +10,9 @@ import pytest
 from routecodex.routing.dialects.answer.events import Began, Block, Closed, Counted, Done, Ended, Event, Opened, Piece
 from routecodex.routing.dialects.answer.gemini.write import Writer
 from routecodex.routing.dialects.answer.machine import Round
-from routecodex.routing.dialects.translation.neutral import Asked, Seal, Tokens
+from routecodex.routing.dialects.translation.neutral import Seal, Tokens
 from routecodex.routing.values import Dialect
+from tests.rig.asked import Asked
 from tests.routing.dialects.answer import rounds
 from tests.routing.dialects.answer.talks import (
     ARRAY,
@@ -35,7 +36,7 @@ THOUGHT = Seal(Dialect.MESSAGES, "acme", {"signature": "EuYB"})
 
 
 def told(*events: Event, way: Way = STREAM, **more: Any) -> list[dict[str, Any]]:
-    out = Writer(Asked(way.endpoint, True, "0123", "asked", 1, "acme", **more))
+    out = Writer(Asked(way.endpoint, True, "0123", "asked", 1, maker="acme", **more))
     raw = b"".join([out.made(event) for event in (*events, Ended("STOP"), Done())])
     documents = rounds.sse_documents(as_events(way, raw))
     assert all(("response" in one) is way.envelope for one in documents)
@@ -88,7 +89,7 @@ def test_an_answer_that_counted_nothing_has_our_own_count() -> None:
 
 
 def test_ids_are_made_where_there_are_none_or_the_same() -> None:
-    out = Writer(Asked(STREAM.endpoint, True, "0123", "asked", 1, "acme"))
+    out = Writer(Asked(STREAM.endpoint, True, "0123", "asked", 1, maker="acme"))
     blocks = [foreign("call", "f") for _ in range(2)] + [Block("call", name="f") for _ in range(2)]
     for block in blocks:
         out.name(block)

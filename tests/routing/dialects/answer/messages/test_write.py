@@ -12,14 +12,15 @@ from routecodex.routing.dialects.answer.messages.read import Reader
 from routecodex.routing.dialects.answer.messages.write import Writer
 from routecodex.routing.dialects.finish import Endings
 from routecodex.routing.dialects.sse import Events
-from routecodex.routing.dialects.translation.neutral import Asked, Media, Seal, Tokens
+from routecodex.routing.dialects.translation.neutral import Media, Seal, Tokens
 from routecodex.routing.values import Dialect, Endpoint
+from tests.rig.asked import Asked
 from tests.routing.dialects.answer.rounds import accumulated
 from tests.routing.dialects.answer.talks import MESSAGES, sse
 
 
 def writer(**more: Any) -> Writer:
-    return Writer(Asked(Endpoint(MESSAGES), True, "0123", "asked", 1, "acme", **more))
+    return Writer(Asked(Endpoint(MESSAGES), True, "0123", "asked", 1, maker="acme", **more))
 
 
 def told(*events: Event, **more: Any) -> list[dict[str, Any]]:

@@ -9,8 +9,9 @@ import pytest
 
 from routecodex.routing.dialects.calls.compaction import MARK
 from routecodex.routing.dialects.sse import Events
-from routecodex.routing.dialects.translation.neutral import Asked, Tokens
+from routecodex.routing.dialects.translation.neutral import Tokens
 from routecodex.routing.values import Dialect, Endpoint, ProviderError
+from tests.rig.asked import Asked
 from tests.routing.dialects.answer.abroad import Translation
 from tests.routing.dialects.answer.plain import (
     BlockEnded,
@@ -25,7 +26,7 @@ from tests.routing.dialects.answer.plain import (
     tell_whole,
 )
 
-ASKED = Asked(Endpoint(Dialect.RESPONSES), True, "5f0c", "m", 1, "glm")
+ASKED = Asked(Endpoint(Dialect.RESPONSES), True, "5f0c", "m", 1, maker="glm")
 SAID: list[Event] = [
     Started("x", "m"),
     ThoughtPiece("hm"),

@@ -11,8 +11,9 @@ import pytest
 from routecodex.routing.dialects.answer.machine import Answer, Round
 from routecodex.routing.dialects.answer.responses.read import Reader
 from routecodex.routing.dialects.sse import Events
-from routecodex.routing.dialects.translation.neutral import Asked, ToolName
+from routecodex.routing.dialects.translation.neutral import ToolName
 from routecodex.routing.values import Endpoint, ToolCall
+from tests.rig.asked import Asked
 from tests.routing.dialects.answer import openai_rounds as openai
 from tests.routing.dialects.answer import rounds
 from tests.routing.dialects.answer.rounds import spoken
@@ -79,7 +80,7 @@ def test_an_answer_in_the_background_is_not_gone_on_with(status: str) -> None:
 def test_calls_of_openais_own_tools_are_read_and_never_ours() -> None:
     item = {"id": "lsh_1", "type": "local_shell_call", "call_id": "c", "action": {"command": ["ls"]}, "status": "completed"}
     raw = rounds.dump({**openai.responses_whole(spoken(), 1), "output": [item]})
-    asked = Asked(Endpoint(RESPONSES), False, "0", "m", 1, "acme")
+    asked = Asked(Endpoint(RESPONSES), False, "0", "m", 1, maker="acme")
     out, [said] = drive(Answer(asked, own=frozenset({"local_shell"})), [(RESPONSES, raw)])
     assert said.calls == (ToolCall("c", "local_shell", '{"command":["ls"]}'),)
     assert said.own == ()

@@ -8,12 +8,13 @@ from routecodex.routing.dialects.answer.events import Began, Block, Closed, Coun
 from routecodex.routing.dialects.answer.responses.write import Writer
 from routecodex.routing.dialects.answer.said import Content
 from routecodex.routing.dialects.sse import Events
-from routecodex.routing.dialects.translation.neutral import Asked, Tokens
+from routecodex.routing.dialects.translation.neutral import Tokens
+from tests.rig.asked import Asked
 from tests.routing.dialects.answer.talks import RESPONSES, Way
 
 
 def told(*events: Event) -> list[dict[str, object]]:
-    writer = Writer(Asked(Way(RESPONSES).endpoint, True, "0123", "asked", 1, "acme"))
+    writer = Writer(Asked(Way(RESPONSES).endpoint, True, "0123", "asked", 1, maker="acme"))
     Content().add(events)  # what a text says, its block has
     raw = b"".join(writer.made(event) for event in events) + b"".join(writer.finish())
     return [json.loads(event.data) for event in Events().feed(raw)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from routecodex.routing.dialects.translation import neutral, seals
+from routecodex.routing.dialects.translation import seals
 from routecodex.routing.dialects.translation.neutral import (
     Choice,
     Conversation,
@@ -27,6 +27,7 @@ from routecodex.routing.dialects.translation.neutral import (
 from routecodex.routing.dialects.translation.reading.chat import read
 from routecodex.routing.errors import RouteCodexError
 from routecodex.routing.values import Dialect, Endpoint
+from tests.rig.asked import Asked
 from tests.routing.dialects.answer import plain
 from tests.routing.dialects.answer.plain import tell_whole
 from tests.routing.dialects.calls.recorded import CALLS
@@ -271,7 +272,7 @@ def test_what_was_told_is_read_back_sealed() -> None:
         plain.CallEnded(GEMINIS),
         plain.Finished("tool_use"),
     ]
-    asked = neutral.Asked(CHAT, stream=False, id="r", model="m", created=0, maker="p")
+    asked = Asked(CHAT, stream=False, id="r", model="m", created=0, maker="p")
     message = json.loads(tell_whole(answer, asked))["choices"][0]["message"]
     assert _turns(HI, message)[1].blocks == (
         Thought("first", CLAUDES),

@@ -11,8 +11,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from routecodex.routing.dialects.said import Said
-from routecodex.routing.dialects.translation.neutral import Asked, Media, Seal, Tokens, ToolName
+from routecodex.routing.dialects.translation.neutral import Media, Seal, Tokens, ToolName
 from routecodex.routing.values import Dialect, Endpoint
+from tests.rig.asked import Asked
 from tests.routing.dialects.answer.own import answer_for
 from tests.routing.dialects.answer.plain import (
     BlockEnded,
