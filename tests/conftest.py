@@ -35,9 +35,13 @@ settings.register_profile("deep", max_examples=5_000, deadline=None, suppress_he
 settings.load_profile("deep" if LONG else "gate" if os.environ.get("CI") else "fast")
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Tests wait more than they compute; yet each worker has proxies of its own, and many at once make each other late."""
-    return min(6, (os.cpu_count() or 1) + 3)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Tests wait more than they compute; yet each worker has proxies of its own, and many at once make each other late.
+
+    The core waits for nothing, and each worker reads all of it first.
+    """
+    processors = os.cpu_count() or 1
+    return min(6, processors if config.option.markexpr == "quick" else processors + 3)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

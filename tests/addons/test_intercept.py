@@ -90,6 +90,11 @@ def test_whose_connections_mitmproxy_takes_hold_of(address: str, mode: str, here
     assert intercept.is_from_here(peer((address, 5), mode)) is here
 
 
+@pytest.mark.parametrize("address, own", [("127.0.0.1", True), ("203.0.113.9", False), ("2001:db8::9", False), ("nobody", False)])
+def test_which_addresses_this_machine_has(address: str, own: bool) -> None:
+    assert intercept._is_own(address) is own
+
+
 def test_what_this_machine_redirects_comes_from_its_own_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intercept, "_is_own", lambda address: address == "192.168.1.2")
     assert intercept.is_from_here(peer(("192.168.1.2", 5), "transparent"))
