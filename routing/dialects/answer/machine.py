@@ -236,7 +236,7 @@ class Answer:
         read = partial(reader_of, round_.spoken, round_.maker, self._asked.id if self._foreign else "", abroad=self._foreign)
         passes = self.quiet and streams and not (self._foreign or self._join.altered or self._asked.endpoint.json_array or notice)
         reader, anew = counting.Reader(self._client) if counts else read(), bool(self._join.rounds) or self._foreign
-        source = Source(reader, quiet=read if passes else None, bounded=not streams, anew=anew)
+        source = Source(reader, quiet=read if passes else None, bounded=not streams, anew=anew, abroad=self._foreign)
         self._source = source
         source.echoes = self._echoes = Echoes(secrets) if secrets else None
         source.hides_count = hides_count and not self._foreign

@@ -65,10 +65,17 @@ class Reader(Protocol):
 
 class Source:
     def __init__(
-        self, reader: Reader, *, quiet: Callable[[], Reader] | None = None, bounded: bool = False, anew: bool = False
+        self,
+        reader: Reader,
+        *,
+        quiet: Callable[[], Reader] | None = None,
+        bounded: bool = False,
+        anew: bool = False,
+        abroad: bool = False,
     ) -> None:
         """`quiet`: nobody takes part, and what passed unread is read by another reader if it has to be. `bounded`: its client
-        waits for all of it, which is kept until then. `anew`: none of it leaves as it came."""
+        waits for all of it, which is kept until then. `anew`: none of it leaves as it came. `abroad`: the client hears another
+        dialect, and no event that nobody understood."""
         self.form: Literal["stream", "document"] | None = None
         """None: not known yet."""
         self.dialect = reader.dialect
@@ -84,6 +91,7 @@ class Source:
         self.calm = False
         """Content has come, its end has not, and no half of an event is held: what follows may pass."""
         self._anew = anew
+        self._abroad = abroad
         self._most = WHOLE_BYTES if bounded else None
         self._size = 0
         """Of what is kept."""
@@ -228,6 +236,12 @@ class Source:
             found += reader.read(document, unit.name) if document is not None else reader.read_word(unit.data)
         return found
 
+    def _word(self, data: bytes) -> list[Event]:
+        """What is no JSON. Half an object holds something that is missing from now on."""
+        if self._abroad and data.lstrip().startswith(b"{"):
+            return [Failed(_unreadable())]
+        return self._reader.read_word(data)
+
     def close(self) -> list[Chunk]:
         """The round has no more to say. A last event without its blank line counts if it is whole."""
         self.same = None
@@ -241,9 +255,7 @@ class Source:
         self._whole.clear()
         document = read_object(raw)
         if document is None:
-            error = failure_of_page(raw) or ProviderError(
-                502, "The provider's answer cannot be read.", "BAD_ANSWER", network=True
-            )
+            error = failure_of_page(raw) or _unreadable()
             return [Chunk(raw, None, [Failed(error)], self._reader.dialect, form="document")] if raw.strip() else []
         return [Chunk(raw, document, self._reader.read_whole(document), self._reader.dialect, form="document")]
 
@@ -277,7 +289,7 @@ class Source:
                 continue
             if (is_long := len(raw) >= LONG) and document is not None:
                 self._repeated.share(document)
-            events = read(document, name) if document is not None else self._reader.read_word(data)
+            events = read(document, name) if document is not None else self._word(data)
             if (same := self.same) is not None:
                 echoes, tell = self.echoes, self.tell
                 if (
@@ -328,6 +340,10 @@ def _frame_of(chunk: Chunk) -> tuple[bytes, bytes]:
             before, _, after = chunk.raw.partition(text)
             return before + _QUOTE, _QUOTE + after
     return _NO_FRAME
+
+
+def _unreadable() -> ProviderError:
+    return ProviderError(502, "The provider's answer cannot be read.", "BAD_ANSWER", network=True)
 
 
 def _too_long() -> BadAnswer:

@@ -68,6 +68,19 @@ def test_what_is_no_answer_is_an_error(body: bytes, stream: bool) -> None:
     assert translation.error is not None or not told
 
 
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    "broken", [CHUNK.replace(b"hello", b"hel\x00lo"), CHUNK[:-4] + b"\n\n"], ids=["a control character", "half of one"]
+)
+def test_an_event_that_nobody_can_read_is_no_silence(broken: bytes, stream: bool) -> None:
+    """A client that hears another dialect never gets it, and would take the rest for all that was said."""
+    told, translation = translated(CHUNK + broken + CHUNK + LAST, stream)
+    assert translation.error is not None
+    assert b"message_stop" not in told
+    assert b'"stop_reason":"end_turn"' not in told
+    assert translated(CHUNK + b"data: hello\n\n" + LAST, stream)[1].error is None, "a word is not half an object"
+
+
 def test_nothing_is_nothing() -> None:
     assert translated(b"", True)[0] == b""
     assert translated(b"", False)[0] == b""
