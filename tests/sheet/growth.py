@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.client import Http1, Route, call
 from tests.rig.provider import FakeProvider
+from tests.rig.proxy import Mitmdump
 from tests.rig.wire import Reply
 from tests.sheet import seen
 from tests.system.tool import CONFIG, CREDENTIALS, HOSTS, write
@@ -65,10 +66,26 @@ def test_a_large_configuration_that_changes(provider: FakeProvider, tmp_path: Pa
         )
 
 
+async def small_calls(proxy: Mitmdump, first: int, count: int, sessions: int, calm: Callable[[], None]) -> None:
+    """Several beside each other, in so many sessions; `calm`: the provider forgets what it was asked."""
+
+    async def row(first: int, last: int) -> None:
+        async with Http1(Route(HOSTS[Dialect.MESSAGES], proxy)) as client:
+            for number in range(first, last):
+                _, body = write(Dialect.MESSAGES, "m", [("user", f"hello {number}")], False)
+                headers = [CREDENTIALS[Dialect.MESSAGES], ("x-session-id", f"row-{number % sessions}")]
+                assert (await client.send("POST", "/v1/messages", body=body, headers=headers)).status == 200
+                if number % 50 == 49:
+                    calm()
+
+    each = count // BESIDE
+    await asyncio.gather(*(row(first + each * number, first + each * (number + 1)) for number in range(BESIDE)))
+
+
 @pytest.mark.parametrize("sessions", [50, 20_000])
 def test_twenty_thousand_small_calls(provider: FakeProvider, tmp_path: Path, sessions: int) -> None:
     """The newest 10,000 conversations and messages are remembered: that grows until it is full, and nothing else does."""
-    path, reply = "/v1/messages", Behaviour(reply=Reply("word " * 10))
+    reply = Behaviour(reply=Reply("word " * 10))
 
     def calm() -> None:
         provider.forget()
@@ -76,18 +93,8 @@ def test_twenty_thousand_small_calls(provider: FakeProvider, tmp_path: Path, ses
 
     with watched(provider, CONFIG, folder=tmp_path, options=["flow_detail=0"]) as proxy:
 
-        async def row(first: int, last: int) -> None:
-            async with Http1(Route(HOSTS[Dialect.MESSAGES], proxy)) as client:
-                for number in range(first, last):
-                    _, body = write(Dialect.MESSAGES, "m", [("user", f"hello {number}")], False)
-                    headers = [CREDENTIALS[Dialect.MESSAGES], ("x-session-id", f"row-{number % sessions}")]
-                    assert (await client.send("POST", path, body=body, headers=headers)).status == 200
-                    if number % 50 == 49:
-                        calm()
-
         async def several(first: int, count: int) -> None:
-            each = count // BESIDE
-            await asyncio.gather(*(row(first + each * number, first + each * (number + 1)) for number in range(BESIDE)))
+            await small_calls(proxy, first, count, sessions, calm)
 
         calm()
         asyncio.run(several(0, 400))

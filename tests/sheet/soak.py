@@ -1,4 +1,7 @@
-"""R12's day: 20 streams at a time for as long as SOAK_S says. The slope is told with the time it was measured over."""
+"""R12's day: 20 streams at a time for as long as SOAK_S says. The slope is told with the time it was measured over.
+
+Before that what the proxy remembers of 10,000 conversations and messages is filled: until then it grows, as row P shows.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from tests.rig.behaviour import Behaviour
 from tests.rig.provider import FakeProvider
 from tests.rig.wire import Reply
 from tests.sheet import seen
+from tests.sheet.growth import small_calls
 from tests.sheet.lag import ask
 from tests.system.tool import CONFIG
 from tests.system.watched import held, settles, watched
@@ -25,6 +29,7 @@ WARM = 0.25
 """What the first quarter takes is not growth: memories fill up to their bounds."""
 WINDOWS = 12
 """Of each only the least counts: what the collector of garbage has not come to yet is not growth either."""
+FILLS = 12_000
 STREAMS, EVERY_S, DAY_S, MIB = 20, 5.0, 86_400.0, 1 << 20
 
 
@@ -41,6 +46,7 @@ def test_a_day_of_streams(provider: FakeProvider, tmp_path: Path) -> None:
 
     calm()
     with watched(provider, CONFIG, folder=tmp_path, options=["flow_detail=0"]) as proxy:
+        asyncio.run(small_calls(proxy, 0, FILLS, FILLS, calm))
         before, files = held(proxy), proxy.open_files or 0
         began, calls, points = time.monotonic(), 0, []
 
