@@ -94,7 +94,7 @@ class TurnStream(HttpStream):
                 self.answer.upstream.gone()
             elif self.leaving is not None:
                 self.leaving()
-        coming = [event]
+        coming, dropped = [event], False
         for event in coming:
             for command in super().handle_event(event):
                 if isinstance(command, SendHttp):
@@ -104,6 +104,7 @@ class TurnStream(HttpStream):
                         yield command
                     continue
                 if not isinstance(command, commands.StartHook):
+                    dropped = dropped or isinstance(command, DropStream)
                     yield command
                     continue
                 if isinstance(command, HttpRequestHeadersHook) and command.flow is self.flow:  # not one of a tunnel's inside
@@ -112,6 +113,16 @@ class TurnStream(HttpStream):
                     yield command
                 elif over:
                     coming.append(events.HookCompleted(command))
+        if dropped:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Nobody knows it any more; what it holds, the bodies above all, goes with it: it refers to itself, and would stay until
+        somebody looks for garbage, while the next calls fill pages that the system has yet to give."""
+        self.closing = True
+        self.client_state = self.server_state = _over
+        if self.context.layers[-1:] == [self]:
+            del self.context.layers[-1]
 
     def _finish(self, event: HttpEvent, to: connection.Connection) -> bool:
         """As it goes to the wire; whether it does."""
@@ -301,6 +312,11 @@ class TurnStream(HttpStream):
         parent = self.context.layers[self.context.layers.index(self) - 1]
         assert isinstance(parent, HttpLayer)
         return parent
+
+
+def _over(_: events.Event) -> Commands:
+    """What still comes is for nobody."""
+    yield from ()
 
 
 class TurnLayer(HttpLayer):
@@ -530,7 +546,7 @@ class Relay:
     def stop_waiting(self, flow: http.HTTPFlow) -> None:
         """The flow's upstream is abandoned, perhaps while it waits for a connection."""
         stream = self.streams.get(flow.id)
-        if stream is not None and waits_for_connection(stream):
+        if stream is not None and stream in stream.context.layers and waits_for_connection(stream):
             asyncio.get_running_loop().call_soon(self.flush, stream)
 
 
