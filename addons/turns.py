@@ -73,7 +73,7 @@ class CarriedTurn:
         self.failed = ""
         self.stepping = False
         """Something is done from within the layer of the client's own stream, which flushes when it is told the end."""
-        self.answer = OpenAnswer(self.current)
+        self.answer = OpenAnswer(self.current, turn.course)
         self._end_counts = False
         """Well, with its client there."""
         self.held = False
@@ -196,20 +196,20 @@ class CarriedTurn:
     def _killed(self) -> None:
         """A person ended the flow in mitmweb: mitmproxy itself would let a running stream go on."""
         self.gone()
-        self.answer.aborted = True
+        self.turn.course.cut()
 
     def burst(self) -> None:
         """Something failed inside: the client gets an end, the provider is left, nothing more is tried."""
         if self.closed:
             return
+        self.turn.burst()
         if self.answer.head_now:
-            self.answer.aborted = True
+            self.turn.course.cut()
         else:
             self.answer.outbox.clear()
             self.answer.response = http.Response.make(502, fail_closed.BODY, fail_closed.HEADERS)
-            self.answer.finished = True
+            self.turn.course.end()
         self.failed = "failed inside"
-        self.turn.burst()
         self.current.abandon()
         self._later(self.relay.poke(self.flow))
         try:
@@ -265,12 +265,12 @@ class CarriedTurn:
                         self._see_content()
                     end = said_last
                 case turns.Abort():
-                    self.answer.aborted = True
+                    self.turn.course.cut()
         actions.clear()
         if work is not None:
             self._do(work)
         try:
-            if self.turn.state is State.OVER:
+            if self.turn.course.over:
                 self._close()
         finally:
             if end is not None:
@@ -280,7 +280,7 @@ class CarriedTurn:
         """Not before other processes know what the client's next call needs, and a file that is written what became of this."""
         if (unsaid := self._unsaid()) is None:
             self.answer.ending = in_bites(end)
-            self.answer.finished = True
+            self.turn.course.end()
             self._keep_end()
         else:
             self._later(self._finish_behind(unsaid, end))
@@ -291,7 +291,7 @@ class CarriedTurn:
         finally:
             is_heard = self._is_heard()
             self.answer.ending = in_bites(end)
-            self.answer.finished = True
+            self.turn.course.end()
             await self.relay.poke(self.flow)
         if is_heard:
             self._keep_end()
@@ -571,7 +571,7 @@ class CarriedTurn:
     def _status(self) -> str:
         """What the client got."""
         status = str(self.answer.response.status_code) if self.answer.response is not None else ""
-        how = "the tool left" if self.left else "cut" if self.answer.aborted else ""
+        how = "the tool left" if self.left else "cut" if self.turn.state is State.CUT else ""
         return ", ".join(part for part in (status, how) if part) or "no answer"
 
 
