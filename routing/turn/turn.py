@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..dialects import answers
-from ..dialects.answer.machine import Answer
+from ..dialects.answer.machine import Answer, write_error
 from ..dialects.finish import CUT_OFF
 from ..dialects.said import Said
+from ..dialects.sse import headers_for
 from ..values import Endpoint, Headers, ProviderError, Usage
 from .actions import (
     Abandon,
@@ -309,7 +309,7 @@ class Turn:
         self.rounds += 1
         if self.answer.converted and self._head is not None:
             kept = (pair for pair in self._head.headers if pair[0].lower() != "content-type")
-            form = answers.headers_for(self.stream, self.endpoint.json_array)
+            form = headers_for(self.stream, self.endpoint.json_array)
             self._head = Head(self._head.status, (*kept, *form.items()))
         self._answering = self._head
         if self.stream:
@@ -404,7 +404,7 @@ class Turn:
     def _break_silence(self, now: float) -> None:
         if not self.opened:
             self.opened = True
-            headers = answers.headers_for(self.stream, self.endpoint.json_array)
+            headers = headers_for(self.stream, self.endpoint.json_array)
             self.actions.append(OpenHead(Head(200, tuple(headers.items()))))
             if self.stream and self.answer.opens:
                 about = self.planner.opening()
@@ -418,8 +418,8 @@ class Turn:
             if self.opened:
                 self._over(Abort())
                 return
-            body = answers.write_error(endpoint.dialect, status, message, code)
-            self.actions.append(Refuse(Refusal(Head(status, tuple(answers.headers_for(False).items())), body)))
+            body = write_error(endpoint.dialect, status, message, code)
+            self.actions.append(Refuse(Refusal(Head(status, tuple(headers_for(False).items())), body)))
             self._over(Finish())
             return
         if error := self.answer.fail(status, message, code):

@@ -16,7 +16,6 @@ from typing import ClassVar
 
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
-from ...answers import chat as errors
 from ...fields import list_of, object_of
 from ...sse import write_event
 from ...translation.ids import digest
@@ -40,11 +39,13 @@ from ..events import (
     Opened,
     Piece,
 )
+from ..openai_errors import error_told
 from ..said import Content, arguments_of
 from ..written import Document, Written
 from .history import annotation, call_of, details_of, field_of, message, sealed_call, shown_media
 from .read import MARKED, SOURCES, Reader
 
+KEEP_ALIVE = b": keepalive\n\n"
 _HEAD = ("id", "created", "model")
 """What every chunk repeats."""
 _PREFIX = "chatcmpl-"
@@ -271,7 +272,7 @@ class Writer(_Writer):
             case Done():
                 return _DONE
             case Failed(error=error):
-                return errors.write_error_event(error.status, error.message, error.code)
+                return write_event(dumps({"error": error_told(error.status, error.message, error.code)}))
             case _:
                 return b""
 

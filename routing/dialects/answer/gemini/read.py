@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject, ProviderError
 from ...failures import failure_inside, has_error
-from ...fields import list_of, object_of, text_of
+from ...fields import list_of, object_of, read_json, text_of
 from ...finish import is_cut
 from ...translation.neutral import Media, Seal, Tokens
 from ..events import (
@@ -33,7 +33,7 @@ from ..events import (
     Piece,
 )
 from .arguments import Arguments
-from .parts import CALLS, blocked, call_in, inner_of, main_candidate, parts_of, shown_in, signature_of, tokens_of
+from .parts import CALLS, blocked, call_in, inner_of, main_candidate, parts_of, says, shown_in, signature_of, tokens_of
 
 SHOWN_BESIDE = ("groundingMetadata", "citationMetadata", "urlContextMetadata")
 """Fields of a candidate that are content."""
@@ -219,3 +219,16 @@ class Reader:
     def _end(self, out: list[Event], *, half: bool) -> None:
         """Something else begins, or nothing more comes."""
         self._end_call(out, half=half)
+
+
+def is_content(data: bytes) -> bool:
+    value = read_json(data)
+    documents = [inner_of(object_of(item)) for item in (value if isinstance(value, list) else [value])]
+    return any(_carries(document) for document in documents)
+
+
+def _carries(document: JsonObject) -> bool:
+    if object_of(document.get("promptFeedback")).get("blockReason"):
+        return True
+    candidates = [object_of(candidate) for candidate in list_of(document.get("candidates"))]
+    return any(candidate.get("finishReason") or any(map(says, parts_of(candidate))) for candidate in candidates)

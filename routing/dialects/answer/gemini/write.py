@@ -9,12 +9,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
-from ... import answers
 from ...calls.grow_gemini import made_id
 from ...fields import list_of, object_of, text_of
 from ...sse import write_event
@@ -49,6 +48,21 @@ _DATA = ord("d")
 """How nearly every event of a stream begins."""
 _ITEM = frozenset((b"[", b",", b"{", b"]"))
 """How an array's items and its end begin."""
+KEEP_ALIVE = b"\n"
+"""White space between events or array items: a comment breaks Google's SDKs."""
+_STATUS_WORDS = {
+    401: "UNAUTHENTICATED",
+    402: "FAILED_PRECONDITION",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    409: "ABORTED",
+    429: "RESOURCE_EXHAUSTED",
+    499: "CANCELLED",
+    500: "INTERNAL",
+    501: "UNIMPLEMENTED",
+    504: "DEADLINE_EXCEEDED",
+}
+_ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo"
 
 
 class _Writer(Written):
@@ -307,10 +321,10 @@ class Writer(_Writer):
     def _fail(self, failed: Failed) -> bytes:
         error = failed.error
         if self._array and not self._begun:
-            return answers.write_error(Dialect.GEMINI, error.status, error.message, error.code, json_array=True)
-        return answers.write_error_event(
-            Dialect.GEMINI, error.status, error.message, error.code, json_array=self._array, envelope=self._envelope
-        )
+            return write_error(error.status, error.message, error.code, json_array=True)
+        info = {"@type": _ERROR_INFO, "reason": error.code, "domain": "routecodex"}
+        written = dumps({"error": {**_error(error.status, error.message), "details": [info]}})
+        return b",\r\n" + written + b"]" if self._array else write_event(written)
 
 
 class Whole(Document, _Writer):
@@ -370,3 +384,18 @@ def _wrapped(document: JsonObject, inner: JsonObject, envelope: bool) -> JsonObj
     """Code Assist's clients find the answer in `response`."""
     rest = document if isinstance(document.get("response"), dict) else {}
     return {**rest, "response": inner} if envelope or rest else inner
+
+
+def write_error(
+    status: int, message: str, code: str, details: Mapping[str, object] | None = None, *, json_array: bool = False
+) -> bytes:
+    """`code` and `details` travel as Google's own ErrorInfo. `error` comes first: Google's SDK looks for nothing else."""
+    told = {name: value if isinstance(value, str) else dumps(value).decode() for name, value in (details or {}).items()}
+    info: JsonObject = {"@type": _ERROR_INFO, "reason": code, "domain": "routecodex", "metadata": told}
+    written = dumps({"error": {**_error(status, message), "details": [info]}})
+    return b"[" + written + b"]" if json_array else written
+
+
+def _error(status: int, message: str) -> JsonObject:
+    word = _STATUS_WORDS.get(status, "INVALID_ARGUMENT" if status < 500 else "UNAVAILABLE")
+    return {"code": status, "message": message, "status": word}

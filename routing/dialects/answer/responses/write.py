@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 
 from ....jsonbytes import dump_pieces, dumps
 from ....values import Dialect, JsonObject
-from ...answers import responses as answers
 from ...fields import arguments_of as object_in
 from ...fields import count_of, list_of, object_of, text_of
 from ...finish import Finish, is_cut, is_whole_call, read_finish, read_response_finish
@@ -45,6 +44,7 @@ from ..events import (
     Piece,
 )
 from ..join import BLANK_LINE
+from ..openai_errors import error_told
 from ..said import GrowingText, arguments_of
 from ..words import free_text, told_media
 from ..written import Written
@@ -52,6 +52,7 @@ from .history import item_of, seal_fields, served
 from .items import TEXT, WRITTEN, continued_item, moved_annotation, text_in
 from .made import (
     Names,
+    bare_response,
     built_in,
     ended,
     message_item,
@@ -61,6 +62,12 @@ from .made import (
 )
 from .read import ADDED, ITEM_DONE, KEYS, PART_ADDED, PART_DONE, Part
 
+KEEP_ALIVE = b": keepalive\n\n"
+"""Before `response.created`; after it `write_keep_alive`, which also resets Codex's idle timer."""
+_SHOWN_CODES = frozenset(
+    ("context_length_exceeded", "insufficient_quota", "usage_not_included", "invalid_prompt", "cyber_policy")
+)
+"""Codes that Codex knows and does not answer with retries."""
 _FIRST = ("id", "created_at", "model", "previous_response_id")
 """What the whole answer has from the first round; the rest is the last one's."""
 _TEXT_DELTA = "response.output_text.delta"
@@ -698,13 +705,13 @@ class Writer(_Writer):
         self._begun = self._ours = self._told = True
         self._first = {**response_head(id, self._asked), "id": id, "model": model, "created_at": created}
         self._number = 1
-        return answers.write_opening(id=id, model=model, created=created)
+        return _lifecycle("response.created", 0, bare_response(id, model, created, "in_progress"))
 
     def keep_alive(self) -> bytes:
         """Codex resets its timer for events alone; before the first of them nothing but a comment is allowed."""
         if not (self._told and self._first.get("id")):
-            return answers.KEEP_ALIVE
-        return answers.write_keep_alive(**self._about_answer, sequence=self._next_number() or 0)
+            return KEEP_ALIVE
+        return write_keep_alive(**self._about_answer, sequence=self._next_number() or 0)
 
     def write(self, chunk: Chunk) -> bytes:
         document = chunk.native
@@ -760,7 +767,7 @@ class Writer(_Writer):
             return self._delta(shown, event.text, None)
         if type(event) is Failed:
             error, number = event.error, self._next_number() or 0
-            return answers.write_error_event(error.status, error.message, error.code, **self._about_answer, sequence=number)
+            return write_error_event(error.status, error.message, error.code, **self._about_answer, sequence=number)
         self._number = self._number if self._told else 0
         out = b"".join([self._written(document) for document in self._made(event)])
         if type(event) is Piece and event.block.kind == "text":
@@ -930,3 +937,28 @@ def _run(documents: Iterable[JsonObject]) -> None:
     """Of a document only what its items come to is told."""
     for _ in documents:
         pass
+
+
+def write_error_event(
+    status: int, message: str, code: str, *, id: str = "", model: str = "", created: int = 0, sequence: int = 0
+) -> bytes:
+    """`response.failed`, which Codex shows; `error` beside it makes the official SDKs raise instead of ending quietly."""
+    failed = bare_response(id, model, created, "failed")
+    failed["error"] = {"code": _failed_code(status, code), "message": message}
+    return _lifecycle("response.failed", sequence, failed, error=error_told(status, message, code))
+
+
+def write_keep_alive(*, id: str, model: str, created: int, sequence: int = 0) -> bytes:
+    """A repeated `response.in_progress`; `id` must be the one that `response.created` told."""
+    return _lifecycle("response.in_progress", sequence, bare_response(id, model, created, "in_progress"))
+
+
+def _lifecycle(kind: str, number: int, response: JsonObject, **beside: object) -> bytes:
+    return write_event(dumps({"type": kind, "sequence_number": number, "response": response, **beside}), kind)
+
+
+def _failed_code(status: int, code: str) -> str:
+    """A code that Codex knows: it repeats the whole call after any other, also where that cannot help."""
+    if code in _SHOWN_CODES:
+        return code
+    return "rate_limit_exceeded" if status == 429 else "server_error" if status >= 500 else "invalid_prompt"

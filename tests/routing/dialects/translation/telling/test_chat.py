@@ -13,6 +13,7 @@ from routecodex.routing.dialects.translation.reading.chat import read
 from routecodex.routing.values import Dialect, Endpoint, ProviderError
 from tests.conftest import LONG
 from tests.routing.dialects.answer import openai_rounds as openai
+from tests.routing.dialects.answer import streams
 from tests.routing.dialects.answer.plain import (
     Broken,
     CallPiece,
@@ -28,7 +29,6 @@ from tests.routing.dialects.answer.plain import (
     ThoughtPiece,
     tell_whole,
 )
-from tests.routing.dialects.answers import streams
 from tests.routing.dialects.translation.hearing.listening import folded, heard
 from tests.routing.dialects.translation.telling import spoken
 from tests.routing.dialects.translation.telling.spoken import (

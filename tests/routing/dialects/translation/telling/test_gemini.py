@@ -9,7 +9,7 @@ from hypothesis import given
 from routecodex.routing.dialects.translation import seals
 from routecodex.routing.dialects.translation.neutral import Media, Seal, Tokens, ToolName
 from routecodex.routing.values import Dialect, Endpoint, ProviderError
-from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer import rounds, streams
 from tests.routing.dialects.answer.plain import (
     BlockEnded,
     Broken,
@@ -26,7 +26,6 @@ from tests.routing.dialects.answer.plain import (
     ThoughtPiece,
 )
 from tests.routing.dialects.answer.rounds import Spoken, spoken
-from tests.routing.dialects.answers import streams
 from tests.routing.dialects.translation import coming_down as down
 from tests.routing.dialects.translation.coming_down import ARRAY, ENVELOPE, GEMINI, asked, call, thought, whole
 

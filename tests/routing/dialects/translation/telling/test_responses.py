@@ -15,6 +15,7 @@ from routecodex.routing.dialects.translation.reading.responses import read
 from routecodex.routing.values import Dialect, Endpoint, ProviderError
 from tests.conftest import LONG
 from tests.routing.dialects.answer import openai_rounds as openai
+from tests.routing.dialects.answer import streams
 from tests.routing.dialects.answer.own import answer_for
 from tests.routing.dialects.answer.plain import (
     BlockEnded,
@@ -35,7 +36,6 @@ from tests.routing.dialects.answer.plain import (
     tell_whole,
 )
 from tests.routing.dialects.answer.rounds import Spoken
-from tests.routing.dialects.answers import streams
 from tests.routing.dialects.translation.hearing.listening import folded, heard
 from tests.routing.dialects.translation.telling import spoken
 from tests.routing.dialects.translation.telling.spoken import (
