@@ -25,6 +25,7 @@ from ...sse import write_event, write_event_pieces
 from ...translation.neutral import Asked, Feature, Seal, ToolName
 from ...translation.reading.responses_tools import BUILT_IN
 from ...translation.seals import MARK
+from .. import written
 from ..beside import name_media, name_tool
 from ..counts import summed_counts
 from ..events import (
@@ -47,7 +48,6 @@ from ..join import BLANK_LINE
 from ..openai_errors import error_told
 from ..said import GrowingText, arguments_of
 from ..words import free_text, told_media
-from ..written import Written
 from .history import item_of, seal_fields, served
 from .items import TEXT, WRITTEN, continued_item, moved_annotation, text_in
 from .made import (
@@ -167,7 +167,7 @@ class _Call:
         self.live = False
 
 
-class _Writer(Written):
+class _Writer(written.Written):
     """What a stream's and a document's writer share: the answer as a list of events, each a document."""
 
     dialect: ClassVar[Dialect] = Dialect.RESPONSES
@@ -855,7 +855,7 @@ class Writer(_Writer):
         return number
 
 
-class Whole(_Writer):
+class Whole(written.Whole, _Writer):
     """One JSON document: what a stream would end with."""
 
     def __init__(self, asked: Asked) -> None:
@@ -864,31 +864,17 @@ class Whole(_Writer):
         """Each block's text, by the part that said it."""
         self._cited: dict[Block, list[Cited]] = {}
         self._word = "completed"
-        self._only = b""
-        """The whole document, as long as nothing had to change."""
-        self._chunks = 0
-
-    def write(self, chunk: Chunk) -> bytes:
-        document = chunk.native
-        if chunk.dialect is not Dialect.RESPONSES or (document is None and not chunk.raw):
-            return b"".join([self.made(event) for event in chunk.events])
-        self._chunks += bool(chunk.events)
-        self._only = chunk.raw if chunk.form == "document" and self._chunks == 1 else b""
-        if document is not None:
-            response = document if chunk.form == "document" else object_of(document.get("response"))
-            self._first, self._last = self._first or response, response or self._last
-            self._keep(chunk.events)
-        return b""
 
     def made(self, event: Event) -> bytes:
-        self._chunks += 1
-        self._only = b""
         if type(event) is Began:
             self._first = self._first or response_head(self.id_of(event.id), self._asked)
         elif type(event) is Ended:
             self._last = {}
-        self._keep((event,))
-        return b""
+        return super().made(event)
+
+    def _frame_in(self, document: JsonObject, *, is_whole: bool) -> None:
+        response = document if is_whole else object_of(document.get("response"))
+        self._first, self._last = self._first or response, response or self._last
 
     def _keep(self, events: Iterable[Event]) -> None:
         for event in events:
@@ -910,9 +896,7 @@ class Whole(_Writer):
                 case _:
                     pass
 
-    def finish(self) -> Iterable[bytes]:
-        if self._only:
-            return (self._only,)
+    def _put_together(self) -> JsonObject:
         for block, texts in self._said.items():
             if (
                 block.kind == "call"
@@ -926,7 +910,7 @@ class Whole(_Writer):
                 _run(self._made(event))
         _run(self._begin())
         _run(self._between())
-        return dump_pieces(self._response(self._word, self._last), dumps)
+        return self._response(self._word, self._last)
 
 
 def _is_whole(block: Block, texts: Iterable[tuple[Part | None, GrowingText]]) -> bool:
