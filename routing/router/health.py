@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -124,8 +124,9 @@ class _Record:
         return Healthy() if until is None else Cooling(until, reason=self.reason)
 
     def rest(self, now: float, length: float, reason: str, *, trip: bool, told: bool = False) -> None:
-        """A shorter rest never cuts a longer one."""
-        if self.left(now) <= length:
+        """A shorter rest never cuts a longer one, and a longer one of ours is no leave to ask sooner than was told."""
+        if (left := self.left(now)) <= length:
+            told = told or (self.told and left > 0)
             self.since, self.length, self.tripped, self.told, self.reason = now, min(length, DAY_S), trip, told, reason
         elif trip:
             self.tripped, self.reason = True, reason
@@ -148,9 +149,12 @@ class Health:
         self.exempt = frozenset({ORIGIN, ECHO, *(p.id for p in registry.providers.values() if p.auth == "client")})
 
     def state(self, target: Target, now: float) -> Condition:
-        """The worse of what is known of the target and of its key."""
+        """The worse of what is known of the target and of its key; told where either is."""
         conditions = [record.condition(now) for _, record in self._known(target)]
-        return max(conditions, key=_badness, default=Healthy())
+        worst = max(conditions, key=_badness, default=Healthy())
+        if isinstance(worst, Healthy) or not any(not isinstance(one, Healthy) and one.told for one in conditions):
+            return worst
+        return replace(worst, told=True)
 
     def begin(self, target: Target, now: float) -> None:
         """An attempt goes out. After a rest it is the probe."""

@@ -307,6 +307,21 @@ def test_h10_the_reset_is_local() -> None:
 # --- what others know -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("others", [(401,), (500, 500, 500)], ids=["of its key", "of its own"])
+def test_a_longer_rest_is_no_leave_to_ask_sooner_than_was_told(others: tuple[int, ...]) -> None:
+    health = Health()
+    fail(health, 429, 0.0, retry_after_s=82.0)
+    for status in others:
+        fail(health, status, 1.0)
+    condition = health.state(A, 81.5)
+    assert isinstance(condition, Tripped)
+    assert condition.told
+    if others == (401,):
+        later = health.state(A, 82.5)
+        assert isinstance(later, Tripped)
+        assert not later.told
+
+
 def told(one: Health, other: Health, now: float, wall: float, *, then: float, wall_then: float) -> None:
     """All that one knows, through JSON, to another one on another machine."""
     for scope in list(one._records):
