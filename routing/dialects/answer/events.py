@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["text", "thought", "call", "media", "trace"]
 """`trace`: how the answer came about (tools that the provider ran, their results), and what nobody knows."""
+BROKEN = ProviderError(502, "The provider's stream ended with an error", "UPSTREAM_ERROR")
+UNREADABLE = ProviderError(502, "The provider's answer cannot be read.", "BAD_ANSWER", network=True)
 Form: TypeAlias = Literal["event", "ragged", "behind", "document"]
 """`ragged`: the last event of a stream, without the blank line that ends it; `behind`: a bare word behind the end."""
 

@@ -18,6 +18,8 @@ from ...finish import read_finish
 from ...signed import signed_fields
 from ...translation.neutral import Seal
 from ..events import (
+    BROKEN,
+    UNREADABLE,
     Aside,
     Began,
     Block,
@@ -141,7 +143,7 @@ class Reader:
         first = next((one for one in choices if one.get("index") in (0, None)), {})
         said = isinstance(first.get("message"), dict) or bool(text_of(first.get("finish_reason")))
         if (error := error_of(document)) is not None or not said:
-            return [Failed(error or ProviderError(502, "The provider's answer cannot be read.", "BAD_ANSWER", network=True))]
+            return [Failed(error or UNREADABLE)]
         numbered = [
             _numbered(choice) if choice is first else {**choice, "index": choice.get("index") or -1} for choice in choices
         ]
@@ -322,7 +324,7 @@ def error_of(document: JsonObject, name: str = "") -> ProviderError | None:
         return failure_inside(first) if isinstance(first, dict) and has_error(first) else None
     if (error := failure_inside(document)) is not None:
         return error
-    return ProviderError(502, "The provider's stream ended with an error", "UPSTREAM_ERROR") if name == "error" else None
+    return BROKEN if name == "error" else None
 
 
 def is_content(data: bytes) -> bool:

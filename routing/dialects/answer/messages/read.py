@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from ....jsonbytes import dumps
-from ....values import Dialect, JsonObject, ProviderError
+from ....values import Dialect, JsonObject
 from ...failures import failure_inside, has_error
 from ...fields import count_of, object_of, read_object, text_of
 from ...finish import is_served
 from ...translation.neutral import Seal, Tokens
 from ..events import (
+    BROKEN,
     Began,
     Block,
     Closed,
@@ -42,7 +43,6 @@ _PIECES = dict(GROWS.values())
 _KINDS: Mapping[str, Kind] = {"text": "text", "thinking": "thought", "redacted_thinking": "thought", "tool_use": "call"}
 _NOT_YET = frozenset(("message_start", "ping", "error"))
 _UNTOLD = object()
-_BROKEN = ProviderError(502, "The provider's stream ended with an error", "UPSTREAM_ERROR")
 
 
 class Reader:
@@ -119,7 +119,7 @@ class Reader:
         return [Done()]
 
     def _read_error(self, document: JsonObject) -> list[Event]:
-        return [Failed(failure_inside(document) or _BROKEN)]
+        return [Failed(failure_inside(document) or BROKEN)]
 
     def _count(self, document: JsonObject) -> None:
         for name, count in object_of(document.get("usage")).items():

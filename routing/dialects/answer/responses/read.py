@@ -21,6 +21,8 @@ from ...fields import count_of, list_of, object_of, read_object, text_of
 from ...finish import read_response_finish
 from ...translation.neutral import Media, Seal, Tokens
 from ..events import (
+    BROKEN,
+    UNREADABLE,
     Began,
     Block,
     Closed,
@@ -57,8 +59,6 @@ NOT_OVER = ("queued", "in_progress", "requires_action")
 _NOT_YET = frozenset(
     ("response.created", "response.in_progress", "response.queued", "response.metadata", "response.failed", "response.error")
 )
-_BROKEN = ProviderError(502, "The provider's stream ended with an error", "UPSTREAM_ERROR")
-_UNREADABLE = ProviderError(502, "The provider's answer cannot be read.", "BAD_ANSWER", network=True)
 
 
 class Part:
@@ -130,7 +130,7 @@ class Reader:
         if status in ("failed", "cancelled"):
             return [Failed(ProviderError(502, f"The provider's answer has the status {status}", "UPSTREAM_ERROR"))]
         if not isinstance(response.get("output"), list):
-            return [Failed(_UNREADABLE)]
+            return [Failed(UNREADABLE)]
         return self._end(response, "completed")
 
     # --- the answer -----------------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ class Reader:
         return [*out, Ended("failed" if word in NOT_OVER else word), Done()]
 
     def _read_error(self, document: JsonObject) -> list[Event]:
-        return [Failed(failure_inside(document) or _BROKEN)]
+        return [Failed(failure_inside(document) or BROKEN)]
 
     def _read_other(self, document: JsonObject) -> list[Event]:
         block = self._known(document)
