@@ -23,9 +23,9 @@ from ..routing.turn.turn import Turn
 from ..routing.window import record
 from . import fail_closed, flows
 from .alarm import Alarm
+from .carried_rounds import CarriedRound, FirstRound, LaterRound, Words
 from .disk_threads import if_possible
 from .fail_closed import contained
-from .heard import FirstRound, Heard, LaterRound, Words
 from .journal import CallLine, Journal
 from .open_answer import OpenAnswer, in_bites
 from .relay import Relay
@@ -109,7 +109,7 @@ class CarriedTurn:
     # What happened to a round, and to the client
 
     @contained
-    def hear_head(self, source: Heard, response: http.Response) -> None:
+    def hear_head(self, source: CarriedRound, response: http.Response) -> None:
         if source is not self.current:
             return
         self.mask = self.plan.mask()
@@ -130,7 +130,7 @@ class CarriedTurn:
             self._arm()
 
     @contained
-    def hear_data(self, source: Heard, chunk: bytes) -> None:
+    def hear_data(self, source: CarriedRound, chunk: bytes) -> None:
         if source is not self.current:
             return
         if self.flow.error is not None:
@@ -148,7 +148,7 @@ class CarriedTurn:
             self._arm()
 
     @contained
-    def hear_end(self, source: Heard) -> None:
+    def hear_end(self, source: CarriedRound) -> None:
         if source is not self.current:
             return
         self._hear_held(source)
@@ -156,12 +156,12 @@ class CarriedTurn:
             self.turn.end(time.monotonic())
             self._carry_out()
 
-    def _hear_held(self, source: Heard) -> None:
+    def _hear_held(self, source: CarriedRound) -> None:
         """It began like a credential, and does not go on."""
         if chunk := self.mask.end():
             self._hear_words(source, chunk)
 
-    def _hear_words(self, source: Heard, chunk: bytes) -> None:
+    def _hear_words(self, source: CarriedRound, chunk: bytes) -> None:
         """What a provider says."""
         source.keep(chunk)
         if source is self.current:
@@ -174,7 +174,7 @@ class CarriedTurn:
                 self._arm()
 
     @contained
-    def hear_broke(self, source: Heard, message: str) -> None:
+    def hear_broke(self, source: CarriedRound, message: str) -> None:
         if source is self.current:
             self._hear_held(source)
             self.turn.broke(message, time.monotonic())

@@ -23,8 +23,8 @@ from ...fields import count_of, list_of, object_of, text_of
 from ...finish import Finish, is_cut, is_whole_call, read_finish, read_response_finish
 from ...sse import write_event, write_event_pieces
 from ...translation.neutral import Asked, Feature, Seal, ToolName
+from ...translation.opaque import MARK
 from ...translation.reading.responses_tools import BUILT_IN
-from ...translation.seals import MARK
 from .. import written
 from ..beside import name_media, name_tool
 from ..counts import summed_counts

@@ -35,7 +35,7 @@ class Words:
         return self._hide(said)
 
 
-class Heard:
+class CarriedRound:
     """A round, and the turn that hears it."""
 
     def __init__(self, carried: CarriedTurn) -> None:
@@ -70,7 +70,7 @@ class Heard:
             self.carried.hear_broke(self, message)
 
 
-class FirstRound(Heard):
+class FirstRound(CarriedRound):
     """The client's own flow, heard by the turn until it is abandoned."""
 
     is_first: ClassVar[bool] = True
@@ -95,7 +95,7 @@ class FirstRound(Heard):
         return self.carried.flow.response if self.carried is not None else None
 
 
-class LaterRound(Heard):
+class LaterRound(CarriedRound):
     """A round of its own flow."""
 
     is_first: ClassVar[bool] = False
