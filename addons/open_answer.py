@@ -16,7 +16,7 @@ from . import fail_closed
 from .kept import Kept
 
 if TYPE_CHECKING:
-    from .heard import FirstRound
+    from .carried_rounds import FirstRound
 
 AT_ONCE_BYTES = 64 << 10
 """Of a long end about so much leaves before the client has taken it."""

@@ -55,7 +55,7 @@ class Turn:
     """Reads what the rounds say, and writes it for the client. It is gone when the turn is over."""
     alone: bool = False
     """There is nobody to ask whether another round follows."""
-    words: tuple[str, str] = ("", "")
+    finish_reasons: tuple[str, str] = ("", "")
     """Why it ended: its provider's word, and the client's."""
     course: Course = field(default_factory=Course)
     """Where it stands."""
@@ -89,7 +89,7 @@ class Turn:
     """When the head of the running round came."""
     _calls: bool = False
     """The last round calls tools of the client's."""
-    _tells: bool = False
+    _notice_due: bool = False
     """There is something to tell the person before the text that comes next."""
 
     def __post_init__(self) -> None:
@@ -106,7 +106,7 @@ class Turn:
         """Another round is on its way."""
         self.course.check("begin")
         self.course.go(State.ASKING)
-        self.words = ("", "")
+        self.finish_reasons = ("", "")
         self.heard = now
         self._held.clear()
 
@@ -121,7 +121,7 @@ class Turn:
         self.course.go(State.PEEKING if good else State.FAILING)
         if good:
             notice = self.planner.notice
-            self._tells = bool(notice)
+            self._notice_due = bool(notice)
             spoken = self.planner.round
             self.answer.begin_round(
                 spoken,
@@ -190,8 +190,8 @@ class Turn:
         self.ended = not self._calls
         self._open()
         end = self.answer.finish()
-        self.words = (self.words[0], self.answer.word)
-        self._hear_told()
+        self.finish_reasons = (self.finish_reasons[0], self.answer.finish_reason)
+        self._see_notice()
         self._over(Finish(end))
 
     def refuse(self, message: str, code: str, status: int = 500) -> None:
@@ -279,7 +279,7 @@ class Turn:
         answer = self.answer
         out = answer.feed(chunk, now)
         if out is not chunk:  # what passes unread is content, and no error
-            self._hear_told()
+            self._see_notice()
             self._commit_if_visible(now)
             if (error := answer.error) is not None and self.course.state is State.PEEKING:
                 self._fail(Failed(error), now)
@@ -291,9 +291,9 @@ class Turn:
                 self._begins = False
                 self.actions.append(Began())
 
-    def _hear_told(self) -> None:
-        if self._tells and self.answer.told:
-            self._tells = False
+    def _see_notice(self) -> None:
+        if self._notice_due and self.answer.notice_sent:
+            self._notice_due = False
             self.planner.noticed()
 
     def _commit_if_visible(self, now: float) -> None:
@@ -332,8 +332,8 @@ class Turn:
             self._commit(now)
         own = answer.content
         self._usage = said.usage if own.tokens is not None else None
-        word = own.ended.word if own.ended is not None else ""
-        self.words = (word, word)
+        word = own.ended.finish_reason if own.ended is not None else ""
+        self.finish_reasons = (word, word)
         if not is_whole:
             told = _error_of(said, missing)
             self._end_in_error(told.message, told.status)

@@ -374,7 +374,7 @@ class Answer:
 
     def _finish_reason(self, content: Content) -> FinishReason:
         """Why the round ended, for us. A refusal is no plain stop, though its reason says so."""
-        word = content.ended.word if content.ended is not None else ""
+        word = content.ended.finish_reason if content.ended is not None else ""
         error = content.error is not None
         finish = self._asked.endings.read(word, self._source.dialect, calls=content.holds_calls, error=error)
         return "content_filter" if finish == "stop" and content.refused else finish
@@ -471,15 +471,15 @@ class Answer:
         return self._join.visible and self._asked.stream
 
     @property
-    def told(self) -> bool:
+    def notice_sent(self) -> bool:
         """The notice stands before the text."""
-        return self._join.told
+        return self._join.notice_sent
 
     @property
-    def word(self) -> str:
+    def finish_reason(self) -> str:
         """The client's word for why the answer ended."""
         ended = self._join.content.ended
-        return self._join.word or (ended.word if ended is not None else "")
+        return self._join.finish_reason or (ended.finish_reason if ended is not None else "")
 
     @property
     def error(self) -> ProviderError | None:

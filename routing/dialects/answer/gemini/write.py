@@ -203,7 +203,7 @@ class Writer(_Writer):
         hidden = (*_END, *SHOWN_BESIDE)
         rest = {name: value for name, value in candidate.items() if name not in hidden} | fields
         if ended is not None:
-            rest |= {name: candidate[name] for name in _END if name in candidate} | {"finishReason": ended.word}
+            rest |= {name: candidate[name] for name in _END if name in candidate} | {"finishReason": ended.finish_reason}
         content = {"role": "model", **object_of(candidate.get("content")), "parts": shown or [EMPTY]}
         whole = {**inner, "candidates": [{"index": 0, **rest, "content": content}, *asides]}
         if self.altered:
@@ -300,7 +300,7 @@ class Writer(_Writer):
     def _end(self, ended: Ended) -> bytes:
         if not self._head:
             self._frame()
-        written = b'"role":"model"},"finishReason":' + dumps(ended.word) + b',"index":0}],"usageMetadata":'
+        written = b'"role":"model"},"finishReason":' + dumps(ended.finish_reason) + b',"index":0}],"usageMetadata":'
         rest = self._rest.replace(b'"role":"model"},"index":0}],', written + dumps(self._usage(self._counted)) + b",", 1)
         return b"".join((self._between(), self._head, dumps(EMPTY), rest))
 
@@ -353,7 +353,7 @@ class Whole(Document, _Writer):
         head = {name: value for name, value in first.items() if name not in _END}
         told: JsonObject = {"role": "model", **object_of(first.get("content")), "parts": parts(content) or [EMPTY]}
         beside = {given.name: given.native for given in content.fields if given.says and given.name in SHOWN_BESIDE}
-        reason = {"finishReason": content.ended.word if content.ended is not None else "STOP"}
+        reason = {"finishReason": content.ended.finish_reason if content.ended is not None else "STOP"}
         others = [one for one in list_of(inner.get("candidates")) if one in content.asides]
         whole = {
             **(inner or identity_of(content.began.id if content.began is not None else "", self._asked)),

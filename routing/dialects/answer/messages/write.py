@@ -96,7 +96,7 @@ class _Writer(Written):
             name_media(self.left_out, block.media)
 
     def _end_of(self, ended: Ended) -> JsonObject:
-        word = "stop_sequence" if ended.stop and ended.word == "end_turn" else ended.word
+        word = "stop_sequence" if ended.stop and ended.finish_reason == "end_turn" else ended.finish_reason
         return {"stop_reason": word, "stop_sequence": ended.stop or None}
 
     def _usage(self, counted: Counted | None, told: JsonObject) -> JsonObject:
@@ -172,7 +172,7 @@ class Writer(_Writer):
         return block.place
 
     def _ends(self, ended: Ended) -> None:
-        self._stops = sends_message_stop(ended.word, self._asked.endings.message_stop)
+        self._stops = sends_message_stop(ended.finish_reason, self._asked.endings.message_stop)
 
     # --- events of this dialect -----------------------------------------------------------------------------------------
 
@@ -206,7 +206,7 @@ class Writer(_Writer):
             case Ended():
                 self._ends(event)
                 counted = next((other for other in chunk.events if type(other) is Counted), None)
-                delta = {"stop_sequence": None, **object_of(document.get("delta")), "stop_reason": event.word}
+                delta = {"stop_sequence": None, **object_of(document.get("delta")), "stop_reason": event.finish_reason}
                 whole: JsonObject = {**document, "type": "message_delta", "delta": delta}
                 usage = self._usage(counted, object_of(document.get("usage")))
                 return _event({**whole, "usage": usage or {"output_tokens": 0}})

@@ -23,8 +23,8 @@ from ...fields import count_of, list_of, object_of, text_of
 from ...finish import Finish, is_cut, is_whole_call, read_finish, read_response_finish
 from ...sse import write_event, write_event_pieces
 from ...translation.neutral import Asked, Feature, Seal, ToolName
+from ...translation.opaque import MARK
 from ...translation.reading.responses_tools import BUILT_IN
-from ...translation.seals import MARK
 from .. import written
 from ..beside import name_media, name_tool
 from ..counts import summed_counts
@@ -118,7 +118,7 @@ class _Shown:
             own = list_of(part.native.get("annotations")) if part.done else part.annotations
             annotations += [moved_annotation(one, start) for one in own] if start else own
             probabilities += list_of(part.native.get("logprobs"))
-        done[key] = self.block.told(self.start, self.length)
+        done[key] = self.block.text_between(self.start, self.length)
         annotations += self.cited
         if self.kind == "output_text" and (annotations or "annotations" in done):
             done["annotations"] = annotations
@@ -305,7 +305,7 @@ class _Writer(written.Written):
                         yield document
                 case Counted():
                     self._counted = event
-                case Ended(word=word):
+                case Ended(finish_reason=word):
                     yield from self._end(word, document)
                 case _:
                     pass
@@ -447,7 +447,7 @@ class _Writer(written.Written):
                 yield from self._begin(event.id)
             case Counted():
                 self._counted = event
-            case Ended(word=word):
+            case Ended(finish_reason=word):
                 yield from self._begin()
                 yield from self._end(word, {"response": self._last})
             case _:
@@ -891,7 +891,7 @@ class Whole(written.Whole, _Writer):
                     self._cited.setdefault(block, []).append(event)
                 case Counted():
                     self._counted = event
-                case Ended(word=word):
+                case Ended(finish_reason=word):
                     self._word = word
                 case _:
                     pass

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from routecodex.routing.dialects.translation.neutral import Seal, Tokens
-from routecodex.routing.dialects.translation.seals import wrap
+from routecodex.routing.dialects.translation.opaque import wrap
 from routecodex.routing.values import Dialect
 from tests.routing.dialects.answer import rounds, streams
 from tests.routing.dialects.answer.plain import (

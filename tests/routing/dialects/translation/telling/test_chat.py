@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from routecodex.routing.dialects.sse import Events
-from routecodex.routing.dialects.translation import seals
+from routecodex.routing.dialects.translation import opaque
 from routecodex.routing.dialects.translation.neutral import Seal, Tokens
 from routecodex.routing.dialects.translation.reading.chat import read
 from routecodex.routing.values import Dialect, Endpoint, ProviderError
@@ -222,7 +222,7 @@ def _add(whole: dict[str, Any], delta: dict[str, Any]) -> None:
 def test_a_foreign_seal_is_never_plain() -> None:
     for events in ([START, *thought("t"), END], [START, *call("c1", "f", "{}", seal=OF_CALL), END]):
         for raw in (told(events), tell_whole(events, spoken.asked(CHAT))):
-            assert seals.MARK.encode() in raw
+            assert opaque.MARK.encode() in raw
             assert b"EuYB" not in raw
             assert b'"c2ln"' not in raw
 
