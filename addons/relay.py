@@ -47,6 +47,7 @@ from mitmproxy.proxy.layers.http._base import HttpEvent
 from mitmproxy.proxy.layers.http._events import RequestProtocolError, ResponseProtocolError
 from mitmproxy.proxy.server import ConnectionHandler
 
+from ..routing.turn.state import State
 from . import framing, quick_hooks
 from .codes import ABORT, BAD_ANSWER, CANCEL, TOO_LARGE
 from .fail_closed import report
@@ -84,7 +85,7 @@ class TurnStream(HttpStream):
     """How the request came in; None where no client sent it."""
     read_whole = False
     """Whatever another addon wants: it is read before anything of it leaves."""
-    head_sent = closing = False
+    head_sent = False
     flush_soon: asyncio.Handle | None = None
 
     def handle_event(self, event: events.Event) -> Commands:
@@ -246,7 +247,7 @@ class TurnStream(HttpStream):
             self.flush_soon.cancel()
             self.flush_soon = None
         answer = self.answer
-        if answer is None or self.closing or self.client_state == self.state_errored:
+        if answer is None or self.server_state == self.state_done or self.state_errored in (self.server_state, self.client_state):
             return
         if answer.abandoned and self.server_state not in (self.state_relaying, self.state_done, self.state_errored):
             self.server_state = self.state_relaying
@@ -263,15 +264,14 @@ class TurnStream(HttpStream):
         if not answer.waits and (chunk := answer.take()):
             answer.kept.add(chunk)
             yield from in_pieces(SendHttp(ResponseData(self.stream_id, chunk), self.context.client), PIECE_BYTES)
-        if answer.aborted or (answer.ending is not None and self.flow.error is not None):
+        if answer.course.state is State.CUT or (answer.ending is not None and self.flow.error is not None):
             yield from self.cut_off()
         elif answer.ending is not None:
             self.relay.flush_again(self, answer)
-        elif answer.finished:
+        elif answer.course.state is State.ENDED:
             yield from self.close(answer)
 
     def close(self, answer: OpenAnswer) -> Commands:
-        self.closing = True
         if not self.head_sent and answer.response is not None:
             self.flow.response = answer.response
         self.flow.response = self.flow.response or http.Response.make(502)
@@ -281,7 +281,6 @@ class TurnStream(HttpStream):
         yield from self.send_response(already_streamed=self.head_sent)
 
     def cut_off(self) -> Commands:
-        self.closing = True
         self.flow.error = mitmflow.Error("The provider broke off in the middle of its answer.")
         yield HttpErrorHook(self.flow)
         yield SendHttp(ResponseProtocolError(self.stream_id, "upstream broke off", ABORT), self.context.client)
