@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING
 from mitmproxy import http
 from mitmproxy.proxy.server import ConnectionHandler
 
+from ..routing.turn.state import Course
 from . import fail_closed
 from .kept import Kept
 
 if TYPE_CHECKING:
-    from .heard import FirstRound
+    from .carried_rounds import FirstRound
 
 AT_ONCE_BYTES = 64 << 10
-_GONE = getattr(select, "POLLRDHUP", 0) | getattr(select, "POLLHUP", 0)
 """Of a long end about so much leaves before the client has taken it."""
+_GONE = getattr(select, "POLLRDHUP", 0) | getattr(select, "POLLHUP", 0)
 
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
@@ -28,6 +29,8 @@ class OpenAnswer:
 
     upstream: FirstRound
     """Hears what becomes of the first round, and that the client has left."""
+    course: Course
+    """The turn's: where it has ended, what waits is all, and where it is cut off, the client is."""
     outbox: list[bytes] = field(default_factory=list)
     ending: Iterator[bytes] | None = None
     """What leaves last: made as the client takes it, since the end of some answers repeats all of them."""
@@ -37,9 +40,6 @@ class OpenAnswer:
     """Send the head although there are no bytes yet."""
     abandoned: bool = False
     """Drop the first round's upstream; whatever it still says is ignored."""
-    finished: bool = False
-    aborted: bool = False
-    """Cut the client off: the answer has begun and cannot be completed."""
     waits: bool = False
     """A piece of the end is on its way, and the next one waits until the client has taken it."""
     kept: Kept = field(default_factory=Kept)
@@ -59,7 +59,7 @@ class OpenAnswer:
                         break
             except Exception as error:
                 fail_closed.report("the end of an answer", error, "Its client was cut off.")
-                self.aborted = True
+                self.course.cut()
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 

@@ -47,6 +47,7 @@ from mitmproxy.proxy.layers.http._base import HttpEvent
 from mitmproxy.proxy.layers.http._events import RequestProtocolError, ResponseProtocolError
 from mitmproxy.proxy.server import ConnectionHandler
 
+from ..routing.turn.state import State
 from . import framing, quick_hooks
 from .codes import ABORT, BAD_ANSWER, CANCEL, TOO_LARGE
 from .fail_closed import report
@@ -84,7 +85,7 @@ class TurnStream(HttpStream):
     """How the request came in; None where no client sent it."""
     read_whole = False
     """Whatever another addon wants: it is read before anything of it leaves."""
-    head_sent = closing = False
+    head_sent = False
     flush_soon: asyncio.Handle | None = None
 
     def handle_event(self, event: events.Event) -> Commands:
@@ -94,7 +95,7 @@ class TurnStream(HttpStream):
                 self.answer.upstream.gone()
             elif self.leaving is not None:
                 self.leaving()
-        coming = [event]
+        coming, dropped = [event], False
         for event in coming:
             for command in super().handle_event(event):
                 if isinstance(command, SendHttp):
@@ -104,6 +105,7 @@ class TurnStream(HttpStream):
                         yield command
                     continue
                 if not isinstance(command, commands.StartHook):
+                    dropped = dropped or isinstance(command, DropStream)
                     yield command
                     continue
                 if isinstance(command, HttpRequestHeadersHook) and command.flow is self.flow:  # not one of a tunnel's inside
@@ -112,6 +114,16 @@ class TurnStream(HttpStream):
                     yield command
                 elif over:
                     coming.append(events.HookCompleted(command))
+        if dropped:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Nobody knows it any more; what it holds, the bodies above all, goes with it: it refers to itself, and would stay until
+        somebody looks for garbage, while the next calls fill pages that the system has yet to give."""
+        self.closing = True
+        self.client_state = self.server_state = _over
+        if self.context.layers[-1:] == [self]:
+            del self.context.layers[-1]
 
     def _finish(self, event: HttpEvent, to: connection.Connection) -> bool:
         """As it goes to the wire; whether it does."""
@@ -235,7 +247,7 @@ class TurnStream(HttpStream):
             self.flush_soon.cancel()
             self.flush_soon = None
         answer = self.answer
-        if answer is None or self.closing or self.client_state == self.state_errored:
+        if answer is None or self.server_state == self.state_done or self.state_errored in (self.server_state, self.client_state):
             return
         if answer.abandoned and self.server_state not in (self.state_relaying, self.state_done, self.state_errored):
             self.server_state = self.state_relaying
@@ -252,15 +264,14 @@ class TurnStream(HttpStream):
         if not answer.waits and (chunk := answer.take()):
             answer.kept.add(chunk)
             yield from in_pieces(SendHttp(ResponseData(self.stream_id, chunk), self.context.client), PIECE_BYTES)
-        if answer.aborted or (answer.ending is not None and self.flow.error is not None):
+        if answer.course.state is State.CUT or (answer.ending is not None and self.flow.error is not None):
             yield from self.cut_off()
         elif answer.ending is not None:
             self.relay.flush_again(self, answer)
-        elif answer.finished:
+        elif answer.course.state is State.ENDED:
             yield from self.close(answer)
 
     def close(self, answer: OpenAnswer) -> Commands:
-        self.closing = True
         if not self.head_sent and answer.response is not None:
             self.flow.response = answer.response
         self.flow.response = self.flow.response or http.Response.make(502)
@@ -270,7 +281,6 @@ class TurnStream(HttpStream):
         yield from self.send_response(already_streamed=self.head_sent)
 
     def cut_off(self) -> Commands:
-        self.closing = True
         self.flow.error = mitmflow.Error("The provider broke off in the middle of its answer.")
         yield HttpErrorHook(self.flow)
         yield SendHttp(ResponseProtocolError(self.stream_id, "upstream broke off", ABORT), self.context.client)
@@ -301,6 +311,11 @@ class TurnStream(HttpStream):
         parent = self.context.layers[self.context.layers.index(self) - 1]
         assert isinstance(parent, HttpLayer)
         return parent
+
+
+def _over(_: events.Event) -> Commands:
+    """What still comes is for nobody."""
+    yield from ()
 
 
 class TurnLayer(HttpLayer):
@@ -530,7 +545,7 @@ class Relay:
     def stop_waiting(self, flow: http.HTTPFlow) -> None:
         """The flow's upstream is abandoned, perhaps while it waits for a connection."""
         stream = self.streams.get(flow.id)
-        if stream is not None and waits_for_connection(stream):
+        if stream is not None and stream in stream.context.layers and waits_for_connection(stream):
             asyncio.get_running_loop().call_soon(self.flush, stream)
 
 

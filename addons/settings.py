@@ -42,7 +42,7 @@ from ..routing.turn.upstream import Received
 from ..routing.usage.prices import Price, Prices
 from ..routing.usage.spending import FILE_NAME, Row, Spent
 from ..routing.values import Target
-from . import clockwork, garbage, intercept, people, stand_in, worker
+from . import allocator, clockwork, garbage, intercept, people, stand_in, worker
 from .clockwork import Clockwork
 from .disk_threads import breathe, in_thread, short_turns
 from .journal import DebugFile, Journal
@@ -153,7 +153,7 @@ class Settings:
 
     async def meet(self, received: Received, carrier: Carrier) -> Met:
         """A call as it came in; what others know of it is known here from now on. `Lost` where nothing may go on without."""
-        met = await carrier.compute(partial(self.desk.meet, received))
+        met = await carrier.compute(partial(allocator.reading, len(received.body), partial(self.desk.meet, received)))
         if self._shared is not None:
             await self._shared.fetch(met)
         return met

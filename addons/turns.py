@@ -23,9 +23,9 @@ from ..routing.turn.turn import Turn
 from ..routing.window import record
 from . import fail_closed, flows
 from .alarm import Alarm
+from .carried_rounds import Body, CarriedRound, FirstRound, LaterRound
 from .disk_threads import if_possible
 from .fail_closed import contained
-from .heard import FirstRound, Heard, LaterRound, Words
 from .journal import CallLine, Journal
 from .open_answer import OpenAnswer, in_bites
 from .relay import Relay
@@ -73,7 +73,7 @@ class CarriedTurn:
         self.failed = ""
         self.stepping = False
         """Something is done from within the layer of the client's own stream, which flushes when it is told the end."""
-        self.answer = OpenAnswer(self.current)
+        self.answer = OpenAnswer(self.current, turn.course)
         self._end_counts = False
         """Well, with its client there."""
         self.held = False
@@ -109,7 +109,7 @@ class CarriedTurn:
     # What happened to a round, and to the client
 
     @contained
-    def hear_head(self, source: Heard, response: http.Response) -> None:
+    def hear_head(self, source: CarriedRound, response: http.Response) -> None:
         if source is not self.current:
             return
         self.mask = self.plan.mask()
@@ -119,7 +119,7 @@ class CarriedTurn:
         if self.decode is not None:
             del response.headers["content-encoding"]  # what is kept of it is unpacked
         if isinstance(self.current, FirstRound) and legs.are_seen():
-            self.current.words, self.current.began = Words(self.plan), (response.status_code, headers)
+            self.current.body, self.current.began = Body(self.plan), (response.status_code, headers)
         self.turn.head(response.status_code, headers, time.monotonic())
         if self.turn.state is State.PEEKING:
             source.watch(self.turn.answer.echoes)
@@ -130,7 +130,7 @@ class CarriedTurn:
             self._arm()
 
     @contained
-    def hear_data(self, source: Heard, chunk: bytes) -> None:
+    def hear_data(self, source: CarriedRound, chunk: bytes) -> None:
         if source is not self.current:
             return
         if self.flow.error is not None:
@@ -143,12 +143,12 @@ class CarriedTurn:
                 self.hear_broke(source, "The answer is not packed as its content-encoding says.")
                 return
         if chunk := self.mask.feed(self.plan.without_quotes(chunk), time.monotonic()):
-            self._hear_words(source, chunk)
+            self._hear_bytes(source, chunk)
         if min(self.mask.due, self.turn.waits_until) < float("inf"):
             self._arm()
 
     @contained
-    def hear_end(self, source: Heard) -> None:
+    def hear_end(self, source: CarriedRound) -> None:
         if source is not self.current:
             return
         self._hear_held(source)
@@ -156,12 +156,12 @@ class CarriedTurn:
             self.turn.end(time.monotonic())
             self._carry_out()
 
-    def _hear_held(self, source: Heard) -> None:
+    def _hear_held(self, source: CarriedRound) -> None:
         """It began like a credential, and does not go on."""
         if chunk := self.mask.end():
-            self._hear_words(source, chunk)
+            self._hear_bytes(source, chunk)
 
-    def _hear_words(self, source: Heard, chunk: bytes) -> None:
+    def _hear_bytes(self, source: CarriedRound, chunk: bytes) -> None:
         """What a provider says."""
         source.keep(chunk)
         if source is self.current:
@@ -174,7 +174,7 @@ class CarriedTurn:
                 self._arm()
 
     @contained
-    def hear_broke(self, source: Heard, message: str) -> None:
+    def hear_broke(self, source: CarriedRound, message: str) -> None:
         if source is self.current:
             self._hear_held(source)
             self.turn.broke(message, time.monotonic())
@@ -196,20 +196,20 @@ class CarriedTurn:
     def _killed(self) -> None:
         """A person ended the flow in mitmweb: mitmproxy itself would let a running stream go on."""
         self.gone()
-        self.answer.aborted = True
+        self.turn.course.cut()
 
     def burst(self) -> None:
         """Something failed inside: the client gets an end, the provider is left, nothing more is tried."""
         if self.closed:
             return
+        self.turn.burst()
         if self.answer.head_now:
-            self.answer.aborted = True
+            self.turn.course.cut()
         else:
             self.answer.outbox.clear()
             self.answer.response = http.Response.make(502, fail_closed.BODY, fail_closed.HEADERS)
-            self.answer.finished = True
+            self.turn.course.end()
         self.failed = "failed inside"
-        self.turn.burst()
         self.current.abandon()
         self._later(self.relay.poke(self.flow))
         try:
@@ -243,7 +243,7 @@ class CarriedTurn:
                 case turns.Again(after_s):
                     self._show_failure()
                     self._see_failure()
-                    self._show_words()
+                    self._show_body()
                     self._note_round()
                     self._later(self._run_round(after_s))
                 case turns.Decide(said):
@@ -265,12 +265,12 @@ class CarriedTurn:
                         self._see_content()
                     end = said_last
                 case turns.Abort():
-                    self.answer.aborted = True
+                    self.turn.course.cut()
         actions.clear()
         if work is not None:
             self._do(work)
         try:
-            if self.turn.state is State.OVER:
+            if self.turn.course.over:
                 self._close()
         finally:
             if end is not None:
@@ -280,7 +280,7 @@ class CarriedTurn:
         """Not before other processes know what the client's next call needs, and a file that is written what became of this."""
         if (unsaid := self._unsaid()) is None:
             self.answer.ending = in_bites(end)
-            self.answer.finished = True
+            self.turn.course.end()
             self._keep_end()
         else:
             self._later(self._finish_behind(unsaid, end))
@@ -291,7 +291,7 @@ class CarriedTurn:
         finally:
             is_heard = self._is_heard()
             self.answer.ending = in_bites(end)
-            self.answer.finished = True
+            self.turn.course.end()
             await self.relay.poke(self.flow)
         if is_heard:
             self._keep_end()
@@ -308,7 +308,7 @@ class CarriedTurn:
         return self.plan.keep_end is None or not self.relay.has_left(self.flow)
 
     def _open(self, head: turns.Head) -> http.Response:
-        shown = self.current.shown
+        shown = self.current.response
         if shown is not None and shown.status_code == head.status:
             return flows.reopen_response(shown, head, http2=self.http2)
         return flows.open_response(head, http2=self.http2)
@@ -321,28 +321,28 @@ class CarriedTurn:
         if (later := self._later_flow) is not None:
             legs.fail(later, describe(failed.error), later=True)
         elif isinstance(current, FirstRound) and not last and legs.are_seen():
-            legs.failed(self.flow, self._words_of(current), describe(failed.error), self.flow.comment)
+            legs.failed(self.flow, self._body_of(current), describe(failed.error), self.flow.comment)
 
-    def _show_words(self) -> None:
+    def _show_body(self) -> None:
         """What a provider of another dialect said first: the client's own flow shows what the client got."""
         translated = self.plan.translated
         if translated is None or not isinstance(self.current, FirstRound):
             return
-        if (response := self._words_of(self.current)) is not None:
-            word = self.turn.words[0]
+        if (response := self._body_of(self.current)) is not None:
+            word = self.turn.finish_reasons[0]
             ended = record.of_cost(self.plan.paid(), (word, word))
             legs.said(self.flow, response, self.flow.comment, {"spoken": str(translated.dialect), **ended})
 
-    def _words_of(self, first: FirstRound) -> http.Response | None:
+    def _body_of(self, first: FirstRound) -> http.Response | None:
         """Once."""
-        words, first.words = first.words, None
-        if words is None:
+        body, first.body = first.body, None
+        if body is None:
             return None
         status, back = first.began
         head = self.plan.head(status, back).headers
         kind = [("content-type", back["content-type"])] if "content-type" in back else []
         pairs = (*(pair for pair in head if pair[0].lower() != "content-type"), *kind)
-        return flows.whole_response(turns.Refusal(turns.Head(status, pairs), words.take()))
+        return flows.whole_response(turns.Refusal(turns.Head(status, pairs), body.take()))
 
     def _hold(self, held: bool) -> None:
         if held or self.held:
@@ -353,7 +353,7 @@ class CarriedTurn:
         """What a later round cost, and how it ended, in its own flow."""
         since, self.noted = self.noted, len(self.plan.costs)
         if (later := self._later_flow) is not None and legs.are_seen():
-            word = self.turn.words[0]
+            word = self.turn.finish_reasons[0]
             flows.add_to_record(later, record.of_cost(self.plan.paid(since=since) if since < self.noted else None, (word, word)))
 
     # When a round is complete
@@ -485,7 +485,7 @@ class CarriedTurn:
         now = time.monotonic()
         if now >= min(self.turn.deadline, self.mask.due):
             if chunk := self.mask.tick(now):
-                self._hear_words(self.current, chunk)
+                self._hear_bytes(self.current, chunk)
             self.turn.tick(now)
             self._carry_out()
             self._later(self.relay.poke(self.flow))
@@ -522,7 +522,7 @@ class CarriedTurn:
 
     def _close(self) -> None:
         if not self.closed:
-            self._show_words()
+            self._show_body()
             self.answer.upstream.carried = self.current.carried = None
             if self.company is not None:
                 self.company.life.turn.on_hold = _nobody
@@ -533,7 +533,8 @@ class CarriedTurn:
             self.alarm.stop()
             failed = self.failed or self.turn.failed
             paid = self.plan.paid() if legs.are_seen() else None
-            flows.add_to_record(self.flow, record.of_end(self.plan, rounds=self.turn.rounds, paid=paid, words=self.turn.words))
+            ended = record.of_end(self.plan, rounds=self.turn.rounds, paid=paid, words=self.turn.finish_reasons)
+            flows.add_to_record(self.flow, ended)
             self._note_round()
             if paid is not None:
                 self.plan.on_lost = partial(legs.lost, self.flow)
@@ -571,7 +572,7 @@ class CarriedTurn:
     def _status(self) -> str:
         """What the client got."""
         status = str(self.answer.response.status_code) if self.answer.response is not None else ""
-        how = "the tool left" if self.left else "cut" if self.answer.aborted else ""
+        how = "the tool left" if self.left else "cut" if self.turn.state is State.CUT else ""
         return ", ".join(part for part in (status, how) if part) or "no answer"
 
 

@@ -40,7 +40,7 @@ MAY_WAIT = frozenset("MCFLD")
 TROUBLE = {
     "trouble/test_retries.py": {"R10"},
     "routing/router/test_health.py": {"R10"},
-    "routing/dialects/answers/test_answers.py": {"R05"},
+    "routing/dialects/answer/test_answers.py": {"R05"},
     "routing/dialects/calls/test_reading.py": {"S11"},
 }
 """Ids of another list, of what goes wrong, that look like these."""

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 
 from ..values import JsonObject
-from .translation.seals import MARK, unwrap
+from .translation.opaque import MARK, unwrap
 
 _FIELDS = ("signature", "encrypted_content", "thoughtSignature", "thought_signature", "data")
 _SHORTEST = 8

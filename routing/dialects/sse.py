@@ -265,3 +265,10 @@ def _gap(between: bytes | bytearray, marks: bytes) -> bool:
 
 def _too_long(limit: int) -> BadAnswer:
     return BadAnswer(f"One event of the provider's stream is longer than {limit} bytes")
+
+
+def headers_for(stream: bool, json_array: bool = False) -> dict[str, str]:
+    """The headers that say what the body is."""
+    if stream and not json_array:
+        return {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
+    return {"content-type": "application/json"}

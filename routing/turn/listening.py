@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 
 from ..dialects.answer.machine import Answer, reader_of
 from ..dialects.answer.said import Content
-from ..dialects.answers import events_for
 from ..dialects.fields import list_of, read_object
-from ..dialects.sse import Event
+from ..dialects.sse import ArrayItems, Event, Events
 from ..errors import BadAnswer
 from ..values import Dialect, JsonObject
 from .plugins import CurrentMessage, Plugin, StreamData, TurnInfo
@@ -30,7 +29,7 @@ class Listening:
         self._listeners = list(listeners)
         self._blame = blame
         json_array = turn.call.endpoint.json_array
-        self._events = events_for(json_array) if listeners or json_array else None
+        self._events = ArrayItems() if json_array else Events() if listeners else None
         self._tail = bytearray()
         self._recent: deque[bytes] = deque(maxlen=_RECENT)
         self._reader = reader_of(turn.dialect)
@@ -61,7 +60,7 @@ class Listening:
 
     def last_choice_chunk(self) -> JsonObject | None:
         if self._tail:
-            events = events_for()
+            events = Events()
             # what was cut off in front has no `data:` any more
             tail = bytes(self._tail) if self.spoken is None else self.spoken.feed(bytes(self._tail)) + self._rest()
             self._hear([*_read(events.feed, tail), *_read(events.close)])

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from .. import headers
-from ..dialects import answers
-from ..dialects.answer.machine import Round
+from ..dialects.answer.machine import Round, write_error
 from ..dialects.calls.following import begun_id
 from ..dialects.estimate import Calibration, count_answer
 from ..dialects.failures import read_failure
 from ..dialects.seals import Seals
+from ..dialects.sse import headers_for
 from ..dialects.translation.neutral import Tokens
 from ..errors import RouteCodexError
 from ..masking import NOTHING, Mask, masked
@@ -247,7 +247,7 @@ class Plan:
         if secrets:
             pairs = tuple((name, masked(value, secrets)) for name, value in pairs)
         if self.translated is not None:
-            form = answers.headers_for(self.call.stream, self.received.endpoint.json_array)
+            form = headers_for(self.call.stream, self.received.endpoint.json_array)
             pairs = (*(pair for pair in pairs if pair[0].lower() not in form), *form.items())
         return Head(status, pairs)
 
@@ -454,7 +454,7 @@ class Plan:
         details: dict[str, object] = {"provider": target.provider, "key": target.key} if target is not None else {}
         endpoint = self.received.endpoint
         message = self.hide.text(message)
-        body = answers.write_error(endpoint.dialect, status, message, code, details, json_array=endpoint.json_array)
+        body = write_error(endpoint.dialect, status, message, code, details, json_array=endpoint.json_array)
         return Refusal(Head(status, (("content-type", "application/json"), *self._finality)), body)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..dialects import answers
+from ..dialects.answer.machine import is_content
 from ..dialects.sse import ArrayItems, Events
 from ..errors import RouteCodexError
 from ..values import Endpoint
@@ -42,9 +42,9 @@ class Pulse:
         if not self._stream or self.speaks.json_array:
             return bool(chunk.strip(_BETWEEN_ITEMS))
         if self._reader is None:
-            self._reader = answers.events_for()  # it may begin within an event, which then says nothing
+            self._reader = Events()  # it may begin within an event, which then says nothing
         try:
             events = self._reader.feed(chunk)
         except RouteCodexError:  # who reads all of it hears of it, too
             return True
-        return any(event.data and answers.is_content(self.speaks.dialect, event.data) for event in events)
+        return any(event.data and is_content(self.speaks.dialect, event.data) for event in events)

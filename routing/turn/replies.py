@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from ..clients.identify import asks_again
-from ..dialects import answers
+from ..dialects.answer.machine import write_error
 from ..dialects.answer.ours import told
+from ..dialects.sse import headers_for
 from ..dialects.translation import going_up
 from ..errors import RouteCodexError
 from ..redact import Redactor
@@ -37,7 +38,7 @@ class Replies:
     wall: Callable[[], float]
 
     def answer(self, call: Call, answer: Answer, comment: str, *, id: str) -> Reply:
-        headers = tuple(answers.headers_for(call.stream, call.endpoint.json_array).items())
+        headers = tuple(headers_for(call.stream, call.endpoint.json_array).items())
         return Reply(200, headers, told(going_up.asked(call, id, created=int(self.wall())), answer), comment)
 
     def error(
@@ -51,7 +52,7 @@ class Replies:
         passes_in_s: int | None = None,
     ) -> Reply:
         words = self.hide.text(message)
-        body = answers.write_error(endpoint.dialect, status, words, code, details, json_array=endpoint.json_array)
+        body = write_error(endpoint.dialect, status, words, code, details, json_array=endpoint.json_array)
         last = FINAL if passes_in_s is None else ("retry-after", str(passes_in_s))
         return Reply(status, (JSON, last), body, self.hide.text(comment))
 

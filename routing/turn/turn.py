@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..dialects import answers
-from ..dialects.answer.machine import Answer
+from ..dialects.answer.machine import Answer, write_error
 from ..dialects.finish import CUT_OFF
 from ..dialects.said import Said
+from ..dialects.sse import headers_for
 from ..values import Endpoint, Headers, ProviderError, Usage
 from .actions import (
     Abandon,
@@ -36,7 +36,7 @@ from .actions import (
     Refuse,
 )
 from .pulse import Pulse
-from .state import DOES, GOES, OutOfPlace, State
+from .state import Course, State
 
 ERROR_BYTES = 256 << 10
 """How much of a provider's error is read."""
@@ -55,9 +55,10 @@ class Turn:
     """Reads what the rounds say, and writes it for the client. It is gone when the turn is over."""
     alone: bool = False
     """There is nobody to ask whether another round follows."""
-    words: tuple[str, str] = ("", "")
+    finish_reasons: tuple[str, str] = ("", "")
     """Why it ended: its provider's word, and the client's."""
-    state: State = State.ASKING
+    course: Course = field(default_factory=Course)
+    """Where it stands."""
     actions: list[Action] = field(default_factory=list)
     """What to do now; whoever carries the turn takes them all."""
     opened: bool = False
@@ -88,35 +89,39 @@ class Turn:
     """When the head of the running round came."""
     _calls: bool = False
     """The last round calls tools of the client's."""
-    _tells: bool = False
+    _notice_due: bool = False
     """There is something to tell the person before the text that comes next."""
 
     def __post_init__(self) -> None:
         self.heard = self._quiet_since = self.started
         self._pulse = Pulse(self.endpoint, self.limits.content_s, stream=self.stream)
 
+    @property
+    def state(self) -> State:
+        return self.course.state
+
     # What happened
 
     def begin(self, now: float) -> None:
         """Another round is on its way."""
-        self._may("begin")
-        self._go(State.ASKING)
-        self.words = ("", "")
+        self.course.check("begin")
+        self.course.go(State.ASKING)
+        self.finish_reasons = ("", "")
         self.heard = now
         self._held.clear()
 
     def head(self, status: int, headers: Headers, now: float) -> None:
-        if self.state is not State.ASKING:
+        if self.course.state is not State.ASKING:
             return
         self.heard = self._headed = now
         self.spoke = False
         self._raw_headers = headers
         self._head = self.planner.head(status, headers)
         good = 200 <= status < 300
-        self._go(State.PEEKING if good else State.FAILING)
+        self.course.go(State.PEEKING if good else State.FAILING)
         if good:
             notice = self.planner.notice
-            self._tells = bool(notice)
+            self._notice_due = bool(notice)
             spoken = self.planner.round
             self.answer.begin_round(
                 spoken,
@@ -132,7 +137,7 @@ class Turn:
         self.heard = now
         self.spoke = True
         self._pulse.feed(chunk, now)
-        match self.state:
+        match self.course.state:
             case State.FLOWING | State.PEEKING:
                 self._hear(chunk, now)
             case State.FAILING if len(self._held) < ERROR_BYTES:
@@ -142,7 +147,7 @@ class Turn:
 
     def end(self, now: float) -> None:
         """The round has ended as its framing says it should."""
-        match self.state:
+        match self.course.state:
             case State.FLOWING | State.PEEKING:
                 self._round_over(CUT_OFF, now)
             case State.FAILING:
@@ -154,7 +159,7 @@ class Turn:
 
     def broke(self, message: str, now: float) -> None:
         """The connection could not be made, or died."""
-        match self.state:
+        match self.course.state:
             case State.FLOWING:
                 self._round_over(f"The provider broke off in the middle of its answer: {message}", now)
             case State.PEEKING:
@@ -168,47 +173,47 @@ class Turn:
 
     def proceed(self) -> None:
         """Another round follows the one that is complete."""
-        self._may("proceed")
-        self._go(State.WAITING)
+        self.course.check("proceed")
+        self.course.go(State.WAITING)
         self._release()
         self.actions.append(Again())
 
     def close(self) -> str:
         """No round follows: who the answer says it is. Its end stays here until `conclude`."""
-        self._may("close")
-        self._go(State.CLOSING)
+        self.course.check("close")
+        self.course.go(State.CLOSING)
         return self.answer.id
 
     def conclude(self) -> None:
         """The end of the answer leaves."""
-        self._may("conclude")
+        self.course.check("conclude")
         self.ended = not self._calls
         self._open()
         end = self.answer.finish()
-        self.words = (self.words[0], self.answer.word)
-        self._hear_told()
+        self.finish_reasons = (self.finish_reasons[0], self.answer.finish_reason)
+        self._see_notice()
         self._over(Finish(end))
 
     def refuse(self, message: str, code: str, status: int = 500) -> None:
         """Whoever decides on the next round has failed: the client is told, whatever it has received so far."""
-        self._may("refuse")
+        self.course.check("refuse")
         self._release()
         self._end_in_error(message, status, code)
 
     def crowded(self) -> None:
         """The next round found no place beside all the others that are asked for again."""
-        self._may("crowded")
+        self.course.check("crowded")
         self._give_up(ProviderError(503, "Too many calls are being repeated at once."))
 
     def burst(self) -> None:
         """Something failed inside: nothing more is done or said here."""
         self.actions.clear()
-        if self.state is not State.OVER:
-            self._go(State.OVER)
+        if not self.course.over:
+            self.course.go(State.OVER)
 
     def gone(self) -> None:
         """The client has left: nothing more is done for it."""
-        if self.state is not State.OVER:
+        if not self.course.over:
             self.actions.clear()
             self._over(Abandon())
 
@@ -216,14 +221,14 @@ class Turn:
         """Time has passed."""
         if now >= self._round_ends:
             waited = round(now - self.heard)
-            match self.state:
+            match self.course.state:
                 case State.FAILING:
                     self._fail_with_body(now)
                 case State.FLOWING:
                     self.actions.append(Abandon())
                     silent = f"it fell silent for {round(self.limits.idle_s)} seconds"
                     self.broke(silent if now >= self.heard + self.limits.idle_s else self._no_content, now)
-                case _ if self.state is State.PEEKING and now >= self._pulse.ends:
+                case _ if self.course.state is State.PEEKING and now >= self._pulse.ends:
                     self._fail(Failed(ProviderError(504, f"The provider gave no answer: {self._no_content}.", network=True)), now)
                 case _:
                     self._fail(Failed(ProviderError(504, f"The provider said nothing for {waited} seconds.", network=True)), now)
@@ -242,13 +247,13 @@ class Turn:
     @property
     def waits_until(self) -> float:
         """When a text leaves that may have begun to repeat a key."""
-        return self.answer.due if self.state is State.PEEKING or self.state is State.FLOWING else float("inf")
+        return self.answer.due if self.course.state is State.PEEKING or self.course.state is State.FLOWING else float("inf")
 
     @property
     def _round_ends(self) -> float:
         """When the running round is given up: it is silent, or says nothing but that it is there."""
         limits = self.limits
-        match self.state:
+        match self.course.state:
             case State.ASKING:
                 return self.heard + limits.first_byte_s
             case State.PEEKING:
@@ -274,9 +279,9 @@ class Turn:
         answer = self.answer
         out = answer.feed(chunk, now)
         if out is not chunk:  # what passes unread is content, and no error
-            self._hear_told()
+            self._see_notice()
             self._commit_if_visible(now)
-            if (error := answer.error) is not None and self.state is State.PEEKING:
+            if (error := answer.error) is not None and self.course.state is State.PEEKING:
                 self._fail(Failed(error), now)
                 return
         if out:
@@ -286,25 +291,25 @@ class Turn:
                 self._begins = False
                 self.actions.append(Began())
 
-    def _hear_told(self) -> None:
-        if self._tells and self.answer.told:
-            self._tells = False
+    def _see_notice(self) -> None:
+        if self._notice_due and self.answer.notice_sent:
+            self._notice_due = False
             self.planner.noticed()
 
     def _commit_if_visible(self, now: float) -> None:
-        if self.state is State.PEEKING and self.answer.visible:
+        if self.course.state is State.PEEKING and self.answer.visible:
             self._commit(now)
             self._begins = not self.alone
 
     def _commit(self, now: float) -> None:
         """The first content: from here on this round is the answer, or goes on with it."""
         self.planner.answered(self.answer.round_id, now)
-        self._go(State.FLOWING)
+        self.course.go(State.FLOWING)
         self._pulse.begin(now)
         self.rounds += 1
         if self.answer.converted and self._head is not None:
             kept = (pair for pair in self._head.headers if pair[0].lower() != "content-type")
-            form = answers.headers_for(self.stream, self.endpoint.json_array)
+            form = headers_for(self.stream, self.endpoint.json_array)
             self._head = Head(self._head.status, (*kept, *form.items()))
         self._answering = self._head
         if self.stream:
@@ -320,15 +325,15 @@ class Turn:
         answer = self.answer
         said = answer.end_round()
         is_whole = said.complete and said.error is None
-        if self.state is State.PEEKING:
+        if self.course.state is State.PEEKING:
             if not (is_whole or answer.visible):
                 self._fail(Failed(_error_of(said, missing)), now)
                 return
             self._commit(now)
         own = answer.content
         self._usage = said.usage if own.tokens is not None else None
-        word = own.ended.word if own.ended is not None else ""
-        self.words = (word, word)
+        word = own.ended.finish_reason if own.ended is not None else ""
+        self.finish_reasons = (word, word)
         if not is_whole:
             told = _error_of(said, missing)
             self._end_in_error(told.message, told.status)
@@ -336,20 +341,11 @@ class Turn:
         self.planner.cost(own.tokens)
         self.planner.said(said.native)
         self._calls = len(said.calls) > len(said.own)
-        self._go(State.DECIDING)
+        self.course.go(State.DECIDING)
         if self.alone:
             self.conclude()
         else:
             self.actions.append(Decide(said))
-
-    def _go(self, to: State) -> None:
-        if to not in GOES[self.state]:
-            raise OutOfPlace(f"a turn does not go from {self.state.value} to {to.value}")
-        self.state = to
-
-    def _may(self, what: str) -> None:
-        if self.state not in DOES[what]:
-            raise OutOfPlace(f"{what} is out of place where a turn is {self.state.value}")
 
     def _fail_with_body(self, now: float) -> None:
         assert self._head is not None
@@ -359,18 +355,18 @@ class Turn:
 
     def _fail(self, failed: Failed, now: float) -> None:
         self.actions.append(Abandon())
-        if self.state is State.PEEKING and (tokens := self.answer.content.tokens) is not None:
+        if self.course.state is State.PEEKING and (tokens := self.answer.content.tokens) is not None:
             self.planner.cost(tokens, answered=False)
         after = self.planner.failed(failed, now)
         if after is not None:
-            self._go(State.WAITING)
+            self.course.go(State.WAITING)
             self.actions.append(Again(after))
         else:
             self._give_up(failed.error)
 
     def _give_up(self, error: ProviderError) -> None:
         if self.rounds:
-            self._go(State.DECIDING)
+            self.course.go(State.DECIDING)
             self.actions.append(GaveUp(error))
         else:
             self._refuse(self.planner.refusal())
@@ -395,10 +391,10 @@ class Turn:
     def _silence_ends(self) -> float:
         """When the client must be sent something, so that it does not give up."""
         early = self.limits.early_head_s
-        if early is None or self.state in (State.CLOSING, State.OVER):
+        if early is None or self.course.state is State.CLOSING or self.course.over:
             return float("inf")
         if self.opened:
-            quiet = self.answer.quiet and self.state is State.FLOWING  # the provider's own silence
+            quiet = self.answer.quiet and self.course.state is State.FLOWING  # the provider's own silence
             return float("inf") if quiet else self._quiet_since + self.limits.keep_alive_s
         if self.stream:
             return self.started + early
@@ -408,7 +404,7 @@ class Turn:
     def _break_silence(self, now: float) -> None:
         if not self.opened:
             self.opened = True
-            headers = answers.headers_for(self.stream, self.endpoint.json_array)
+            headers = headers_for(self.stream, self.endpoint.json_array)
             self.actions.append(OpenHead(Head(200, tuple(headers.items()))))
             if self.stream and self.answer.opens:
                 about = self.planner.opening()
@@ -422,8 +418,8 @@ class Turn:
             if self.opened:
                 self._over(Abort())
                 return
-            body = answers.write_error(endpoint.dialect, status, message, code)
-            self.actions.append(Refuse(Refusal(Head(status, tuple(answers.headers_for(False).items())), body)))
+            body = write_error(endpoint.dialect, status, message, code)
+            self.actions.append(Refuse(Refusal(Head(status, tuple(headers_for(False).items())), body)))
             self._over(Finish())
             return
         if error := self.answer.fail(status, message, code):
@@ -431,12 +427,12 @@ class Turn:
         self._over(Finish())
 
     def _over(self, last: Action) -> None:
-        if self.state is State.FLOWING:
+        if self.course.state is State.FLOWING:
             tokens = self.answer.content.tokens
             self._usage = self.answer.usage if tokens is not None else self._usage
             self.planner.cost(tokens)
         self.actions.append(last)
-        self._go(State.OVER)
+        self.course.go(State.OVER)
         self.planner.unsay(self.answer.left_out)
         del self.answer  # long texts do not wait for the garbage collector
 

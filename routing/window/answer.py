@@ -45,7 +45,7 @@ def lines(body: bytes, dialect: Dialect, status: int = 0) -> Iterator[str]:
         yield f"{INDENT}ERROR {told} {content.error.code}".rstrip()
         yield from wrapped(content.error.message, indent="    ", most=_FOLDED_LINES)
     if content.ended is not None:
-        yield f"{INDENT}ended: {first_words(content.ended.word, 40)}"
+        yield f"{INDENT}ended: {first_words(content.ended.finish_reason, 40)}"
     elif content.error is None:
         yield f"{INDENT}no end of it is here"
     if (tokens := content.tokens) is not None:

@@ -81,6 +81,58 @@ def test_what_lies_between_goes_back() -> None:
     assert int(done.stdout) * 4096 > 200 * 100_000
 
 
+READ = """
+import resource, sys
+sys.path.insert(0, sys.argv[1])
+import tests
+from routecodex.addons import allocator
+from routecodex.routing import jsonbytes
+
+def asked() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+assert allocator.settle()
+raw = jsonbytes.dumps({"messages": [{"role": "user", "content": f"{number} " * 1500} for number in range(50)]})
+
+def read() -> None:
+    assert len(jsonbytes.loads(raw)["messages"]) == 50
+
+def often(times: int) -> int:
+    before = asked()
+    for _ in range(times):
+        allocator.reading(len(raw), read) if sys.argv[2] == "reading" else read()
+    return asked() - before
+
+often(20)
+print(len(raw), often(50) // 50)
+"""
+
+
+@glibc
+def test_a_usual_large_call_is_read_where_the_last_one_was() -> None:
+    """Pages that the system gives anew for each: none in the heap, all that it touches otherwise."""
+    environment = {name: value for name, value in os.environ.items() if name not in allocator.SET_BY_HAND}
+    pages = {}
+    for how in ("reading", "otherwise"):
+        command = [sys.executable, "-c", READ, str(ROOT), how]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+        size, pages[how] = map(int, done.stdout.split())
+        assert 200_000 < size < 400_000
+    assert pages["reading"] < 5
+    assert pages["otherwise"] >= 200_000 // 4096
+
+
+@pytest.mark.parametrize("size", [0, 40_000, 400_000, 10 << 20])
+def test_what_is_read_is_answered_and_texts_have_their_own_memory_again(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    told: list[tuple[int, int]] = []
+    monkeypatch.setattr(allocator, "_mallopt", lambda *what: told.append(what))
+    assert allocator.reading(size, lambda: len(told)) == len(told) // 2
+    with pytest.raises(ZeroDivisionError):
+        allocator.reading(size, lambda: 1 // 0)
+    assert len(told) == (4 if size == 400_000 else 0)
+    assert {value for _, value in told[1::2]} <= {allocator.OWN_PIECE_BYTES}
+
+
 @pytest.mark.parametrize("name", allocator.SET_BY_HAND)
 def test_what_a_person_has_set_stands(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "1")

@@ -8,11 +8,15 @@ from typing import Any
 import pytest
 
 from routecodex.addons.open_answer import AT_ONCE_BYTES, OpenAnswer, in_bites
+from routecodex.routing.turn.state import Course, State
 
 
 def answer() -> OpenAnswer:
     upstream: Any = None
-    return OpenAnswer(upstream)
+    course = Course()
+    course.go(State.OVER)
+    course.end()
+    return OpenAnswer(upstream, course)
 
 
 def test_what_waits_leaves_at_once() -> None:
@@ -65,6 +69,6 @@ def test_an_end_that_cannot_be_made_cuts_the_client_off(caplog: pytest.LogCaptur
     open_ = answer()
     open_.ending = end()
     assert open_.take() == b"half"
-    assert open_.aborted
+    assert open_.course.state is State.CUT
     assert open_.ending is None
     assert "the end of an answer" in caplog.text

@@ -1,9 +1,10 @@
 """A second mitmproxy script for tests: tells what the running proxy holds, and makes its patience as short as a test wants.
 
 1. `GET http://probe.rig/` answers with JSON: asyncio tasks, rounds, streams, calls in the retry budget, turns that plugins
-   know of, reminders that are reserved, turns that are still in memory. `/collect` collects garbage first, `/leave` never again;
-   `/poke` lets every stream write what it has, `/kill` ends every flow as a person would in mitmweb. `/lag` tells instead how
-   late the loop was since it was asked last: each time in ms by the clock, and what the process computed meanwhile.
+   know of, reminders that are reserved, turns and flows of calls that are still in memory. `/collect` collects garbage first,
+   `/leave` never again; `/poke` lets every stream write what it has, `/kill` ends every flow as a person would in mitmweb.
+   `/lag` tells instead how late the loop was since it was asked last: each time in ms by the clock, and what the process
+   computed meanwhile.
 2. RIG_PATIENCE is JSON: `early_head_s` and `keep_alive_s` of every turn, `whole_s` for the silence before whole JSON.
 """
 
@@ -44,6 +45,7 @@ def _held() -> dict[str, Any]:
         "calls": working.learned.budget.calls,
         "retrying": working.learned.budget.retrying,
         "alive": sum(type(one).__name__ == "CarriedTurn" for one in gc.get_objects()),
+        "flows": sum(type(one) is http.HTTPFlow and one.request.method == "POST" for one in gc.get_objects()),
         "turns": sum(len(plugin._turns) for plugin in working.plugins if hasattr(plugin, "_turns")),
         "reserved": sum(len(plugin._watch.reservations._holders) for plugin in working.plugins if hasattr(plugin, "_watch")),
     }

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from routecodex.routing.dialects.translation.seals import MARK
+from routecodex.routing.dialects.translation.opaque import MARK
 from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.door import until

@@ -1,4 +1,4 @@
-"""A turn that is over is gone at once: nothing that mitmproxy keeps holds it until the collector comes."""
+"""A turn that is over is gone at once, and its flow with all that was said: nothing holds it until the collector comes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_without_the_collector(provider: FakeProvider, uncollected: Mitmdump, di
     for _ in range(5):
         speaker.told(speaker.ask(f"<**!six.m**> {text}"))
     assert len(provider.calls) >= 5
-    until(lambda: held(uncollected, "/look")["alive"] == 0, 60, lambda: held(uncollected, "/look"))
+    until(lambda: (now := held(uncollected, "/look"))["alive"] == now["flows"] == 0, 60, lambda: held(uncollected, "/look"))
 
 
 def test_a_client_that_leaves_while_the_end_is_made(provider: FakeProvider, tmp_path: Path) -> None:

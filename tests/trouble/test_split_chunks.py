@@ -7,12 +7,12 @@ import random
 
 import pytest
 
-from routecodex.routing.dialects import answers
+from routecodex.routing.dialects.answer.machine import is_content
 from routecodex.routing.dialects.sse import ArrayItems, Events
 from routecodex.routing.errors import BadAnswer
 from routecodex.routing.values import Answer, Dialect, ToolCall
 from tests.routing.dialects.answer.own import write_stream
-from tests.routing.dialects.answers.streams import EVENTS, array_streams, provider_streams, read, sizes_of
+from tests.routing.dialects.answer.streams import EVENTS, array_streams, provider_streams, read, sizes_of
 from tests.sheet import seen
 
 CUTS = 10_000 if os.environ.get("ROUTECODEX_TESTS") == "long" else 500
@@ -72,8 +72,8 @@ def test_r02_bytes_that_are_no_text_are_no_content(dialect: Dialect) -> None:
     for _, data in EVENTS[dialect]:
         broken = data.replace("中".encode(), b"\xe4\xb8")
         if broken != data:
-            assert answers.is_content(dialect, data)
-            assert not answers.is_content(dialect, broken)
+            assert is_content(dialect, data)
+            assert not is_content(dialect, broken)
 
 
 @pytest.mark.parametrize("size", [64 * 1024, 64 * MIB])

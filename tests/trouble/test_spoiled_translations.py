@@ -16,7 +16,7 @@ import pytest
 
 from routecodex.routing.dialects.translation.going_up import translate
 from routecodex.routing.dialects.translation.neutral import Seal
-from routecodex.routing.dialects.translation.seals import unwrap, wrap
+from routecodex.routing.dialects.translation.opaque import unwrap, wrap
 from routecodex.routing.errors import RouteCodexError
 from routecodex.routing.jsonbytes import dumps, loads
 from routecodex.routing.values import Dialect

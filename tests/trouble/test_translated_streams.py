@@ -19,7 +19,7 @@ from tests.rig.reply import Reply, ToolUse
 from tests.rig.spoken import EVENTS
 from tests.routing.dialects.answer.abroad import Translation
 from tests.routing.dialects.answer.own import answer_for
-from tests.routing.dialects.answers.streams import sizes_of
+from tests.routing.dialects.answer.streams import sizes_of
 from tests.routing.dialects.translation.vendor_streams import Stream, every_stream
 from tests.sheet import seen
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ...values import Dialect, JsonObject
-from .. import answers
+from ..failures import failure_inside
+from ..fields import object_of
 from .events import Began, Done, Event, Failed, Field
 
 
@@ -24,5 +25,5 @@ class Reader:
         return [Field("", None)]
 
     def read_whole(self, document: JsonObject) -> list[Event]:
-        error = answers.error_of(self.dialect, document)
+        error = failure_inside(object_of(document.get("response")) or document)
         return [Failed(error)] if error is not None else [Began("", ""), Field("", document), Done()]

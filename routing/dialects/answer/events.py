@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["text", "thought", "call", "media", "trace"]
 """`trace`: how the answer came about (tools that the provider ran, their results), and what nobody knows."""
+BROKEN = ProviderError(502, "The provider's stream ended with an error", "UPSTREAM_ERROR")
+UNREADABLE = ProviderError(502, "The provider's answer cannot be read.", "BAD_ANSWER", network=True)
 Form: TypeAlias = Literal["event", "ragged", "behind", "document"]
 """`ragged`: the last event of a stream, without the blank line that ends it; `behind`: a bare word behind the end."""
 
@@ -131,7 +133,7 @@ class Block:
         self.foreign = False
         """Its native form is another dialect's than the client's."""
 
-    def told(self, start: int, length: int) -> str | Joined:
+    def text_between(self, start: int, length: int) -> str | Joined:
         """So much of what the client sees of its text, those that go on in it among it."""
         parts: list[str] = []
         for one in (self, *self.onward):
@@ -270,16 +272,16 @@ class Counted(Event):
 
 
 class Ended(Event):
-    """The reason has come: its word in its own dialect, and the stop sequence that was met.
+    """The reason has come, as its own dialect calls it, and the stop sequence that was met.
 
     Not `final`: some hosts give one with every unit, so that it was none where content follows.
     """
 
-    __slots__ = ("final", "stop", "word")
+    __slots__ = ("final", "finish_reason", "stop")
     rank = Rank.ENDS
 
-    def __init__(self, word: str, stop: str = "", *, final: bool = True) -> None:
-        self.word, self.stop, self.final = word, stop, final
+    def __init__(self, finish_reason: str, stop: str = "", *, final: bool = True) -> None:
+        self.finish_reason, self.stop, self.final = finish_reason, stop, final
 
 
 class Done(Event):

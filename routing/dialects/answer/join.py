@@ -119,9 +119,9 @@ class Join:
         """The next text needs a blank line before it; there was a text."""
         self._notice = ""
         """What we tell the person before the first text."""
-        self.told = False
+        self.notice_sent = False
         """It has been."""
-        self.word = ""
+        self.finish_reason = ""
         """The client's word for why the answer ended, where it is not the provider's."""
         self.plain: Block | None = None
         """What comes of it alone leaves without a second look, once it is kept."""
@@ -230,9 +230,10 @@ class Join:
         """Whether the client is shown calls that it may run. Those are looked at only where the reason says something else."""
         if not any(block.kind == "call" for block in self.content.blocks):
             return self.content.holds_calls
-        if self._unread is None or all(read_finish(event.word) == "tool_calls" for event in events if type(event) is Ended):
+        if self._unread is None:
             return None
-        if (said := self._unread()) is None:
+        reasons = [read_finish(event.finish_reason) for event in events if type(event) is Ended]
+        if all(reason == "tool_calls" for reason in reasons) or (said := self._unread()) is None:
             return None
         content = Content()
         content.add(said)
@@ -502,7 +503,7 @@ class Join:
             self._unclosed = [open_ for open_ in self._unclosed if open_ is not into]  # its end is on its way
         elif type(event) is Piece and block.kind == "text" and (text := event.text):
             if self._notice and not self._spoke and not block.refusal:
-                self._spoke = self.told = True
+                self._spoke = self.notice_sent = True
                 block.glue = self._notice
                 return Piece(into, self._notice + text, event.native)
             self._spoke = True
@@ -541,26 +542,26 @@ class Join:
         shown: list[str] = []
         for one in self.rounds:
             # where another dialect's answer was not cut, its calls are closed, and whatever was written is what they say
-            closed = one.foreign and not is_cut(one.content.ended.word if one.content.ended is not None else "")
+            closed = one.foreign and not is_cut(one.content.ended.finish_reason if one.content.ended is not None else "")
             shown += ["" if closed else call.arguments for block, call in one.content.calls if not block.hidden]
         return holds_calls(shown, served=any(one.content.holds_traces for one in self.rounds))
 
     def _word(self, ended: Ended | None, calls: bool | None) -> str:
         """The client's word for why the answer ended."""
-        word = ended.word if ended is not None else ""
+        word = ended.finish_reason if ended is not None else ""
         if self.composes and read_finish(word) in ("stop", None) and self.rounds[-1].content.refused:
             word = "content_filter"
-        self.word = self._endings.write(word, self._client, calls=calls)
-        return self.word
+        self.finish_reason = self._endings.write(word, self._client, calls=calls)
+        return self.finish_reason
 
     def _corrected(self, chunk: Chunk, calls: bool | None) -> Chunk:
         """The only thing of an answer that came as it leaves. A word that nobody knows stays if nothing contradicts it."""
         if self._exact:
             return chunk
         for place, event in enumerate(chunk.events):
-            if type(event) is not Ended or (read_finish(event.word) is None and not calls):
+            if type(event) is not Ended or (read_finish(event.finish_reason) is None and not calls):
                 continue
-            if (word := self._word(event, calls)) != event.word:
+            if (word := self._word(event, calls)) != event.finish_reason:
                 return _changed(chunk, [*chunk.events[:place], Ended(word, event.stop), *chunk.events[place + 1 :]])
         return chunk
 

@@ -23,10 +23,9 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from ...errors import BadAnswer
 from ...values import Dialect, FinishReason, JsonObject, ProviderError, Usage
-from .. import answers
 from ..finish import CUT_OFF
 from ..translation.neutral import Asked, LeftOut, ToolName
-from . import counting
+from . import counting, openai_errors
 from .chat import abroad as chat_abroad
 from .chat import history as chat_history
 from .chat import read as chat_read
@@ -109,6 +108,10 @@ class _Modules:
     stream: Callable[[Asked], Writer]
     whole: Callable[[Asked], Writer]
     history: Callable[[Content], tuple[JsonObject, ...]]
+    keep_alive: bytes
+    """Keeps a connection open at any moment between two events."""
+    write_error: Callable[..., bytes]
+    is_content: Callable[[bytes], bool]
     abroad: Callable[[str, str], Reader]
     """Reads for clients of other dialects: what has no neutral form is told in words, made one, or named."""
     by_order: bool = False
@@ -119,17 +122,34 @@ class _Modules:
 
 _DIALECTS: Mapping[Dialect, _Modules] = {
     Dialect.CHAT: _Modules(
-        chat_read.Reader, chat_write.Writer, chat_write.Whole, chat_history.history, abroad=chat_abroad.Abroad
+        chat_read.Reader,
+        chat_write.Writer,
+        chat_write.Whole,
+        chat_history.history,
+        chat_write.KEEP_ALIVE,
+        openai_errors.write_error,
+        chat_read.is_content,
+        chat_abroad.Abroad,
     ),
     Dialect.MESSAGES: _Modules(
-        messages_read.Reader, messages_write.Writer, messages_write.Whole, messages_history.history, abroad=messages_abroad.Abroad
+        messages_read.Reader,
+        messages_write.Writer,
+        messages_write.Whole,
+        messages_history.history,
+        messages_write.KEEP_ALIVE,
+        messages_write.write_error,
+        messages_read.is_content,
+        messages_abroad.Abroad,
     ),
     Dialect.GEMINI: _Modules(
         gemini_read.Reader,
         gemini_write.Writer,
         gemini_write.Whole,
         gemini_history.history,
-        abroad=gemini_abroad.Abroad,
+        gemini_write.KEEP_ALIVE,
+        gemini_write.write_error,
+        gemini_read.is_content,
+        gemini_abroad.Abroad,
         by_order=True,
         apart=True,
     ),
@@ -138,9 +158,30 @@ _DIALECTS: Mapping[Dialect, _Modules] = {
         responses_write.Writer,
         responses_write.Whole,
         responses_history.history,
-        abroad=responses_abroad.Abroad,
+        responses_write.KEEP_ALIVE,
+        openai_errors.write_error,
+        responses_read.is_content,
+        responses_abroad.Abroad,
     ),
 }
+
+
+def write_error(
+    dialect: Dialect,
+    status: int,
+    message: str,
+    code: str,
+    details: Mapping[str, object] | None = None,
+    *,
+    json_array: bool = False,
+) -> bytes:
+    """The body of an error answer. `json_array` where the client asked for a stream that is an array."""
+    return _DIALECTS[dialect].write_error(status, message, code, details, json_array=json_array)
+
+
+def is_content(dialect: Dialect, data: bytes) -> bool:
+    """Whether this event's data carries or starts the answer, whatever came before it."""
+    return _DIALECTS[dialect].is_content(data)
 
 
 def writer_for(asked: Asked) -> Writer:
@@ -333,7 +374,7 @@ class Answer:
 
     def _finish_reason(self, content: Content) -> FinishReason:
         """Why the round ended, for us. A refusal is no plain stop, though its reason says so."""
-        word = content.ended.word if content.ended is not None else ""
+        word = content.ended.finish_reason if content.ended is not None else ""
         error = content.error is not None
         finish = self._asked.endings.read(word, self._source.dialect, calls=content.holds_calls, error=error)
         return "content_filter" if finish == "stop" and content.refused else finish
@@ -387,7 +428,7 @@ class Answer:
             return b" "
         writer, join = self._writer, self._join
         if not isinstance(writer, Repeating):
-            return self.feed(b"") + self._due_line() + answers.KEEP_ALIVE[self._client]
+            return self.feed(b"") + self._due_line() + _DIALECTS[self._client].keep_alive
         if not (join.over and join.content.complete):
             out = self.feed(b"")
         else:
@@ -397,7 +438,7 @@ class Answer:
 
     def _error(self, error: ProviderError) -> bytes:
         if not self._asked.stream:
-            return answers.write_error(self._client, error.status, error.message, error.code)
+            return write_error(self._client, error.status, error.message, error.code)
         waits = self._join.release() if self._join.started else []
         return b"".join(self._written([*waits, Chunk(b"", None, [Failed(error)], self._client)]))
 
@@ -430,15 +471,15 @@ class Answer:
         return self._join.visible and self._asked.stream
 
     @property
-    def told(self) -> bool:
+    def notice_sent(self) -> bool:
         """The notice stands before the text."""
-        return self._join.told
+        return self._join.notice_sent
 
     @property
-    def word(self) -> str:
+    def finish_reason(self) -> str:
         """The client's word for why the answer ended."""
         ended = self._join.content.ended
-        return self._join.word or (ended.word if ended is not None else "")
+        return self._join.finish_reason or (ended.finish_reason if ended is not None else "")
 
     @property
     def error(self) -> ProviderError | None:

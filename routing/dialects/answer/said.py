@@ -206,7 +206,7 @@ class Content:
         """Whether this is a call that nobody may run: the answer was cut off in it, or it never said whose it is."""
         if block.kind == "call" and not block.name:
             return True
-        return self.ended is not None and is_cut(self.ended.word) and self._is_half(block)
+        return self.ended is not None and is_cut(self.ended.finish_reason) and self._is_half(block)
 
     def leaves_out(self, block: Block) -> bool:
         return (block.foreign or self.as_document) and self.broke_off_in(block)

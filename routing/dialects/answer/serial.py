@@ -86,7 +86,7 @@ class Serial:
                     self._put(event, out)
                 case Closing():
                     pass
-                case Ended(word=word):
+                case Ended(finish_reason=word):
                     for one in self._order if is_cut(word) else ():
                         one.block.half = self._is_half(one)
                     self._end(out)

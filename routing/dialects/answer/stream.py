@@ -14,13 +14,13 @@ from typing import ClassVar, Literal, Protocol
 
 from ...errors import BadAnswer
 from ...jsonbytes import as_utf8, dumps
-from ...values import Dialect, JsonObject, ProviderError
+from ...values import Dialect, JsonObject
 from ..failures import ERROR_KEY, document_without_empty_error, failure_of_page, without_empty_error
 from ..fields import read_json, read_object
 from ..sse import ArrayItems, Events
 from ..sse import Event as Unit
 from .echoes import Echoes, texts_behind
-from .events import Block, Chunk, Ended, Event, Failed, Opened, Piece, Rank
+from .events import UNREADABLE, Block, Chunk, Ended, Event, Failed, Opened, Piece, Rank
 from .repeated import LONG, Repeated
 
 WHOLE_BYTES = 64 << 20
@@ -239,7 +239,7 @@ class Source:
     def _word(self, data: bytes) -> list[Event]:
         """What is no JSON. Half an object holds something that is missing from now on."""
         if self._abroad and data.lstrip().startswith(b"{"):
-            return [Failed(_unreadable())]
+            return [Failed(UNREADABLE)]
         return self._reader.read_word(data)
 
     def close(self) -> list[Chunk]:
@@ -255,7 +255,7 @@ class Source:
         self._whole.clear()
         document = read_object(raw)
         if document is None:
-            error = failure_of_page(raw) or _unreadable()
+            error = failure_of_page(raw) or UNREADABLE
             return [Chunk(raw, None, [Failed(error)], self._reader.dialect, form="document")] if raw.strip() else []
         return [Chunk(raw, document, self._reader.read_whole(document), self._reader.dialect, form="document")]
 
@@ -340,10 +340,6 @@ def _frame_of(chunk: Chunk) -> tuple[bytes, bytes]:
             before, _, after = chunk.raw.partition(text)
             return before + _QUOTE, _QUOTE + after
     return _NO_FRAME
-
-
-def _unreadable() -> ProviderError:
-    return ProviderError(502, "The provider's answer cannot be read.", "BAD_ANSWER", network=True)
 
 
 def _too_long() -> BadAnswer:

@@ -30,14 +30,13 @@ class Written:
         return ()
 
 
-class Document(Written):
+class Whole(Written):
+    """One JSON document: its provider's own as long as nothing had to change, else put together at the end."""
+
     steady: ClassVar[bool] = False
-    apart: ClassVar[bool] = False
-    """See `Content`."""
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(asked)
-        self._content = Content(apart=self.apart)
         self._only = b""
         """The whole document, as long as nothing had to change."""
         self._chunks = 0
@@ -46,7 +45,7 @@ class Document(Written):
         document = chunk.native
         if chunk.dialect is not self.dialect or (document is None and not chunk.raw):
             return b"".join([self.made(event) for event in chunk.events])
-        self._content.add(chunk.events)
+        self._keep(chunk.events)
         self._chunks += bool(chunk.events)
         self._only = chunk.raw if chunk.form == "document" and self._chunks == 1 else b""
         if document is not None:
@@ -56,20 +55,40 @@ class Document(Written):
     def made(self, event: Event) -> bytes:
         self._chunks += 1
         self._only = b""
-        self._lose(event)
-        self._content.add((event,))
+        self._keep((event,))
         return b""
 
     def finish(self) -> Iterable[bytes]:
         return (self._only,) if self._only else dump_pieces(self._put_together(), dumps)
 
+    def _keep(self, events: Iterable[Event]) -> None:
+        raise NotImplementedError
+
     def _frame_in(self, document: JsonObject, *, is_whole: bool) -> None:
         """What a unit of this dialect says beside its events."""
         raise NotImplementedError
 
-    def _lose(self, event: Event) -> None:
-        """Names what of another dialect's has no place here."""
+    def _put_together(self) -> JsonObject:
         raise NotImplementedError
 
-    def _put_together(self) -> JsonObject:
+
+class Document(Whole):
+    """One that is put together from what blocks came to, and from nothing else."""
+
+    apart: ClassVar[bool] = False
+    """See `Content`."""
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__(asked)
+        self._content = Content(apart=self.apart)
+
+    def made(self, event: Event) -> bytes:
+        self._lose(event)
+        return super().made(event)
+
+    def _keep(self, events: Iterable[Event]) -> None:
+        self._content.add(events)
+
+    def _lose(self, event: Event) -> None:
+        """Names what of another dialect's has no place here."""
         raise NotImplementedError

@@ -84,7 +84,7 @@ class LeftOut:
 class Seal:
     """What only its maker can read: a signature or encrypted thinking, as its dialect writes it.
 
-    In another dialect it travels as one opaque word (`seals.wrap`) and comes back to its maker alone.
+    In another dialect it travels as one opaque word (`opaque.wrap`) and comes back to its maker alone.
     """
 
     dialect: Dialect
@@ -154,7 +154,7 @@ Block: TypeAlias = Text | Media | Thought | ToolUse | ToolResult
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Message:
     """One side's saying. Results of tools stand in user turns, before what else the user says in them."""
 
     role: Literal["system", "user", "assistant"]
@@ -228,7 +228,7 @@ class Conversation:
 
     model: str
     stream: bool
-    turns: tuple[Turn, ...]
+    turns: tuple[Message, ...]
     """System turns may stand anywhere; those before the first other turn are the instructions."""
     tools: tuple[Tool, ...] = ()
     choice: Choice | None = None

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ...jsonbytes import dumps
 from ...values import Call
 from ..fields import text_of
-from .seals import MARK
+from .opaque import MARK
 from .writing.gemini_parts import NO_SIGNATURE
 
 MARKED = MARK.encode()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from routecodex.routing.dialects.sse import ArrayItems, Event, Events, write_event
 from routecodex.routing.errors import BadAnswer
 from tests.rig.work import assert_linear, calls_of
-from tests.routing.dialects.answers.streams import Reader, array_streams, in_three_ways, provider_streams, read
+from tests.routing.dialects.answer.streams import Reader, array_streams, in_three_ways, provider_streams, read
 
 
 @pytest.mark.parametrize("raw, pairs", [pytest.param(raw, pairs, id=id) for id, _, raw, pairs in provider_streams()])

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routecodex.routing.dialects import answers
+from routecodex.routing.dialects.answer.responses.write import write_error_event
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.turn.actions import Again, Decide, Finish, Forward, OpenHead
 from routecodex.routing.turn.state import State
 from routecodex.routing.values import Answer, Dialect, Endpoint, Usage
 from tests.conftest import LONG
 from tests.routing.dialects.answer.own import write_answer
-from tests.routing.dialects.answers.streams import check_responses
+from tests.routing.dialects.answer.streams import check_responses
 from tests.routing.turn.test_turn import BREAKS, STREAM, STREAMS, Bench, Run, check_begun_answer, passing, wait
 from tests.routing.turn.test_turn_rounds import Bench as Rounds
 
@@ -106,7 +106,7 @@ def test_an_error_of_the_providers_in_the_middle_is_told_once() -> None:
     bench.head()
     events = [event.raw for event in Events().feed(raw)]
     bench.data(*events[: len(events) // 2])
-    theirs = answers.write_error_event(Dialect.RESPONSES, 529, "overloaded in the middle", "C", id="r", sequence=99)
+    theirs = write_error_event(529, "overloaded in the middle", "C", id="r", sequence=99)
     bench.data(theirs)
     bench.end()
     told = documents(bench.body)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routecodex.routing.dialects import answers
 from routecodex.routing.dialects.answer import machine
 from routecodex.routing.dialects.answer.join import HELD_BYTES
 from routecodex.routing.dialects.failures import read_failure
@@ -36,7 +35,7 @@ from routecodex.routing.turn.turn import ERROR_BYTES, ERROR_S, Turn
 from routecodex.routing.values import Answer, Dialect, Endpoint, Headers, JsonObject, ProviderError, Usage
 from tests.conftest import LONG
 from tests.routing.dialects.answer.own import answer_for, write_answer
-from tests.routing.dialects.answers.streams import array_streams, provider_streams
+from tests.routing.dialects.answer.streams import array_streams, provider_streams
 from tests.routing.turn.spelled_out import spelled_out
 
 ENDPOINTS = {str(dialect): Endpoint(dialect) for dialect in Dialect} | {"array": Endpoint(Dialect.GEMINI, json_array=True)}
@@ -116,7 +115,7 @@ class Script:
         return self.again.pop(0) if self.again else None
 
     def refusal(self) -> Refusal:
-        body = answers.write_error(self.dialect, 529, "the first provider's words", "C")
+        body = machine.write_error(self.dialect, 529, "the first provider's words", "C")
         return Refusal(Head(529, (("content-type", "application/json"),)), body)
 
     def cost(self, tokens: Tokens | None, *, answered: bool = True) -> None:
@@ -425,7 +424,7 @@ def test_keep_alives_do_not_commit(name: str) -> None:
     assert bench.kinds.count("OpenHead") == bench.kinds.count("Finish") == 1
     assert errors(ENDPOINTS[name], bench.body) == []
     if name != "openai-responses":
-        assert waited == answers.KEEP_ALIVE[ENDPOINTS[name].dialect] * 3
+        assert waited == answer_for(ENDPOINTS[name], stream=True).keep_alive() * 3
         assert bench.body == waited + STREAM[name]
 
 

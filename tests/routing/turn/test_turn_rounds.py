@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routecodex.routing.dialects import answers
 from routecodex.routing.dialects.answer import machine
 from routecodex.routing.dialects.failures import read_failure
 from routecodex.routing.dialects.sse import Events
@@ -90,7 +89,7 @@ class Script:
         return self.again.pop(0) if self.again else None
 
     def refusal(self) -> Refusal:
-        return Refusal(Head(529, ()), answers.write_error(self.dialect, 529, "the first provider's words", "C"))
+        return Refusal(Head(529, ()), machine.write_error(self.dialect, 529, "the first provider's words", "C"))
 
     def cost(self, tokens: Tokens | None, *, answered: bool = True) -> None:
         pass

@@ -11,7 +11,7 @@ import pytest
 from routecodex.routing.dialects.calls import read_call
 from routecodex.routing.dialects.seals import Seals
 from routecodex.routing.dialects.translation.neutral import Seal
-from routecodex.routing.dialects.translation.seals import wrap
+from routecodex.routing.dialects.translation.opaque import wrap
 from routecodex.routing.errors import BadCall, ConfigError
 from routecodex.routing.headers import MASK
 from routecodex.routing.router.registry import ORIGIN, Key, Model, Provider, Url

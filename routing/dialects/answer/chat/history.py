@@ -6,7 +6,7 @@ from ....values import Dialect, JsonObject
 from ...fields import list_of, object_of, text_of
 from ...signed import signed_fields
 from ...translation.neutral import Media, Seal
-from ...translation.seals import wrap
+from ...translation.opaque import wrap
 from ..events import Block, Cited
 from ..said import Content, arguments_of
 from ..words import free_text, told_media

@@ -12,12 +12,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ....values import Dialect, JsonObject, ProviderError
-from ...answers.chat import error_of
-from ...fields import list_of, object_of, read_json, text_of
+from ...failures import failure_inside, has_error
+from ...fields import list_of, object_of, read_json, read_object, text_of
 from ...finish import read_finish
 from ...signed import signed_fields
 from ...translation.neutral import Seal
 from ..events import (
+    BROKEN,
+    UNREADABLE,
     Aside,
     Began,
     Block,
@@ -141,7 +143,7 @@ class Reader:
         first = next((one for one in choices if one.get("index") in (0, None)), {})
         said = isinstance(first.get("message"), dict) or bool(text_of(first.get("finish_reason")))
         if (error := error_of(document)) is not None or not said:
-            return [Failed(error or ProviderError(502, "The provider's answer cannot be read.", "BAD_ANSWER", network=True))]
+            return [Failed(error or UNREADABLE)]
         numbered = [
             _numbered(choice) if choice is first else {**choice, "index": choice.get("index") or -1} for choice in choices
         ]
@@ -310,3 +312,31 @@ def _numbered(choice: JsonObject) -> JsonObject:
     calls = [{**object_of(entry), "index": place} for place, entry in enumerate(list_of(message.get("tool_calls")))]
     rest = {name: value for name, value in choice.items() if name != "delta"}  # Perplexity gives an empty one as well
     return {**rest, "message": {**message, "tool_calls": calls} if calls else message}
+
+
+def error_of(document: JsonObject, name: str = "") -> ProviderError | None:
+    """Also an error inside the first choice (OpenRouter), in `x_groq`, or in an event of that name."""
+    if "x_groq" in document and has_error(groq := object_of(document["x_groq"])):
+        return failure_inside(groq)
+    choices = document.get("choices")
+    if isinstance(choices, list) and choices and not has_error(document):
+        first = choices[0]
+        return failure_inside(first) if isinstance(first, dict) and has_error(first) else None
+    if (error := failure_inside(document)) is not None:
+        return error
+    return BROKEN if name == "error" else None
+
+
+def is_content(data: bytes) -> bool:
+    if data.strip() == _DONE:
+        return True
+    document = read_object(data)
+    choices = list_of(document.get("choices")) if document else []
+    return any(_carries(object_of(choice)) for choice in choices)
+
+
+def _carries(choice: JsonObject) -> bool:
+    if choice.get("finish_reason") or choice.get("message") or choice.get("text"):
+        return True
+    delta = object_of(choice.get("delta"))
+    return any(value for name, value in delta.items() if name != "role")

@@ -16,7 +16,6 @@ from typing import ClassVar
 
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
-from ...answers import chat as errors
 from ...fields import list_of, object_of
 from ...sse import write_event
 from ...translation.ids import digest
@@ -40,11 +39,13 @@ from ..events import (
     Opened,
     Piece,
 )
+from ..openai_errors import error_told
 from ..said import Content, arguments_of
 from ..written import Document, Written
 from .history import annotation, call_of, details_of, field_of, message, sealed_call, shown_media
 from .read import MARKED, SOURCES, Reader
 
+KEEP_ALIVE = b": keepalive\n\n"
 _HEAD = ("id", "created", "model")
 """What every chunk repeats."""
 _PREFIX = "chatcmpl-"
@@ -218,7 +219,7 @@ class Writer(_Writer):
         choice = {name: value for name, value in first.items() if name not in ("message", "delta", "finish_reason", "usage")}
         if ended is not None and not delta and "logprobs" in choice and first.get("delta"):
             choice["logprobs"] = None
-        choice |= {"delta": delta, "finish_reason": ended.word if ended is not None else None}
+        choice |= {"delta": delta, "finish_reason": ended.finish_reason if ended is not None else None}
         whole = {**document, **self._head, "choices": [choice, *asides]}
         counts = self._usage(counted) if counted is not None and ended is not None else None
         places = [new for new, old in ((choice, first), (whole, document)) if old.get("usage")]
@@ -271,7 +272,7 @@ class Writer(_Writer):
             case Done():
                 return _DONE
             case Failed(error=error):
-                return errors.write_error_event(error.status, error.message, error.code)
+                return write_event(dumps({"error": error_told(error.status, error.message, error.code)}))
             case _:
                 return b""
 
@@ -360,7 +361,7 @@ class Writer(_Writer):
 
     def _end(self, event: Ended) -> bytes:
         begun = b"" if self._before else self._begin("")
-        reason = b'"finish_reason":' + dumps(event.word)
+        reason = b'"finish_reason":' + dumps(event.finish_reason)
         out = begun + self._before + b"{}" + self._behind.replace(b'"finish_reason":null', reason, 1)
         if self._beside:
             out = out.removesuffix(b"}\n\n") + b"," + dumps(self._beside)[1:] + b"\n\n"
@@ -411,7 +412,7 @@ class Whole(Document, _Writer):
         told = message(content)
         if annotations:
             told["annotations"] = [*list_of(told.get("annotations")), *annotations]
-        choice |= {"message": {**empty, **told}, "finish_reason": content.ended.word if content.ended else None}
+        choice |= {"message": {**empty, **told}, "finish_reason": content.ended.finish_reason if content.ended else None}
         others = [one for one in choices if one is not first] if choices else _others(content.asides)
         counts = content.counted is not None or "usage" in given or not choices
         usage = {"usage": self._usage(content.counted)} if counts else {}
@@ -433,8 +434,9 @@ def _others(asides: Iterable[JsonObject]) -> list[JsonObject]:
         index = choice.get("index")
         reader, content = found.setdefault(index if isinstance(index, int) else -1, (Reader(), Content()))
         content.add(reader.read({"choices": [{**choice, "index": 0}]}))
+    ends = {index: content.ended and content.ended.finish_reason for index, (_, content) in found.items()}
     return [
-        {"index": index, "message": message(content), "logprobs": None, "finish_reason": content.ended and content.ended.word}
+        {"index": index, "message": message(content), "logprobs": None, "finish_reason": ends[index]}
         for index, (_, content) in found.items()
     ]
 

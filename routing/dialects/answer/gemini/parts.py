@@ -9,7 +9,7 @@ from ...fields import arguments_of, count_of, list_of, object_of, text_of
 from ...finish import read_finish
 from ...translation.ids import digest
 from ...translation.neutral import Asked, Media, Seal, Tokens
-from ...translation.seals import wrap
+from ...translation.opaque import wrap
 
 CALLS = ("functionCall", "function_call")
 EMPTY: JsonObject = {"text": ""}

@@ -11,12 +11,14 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ....jsonbytes import dumps
-from ....values import Dialect, JsonObject, ProviderError
+from ....values import Dialect, JsonObject
 from ...failures import failure_inside, has_error
-from ...fields import list_of, object_of, text_of
+from ...fields import list_of, object_of, read_json, text_of
 from ...finish import is_cut
 from ...translation.neutral import Media, Seal, Tokens
 from ..events import (
+    BROKEN,
+    UNREADABLE,
     Aside,
     Began,
     Block,
@@ -33,13 +35,12 @@ from ..events import (
     Piece,
 )
 from .arguments import Arguments
-from .parts import CALLS, blocked, call_in, inner_of, main_candidate, parts_of, shown_in, signature_of, tokens_of
+from .parts import CALLS, blocked, call_in, inner_of, main_candidate, parts_of, says, shown_in, signature_of, tokens_of
 
 SHOWN_BESIDE = ("groundingMetadata", "citationMetadata", "urlContextMetadata")
 """Fields of a candidate that are content."""
 _PLAIN = frozenset(("text", "thought"))
 _PIECEMEAL = frozenset(("partialArgs", "willContinue"))
-_BROKEN = ProviderError(502, "The provider's stream ended with an error", "UPSTREAM_ERROR")
 
 
 class Reader:
@@ -65,7 +66,7 @@ class Reader:
             return [Piece(last, text)]
         inner = inner_of(document)
         if has_error(document) or has_error(inner):
-            return [Failed(failure_inside(inner) or failure_inside(document) or _BROKEN)]
+            return [Failed(failure_inside(inner) or failure_inside(document) or BROKEN)]
         return self._read(inner) or [Field("", document)]
 
     def _plain_text(self, document: JsonObject, *, thought: bool) -> str:
@@ -130,7 +131,7 @@ class Reader:
         inner = inner_of(document)
         if has_error(document) or has_error(inner) or not ("candidates" in inner or blocked(inner)):
             failed = failure_inside(inner) or failure_inside(document)
-            return [Failed(failed or ProviderError(502, "The provider's answer cannot be read.", "BAD_ANSWER", network=True))]
+            return [Failed(failed or UNREADABLE)]
         out = self._read(inner)
         self._end(out, half=False)
         return [*out, Done()]
@@ -219,3 +220,16 @@ class Reader:
     def _end(self, out: list[Event], *, half: bool) -> None:
         """Something else begins, or nothing more comes."""
         self._end_call(out, half=half)
+
+
+def is_content(data: bytes) -> bool:
+    value = read_json(data)
+    documents = [inner_of(object_of(item)) for item in (value if isinstance(value, list) else [value])]
+    return any(_carries(document) for document in documents)
+
+
+def _carries(document: JsonObject) -> bool:
+    if object_of(document.get("promptFeedback")).get("blockReason"):
+        return True
+    candidates = [object_of(candidate) for candidate in list_of(document.get("candidates"))]
+    return any(candidate.get("finishReason") or any(map(says, parts_of(candidate))) for candidate in candidates)

@@ -9,12 +9,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
-from ... import answers
 from ...calls.grow_gemini import made_id
 from ...fields import list_of, object_of, text_of
 from ...sse import write_event
@@ -49,6 +48,21 @@ _DATA = ord("d")
 """How nearly every event of a stream begins."""
 _ITEM = frozenset((b"[", b",", b"{", b"]"))
 """How an array's items and its end begin."""
+KEEP_ALIVE = b"\n"
+"""White space between events or array items: a comment breaks Google's SDKs."""
+_STATUS_WORDS = {
+    401: "UNAUTHENTICATED",
+    402: "FAILED_PRECONDITION",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    409: "ABORTED",
+    429: "RESOURCE_EXHAUSTED",
+    499: "CANCELLED",
+    500: "INTERNAL",
+    501: "UNIMPLEMENTED",
+    504: "DEADLINE_EXCEEDED",
+}
+_ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo"
 
 
 class _Writer(Written):
@@ -189,7 +203,7 @@ class Writer(_Writer):
         hidden = (*_END, *SHOWN_BESIDE)
         rest = {name: value for name, value in candidate.items() if name not in hidden} | fields
         if ended is not None:
-            rest |= {name: candidate[name] for name in _END if name in candidate} | {"finishReason": ended.word}
+            rest |= {name: candidate[name] for name in _END if name in candidate} | {"finishReason": ended.finish_reason}
         content = {"role": "model", **object_of(candidate.get("content")), "parts": shown or [EMPTY]}
         whole = {**inner, "candidates": [{"index": 0, **rest, "content": content}, *asides]}
         if self.altered:
@@ -286,7 +300,7 @@ class Writer(_Writer):
     def _end(self, ended: Ended) -> bytes:
         if not self._head:
             self._frame()
-        written = b'"role":"model"},"finishReason":' + dumps(ended.word) + b',"index":0}],"usageMetadata":'
+        written = b'"role":"model"},"finishReason":' + dumps(ended.finish_reason) + b',"index":0}],"usageMetadata":'
         rest = self._rest.replace(b'"role":"model"},"index":0}],', written + dumps(self._usage(self._counted)) + b",", 1)
         return b"".join((self._between(), self._head, dumps(EMPTY), rest))
 
@@ -307,10 +321,10 @@ class Writer(_Writer):
     def _fail(self, failed: Failed) -> bytes:
         error = failed.error
         if self._array and not self._begun:
-            return answers.write_error(Dialect.GEMINI, error.status, error.message, error.code, json_array=True)
-        return answers.write_error_event(
-            Dialect.GEMINI, error.status, error.message, error.code, json_array=self._array, envelope=self._envelope
-        )
+            return write_error(error.status, error.message, error.code, json_array=True)
+        info = {"@type": _ERROR_INFO, "reason": error.code, "domain": "routecodex"}
+        written = dumps({"error": {**_error(error.status, error.message), "details": [info]}})
+        return b",\r\n" + written + b"]" if self._array else write_event(written)
 
 
 class Whole(Document, _Writer):
@@ -339,7 +353,7 @@ class Whole(Document, _Writer):
         head = {name: value for name, value in first.items() if name not in _END}
         told: JsonObject = {"role": "model", **object_of(first.get("content")), "parts": parts(content) or [EMPTY]}
         beside = {given.name: given.native for given in content.fields if given.says and given.name in SHOWN_BESIDE}
-        reason = {"finishReason": content.ended.word if content.ended is not None else "STOP"}
+        reason = {"finishReason": content.ended.finish_reason if content.ended is not None else "STOP"}
         others = [one for one in list_of(inner.get("candidates")) if one in content.asides]
         whole = {
             **(inner or identity_of(content.began.id if content.began is not None else "", self._asked)),
@@ -370,3 +384,18 @@ def _wrapped(document: JsonObject, inner: JsonObject, envelope: bool) -> JsonObj
     """Code Assist's clients find the answer in `response`."""
     rest = document if isinstance(document.get("response"), dict) else {}
     return {**rest, "response": inner} if envelope or rest else inner
+
+
+def write_error(
+    status: int, message: str, code: str, details: Mapping[str, object] | None = None, *, json_array: bool = False
+) -> bytes:
+    """`code` and `details` travel as Google's own ErrorInfo. `error` comes first: Google's SDK looks for nothing else."""
+    told = {name: value if isinstance(value, str) else dumps(value).decode() for name, value in (details or {}).items()}
+    info: JsonObject = {"@type": _ERROR_INFO, "reason": code, "domain": "routecodex", "metadata": told}
+    written = dumps({"error": {**_error(status, message), "details": [info]}})
+    return b"[" + written + b"]" if json_array else written
+
+
+def _error(status: int, message: str) -> JsonObject:
+    word = _STATUS_WORDS.get(status, "INVALID_ARGUMENT" if status < 500 else "UNAVAILABLE")
+    return {"code": status, "message": message, "status": word}

@@ -9,7 +9,7 @@ from ....values import Dialect, JsonObject
 from ...fields import arguments_of, read_json, text_of
 from ...translation.ids import digest, fitting
 from ...translation.neutral import Asked, Media, Seal, Tokens
-from ...translation.seals import wrap
+from ...translation.opaque import wrap
 from ..words import told_media
 
 _ID = re.compile(r"[a-zA-Z0-9_-]+")

@@ -6,7 +6,7 @@ from ....values import JsonObject
 from ...fields import arguments_of as object_in
 from ...fields import is_blank, list_of, text_of
 from ...translation.ids import digest
-from ...translation.seals import MARK
+from ...translation.opaque import MARK
 from ..events import Block, Cited
 from ..said import Content, arguments_of
 from .blocks import as_object, is_redacted, placeholder, sealed_block, word_of

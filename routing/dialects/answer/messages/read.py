@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from ....jsonbytes import dumps
-from ....values import Dialect, JsonObject, ProviderError
+from ....values import Dialect, JsonObject
 from ...failures import failure_inside, has_error
-from ...fields import count_of, object_of, text_of
+from ...fields import count_of, object_of, read_object, text_of
 from ...finish import is_served
 from ...translation.neutral import Seal, Tokens
 from ..events import (
+    BROKEN,
     Began,
     Block,
     Closed,
@@ -40,8 +41,8 @@ GROWS: Mapping[str, tuple[str, str]] = {
 """Kind of block → the type of its deltas, and the field that grows."""
 _PIECES = dict(GROWS.values())
 _KINDS: Mapping[str, Kind] = {"text": "text", "thinking": "thought", "redacted_thinking": "thought", "tool_use": "call"}
+_NOT_YET = frozenset(("message_start", "ping", "error"))
 _UNTOLD = object()
-_BROKEN = ProviderError(502, "The provider's stream ended with an error", "UPSTREAM_ERROR")
 
 
 class Reader:
@@ -118,7 +119,7 @@ class Reader:
         return [Done()]
 
     def _read_error(self, document: JsonObject) -> list[Event]:
-        return [Failed(failure_inside(document) or _BROKEN)]
+        return [Failed(failure_inside(document) or BROKEN)]
 
     def _count(self, document: JsonObject) -> None:
         for name, count in object_of(document.get("usage")).items():
@@ -221,3 +222,9 @@ def tokens_of(usage: JsonObject) -> Tokens:
         written=written,
         reasoning=count_of(object_of(usage.get("output_tokens_details")).get("thinking_tokens")),
     )
+
+
+def is_content(data: bytes) -> bool:
+    document = read_object(data)
+    kind = text_of(document.get("type")) if document else ""
+    return bool(kind) and kind not in _NOT_YET

@@ -16,7 +16,6 @@ from typing import ClassVar
 
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
-from ... import answers
 from ...fields import object_of, text_of
 from ...finish import sends_message_stop
 from ...sse import write_event
@@ -53,6 +52,17 @@ from .blocks import (
 from .history import blocks, citation, served
 from .read import GROWS
 
+KEEP_ALIVE = b'event: ping\ndata: {"type":"ping"}\n\n'
+_ERROR_TYPES = {
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
 _EMPTY: Mapping[str, JsonObject] = {
     "text": {"type": "text", "text": ""},
     "thought": {"type": "thinking", "thinking": "", "signature": ""},
@@ -86,7 +96,7 @@ class _Writer(Written):
             name_media(self.left_out, block.media)
 
     def _end_of(self, ended: Ended) -> JsonObject:
-        word = "stop_sequence" if ended.stop and ended.word == "end_turn" else ended.word
+        word = "stop_sequence" if ended.stop and ended.finish_reason == "end_turn" else ended.finish_reason
         return {"stop_reason": word, "stop_sequence": ended.stop or None}
 
     def _usage(self, counted: Counted | None, told: JsonObject) -> JsonObject:
@@ -162,7 +172,7 @@ class Writer(_Writer):
         return block.place
 
     def _ends(self, ended: Ended) -> None:
-        self._stops = sends_message_stop(ended.word, self._asked.endings.message_stop)
+        self._stops = sends_message_stop(ended.finish_reason, self._asked.endings.message_stop)
 
     # --- events of this dialect -----------------------------------------------------------------------------------------
 
@@ -196,7 +206,7 @@ class Writer(_Writer):
             case Ended():
                 self._ends(event)
                 counted = next((other for other in chunk.events if type(other) is Counted), None)
-                delta = {"stop_sequence": None, **object_of(document.get("delta")), "stop_reason": event.word}
+                delta = {"stop_sequence": None, **object_of(document.get("delta")), "stop_reason": event.finish_reason}
                 whole: JsonObject = {**document, "type": "message_delta", "delta": delta}
                 usage = self._usage(counted, object_of(document.get("usage")))
                 return _event({**whole, "usage": usage or {"output_tokens": 0}})
@@ -236,7 +246,8 @@ class Writer(_Writer):
             case Done():
                 return _event({"type": "message_stop"}) if self._stops else b""
             case Failed(error=error):
-                return answers.write_error_event(Dialect.MESSAGES, error.status, error.message, error.code)
+                told = {"type": _error_type(error.status), "message": error.message, "code": error.code}
+                return _event({"type": "error", "error": told})
             case _:
                 return b""
 
@@ -405,3 +416,14 @@ class Whole(Document, _Writer):
 
 def _event(document: JsonObject) -> bytes:
     return write_event(dumps(document), text_of(document["type"]))
+
+
+def write_error(
+    status: int, message: str, code: str, details: Mapping[str, object] | None = None, *, json_array: bool = False
+) -> bytes:
+    error: JsonObject = {"type": _error_type(status), "message": message, "code": code, "details": dict(details or {})}
+    return dumps({"type": "error", "error": error})
+
+
+def _error_type(status: int) -> str:
+    return _ERROR_TYPES.get(status, "invalid_request_error" if status < 500 else "api_error")

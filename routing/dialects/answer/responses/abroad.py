@@ -4,12 +4,11 @@ place but here."""
 from __future__ import annotations
 
 from ....values import JsonObject, ProviderError
-from ...answers.responses import error_of
 from ...fields import arguments_of, list_of, object_of, text_of
 from ...translation.neutral import Feature
 from ..beside import Citation, Trace
 from ..events import Block, Cited, Event, Failed, Lost
-from .read import NOT_OVER, Part, Reader
+from .read import NOT_OVER, Part, Reader, error_of
 
 
 class Abroad(Reader):

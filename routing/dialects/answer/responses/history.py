@@ -6,7 +6,7 @@ from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
 from ...fields import list_of, text_of
 from ...translation.neutral import Seal
-from ...translation.seals import wrap
+from ...translation.opaque import wrap
 from ..events import Block
 from ..said import Content, arguments_of
 from ..words import told_media

@@ -81,6 +81,20 @@ def response_head(id: str, asked: Asked) -> JsonObject:
     return {**head, "model": asked.model, **rest, "output": [], "usage": None}
 
 
+_BARE = (
+    *("id", "object", "created_at", "status", "background", "error", "incomplete_details", "instructions", "max_output_tokens"),
+    *("model", "output", "parallel_tool_calls", "previous_response_id", "reasoning", "store", "temperature", "text"),
+    *("tool_choice", "tools", "top_p", "truncation", "usage", "user", "metadata"),
+)
+
+
+def bare_response(id: str, model: str, created: int, status: str) -> JsonObject:
+    """Of an answer that says nothing: not yet, or no more. Official SDKs refuse one stream's with several ids."""
+    about = {"id": id, "object": "response", "created_at": created, "status": status, "model": model}
+    told = {**_STANDING, **about, "output": [], "usage": None}
+    return {name: told[name] for name in _BARE}
+
+
 _OURS = frozenset(("id", "object", "created_at", "status", "model", "output", "usage", "error", "incomplete_details"))
 
 

@@ -16,12 +16,13 @@ from typing import ClassVar
 
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject, ProviderError
-from ...answers.responses import error_of
 from ...failures import failure_inside, has_error
-from ...fields import count_of, list_of, object_of, text_of
+from ...fields import count_of, list_of, object_of, read_object, text_of
 from ...finish import read_response_finish
 from ...translation.neutral import Media, Seal, Tokens
 from ..events import (
+    BROKEN,
+    UNREADABLE,
     Began,
     Block,
     Closed,
@@ -55,8 +56,9 @@ _BUILT_IN = {
 _PLAIN_NAMESPACES = (None, "", "functions")
 _SEALED = ("id", "summary", "content", "encrypted_content")
 NOT_OVER = ("queued", "in_progress", "requires_action")
-_BROKEN = ProviderError(502, "The provider's stream ended with an error", "UPSTREAM_ERROR")
-_UNREADABLE = ProviderError(502, "The provider's answer cannot be read.", "BAD_ANSWER", network=True)
+_NOT_YET = frozenset(
+    ("response.created", "response.in_progress", "response.queued", "response.metadata", "response.failed", "response.error")
+)
 
 
 class Part:
@@ -128,7 +130,7 @@ class Reader:
         if status in ("failed", "cancelled"):
             return [Failed(ProviderError(502, f"The provider's answer has the status {status}", "UPSTREAM_ERROR"))]
         if not isinstance(response.get("output"), list):
-            return [Failed(_UNREADABLE)]
+            return [Failed(UNREADABLE)]
         return self._end(response, "completed")
 
     # --- the answer -----------------------------------------------------------------------------------------------------
@@ -159,7 +161,7 @@ class Reader:
         return [*out, Ended("failed" if word in NOT_OVER else word), Done()]
 
     def _read_error(self, document: JsonObject) -> list[Event]:
-        return [Failed(failure_inside(document) or _BROKEN)]
+        return [Failed(failure_inside(document) or BROKEN)]
 
     def _read_other(self, document: JsonObject) -> list[Event]:
         block = self._known(document)
@@ -469,3 +471,19 @@ def tokens_of(counts: JsonObject) -> Tokens | None:
         written=0 if written == cached else min(input - cached, written),
         reasoning=min(output, count_of(put_out.get("reasoning_tokens"))),
     )
+
+
+def error_of(document: JsonObject) -> ProviderError | None:
+    if document.get("object") == "response" and document.get("status") in ("completed", "incomplete", "in_progress", "queued"):
+        return None
+    return failure_inside(document)
+
+
+def is_content(data: bytes) -> bool:
+    document = read_object(data)
+    if document is None:
+        return False
+    if document.get("object") == "response":
+        return True
+    kind = text_of(document.get("type"))
+    return kind.startswith("response.") and kind not in _NOT_YET

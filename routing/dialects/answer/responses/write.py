@@ -18,14 +18,14 @@ from typing import Any, ClassVar
 
 from ....jsonbytes import dump_pieces, dumps
 from ....values import Dialect, JsonObject
-from ...answers import responses as answers
 from ...fields import arguments_of as object_in
 from ...fields import count_of, list_of, object_of, text_of
 from ...finish import Finish, is_cut, is_whole_call, read_finish, read_response_finish
 from ...sse import write_event, write_event_pieces
 from ...translation.neutral import Asked, Feature, Seal, ToolName
+from ...translation.opaque import MARK
 from ...translation.reading.responses_tools import BUILT_IN
-from ...translation.seals import MARK
+from .. import written
 from ..beside import name_media, name_tool
 from ..counts import summed_counts
 from ..events import (
@@ -45,13 +45,14 @@ from ..events import (
     Piece,
 )
 from ..join import BLANK_LINE
+from ..openai_errors import error_told
 from ..said import GrowingText, arguments_of
 from ..words import free_text, told_media
-from ..written import Written
 from .history import item_of, seal_fields, served
 from .items import TEXT, WRITTEN, continued_item, moved_annotation, text_in
 from .made import (
     Names,
+    bare_response,
     built_in,
     ended,
     message_item,
@@ -61,6 +62,12 @@ from .made import (
 )
 from .read import ADDED, ITEM_DONE, KEYS, PART_ADDED, PART_DONE, Part
 
+KEEP_ALIVE = b": keepalive\n\n"
+"""Before `response.created`; after it `write_keep_alive`, which also resets Codex's idle timer."""
+_SHOWN_CODES = frozenset(
+    ("context_length_exceeded", "insufficient_quota", "usage_not_included", "invalid_prompt", "cyber_policy")
+)
+"""Codes that Codex knows and does not answer with retries."""
 _FIRST = ("id", "created_at", "model", "previous_response_id")
 """What the whole answer has from the first round; the rest is the last one's."""
 _TEXT_DELTA = "response.output_text.delta"
@@ -111,7 +118,7 @@ class _Shown:
             own = list_of(part.native.get("annotations")) if part.done else part.annotations
             annotations += [moved_annotation(one, start) for one in own] if start else own
             probabilities += list_of(part.native.get("logprobs"))
-        done[key] = self.block.told(self.start, self.length)
+        done[key] = self.block.text_between(self.start, self.length)
         annotations += self.cited
         if self.kind == "output_text" and (annotations or "annotations" in done):
             done["annotations"] = annotations
@@ -160,7 +167,7 @@ class _Call:
         self.live = False
 
 
-class _Writer(Written):
+class _Writer(written.Written):
     """What a stream's and a document's writer share: the answer as a list of events, each a document."""
 
     dialect: ClassVar[Dialect] = Dialect.RESPONSES
@@ -298,7 +305,7 @@ class _Writer(Written):
                         yield document
                 case Counted():
                     self._counted = event
-                case Ended(word=word):
+                case Ended(finish_reason=word):
                     yield from self._end(word, document)
                 case _:
                     pass
@@ -440,7 +447,7 @@ class _Writer(Written):
                 yield from self._begin(event.id)
             case Counted():
                 self._counted = event
-            case Ended(word=word):
+            case Ended(finish_reason=word):
                 yield from self._begin()
                 yield from self._end(word, {"response": self._last})
             case _:
@@ -698,13 +705,13 @@ class Writer(_Writer):
         self._begun = self._ours = self._told = True
         self._first = {**response_head(id, self._asked), "id": id, "model": model, "created_at": created}
         self._number = 1
-        return answers.write_opening(id=id, model=model, created=created)
+        return _lifecycle("response.created", 0, bare_response(id, model, created, "in_progress"))
 
     def keep_alive(self) -> bytes:
         """Codex resets its timer for events alone; before the first of them nothing but a comment is allowed."""
         if not (self._told and self._first.get("id")):
-            return answers.KEEP_ALIVE
-        return answers.write_keep_alive(**self._about_answer, sequence=self._next_number() or 0)
+            return KEEP_ALIVE
+        return write_keep_alive(**self._about_answer, sequence=self._next_number() or 0)
 
     def write(self, chunk: Chunk) -> bytes:
         document = chunk.native
@@ -760,7 +767,7 @@ class Writer(_Writer):
             return self._delta(shown, event.text, None)
         if type(event) is Failed:
             error, number = event.error, self._next_number() or 0
-            return answers.write_error_event(error.status, error.message, error.code, **self._about_answer, sequence=number)
+            return write_error_event(error.status, error.message, error.code, **self._about_answer, sequence=number)
         self._number = self._number if self._told else 0
         out = b"".join([self._written(document) for document in self._made(event)])
         if type(event) is Piece and event.block.kind == "text":
@@ -848,7 +855,7 @@ class Writer(_Writer):
         return number
 
 
-class Whole(_Writer):
+class Whole(written.Whole, _Writer):
     """One JSON document: what a stream would end with."""
 
     def __init__(self, asked: Asked) -> None:
@@ -857,31 +864,17 @@ class Whole(_Writer):
         """Each block's text, by the part that said it."""
         self._cited: dict[Block, list[Cited]] = {}
         self._word = "completed"
-        self._only = b""
-        """The whole document, as long as nothing had to change."""
-        self._chunks = 0
-
-    def write(self, chunk: Chunk) -> bytes:
-        document = chunk.native
-        if chunk.dialect is not Dialect.RESPONSES or (document is None and not chunk.raw):
-            return b"".join([self.made(event) for event in chunk.events])
-        self._chunks += bool(chunk.events)
-        self._only = chunk.raw if chunk.form == "document" and self._chunks == 1 else b""
-        if document is not None:
-            response = document if chunk.form == "document" else object_of(document.get("response"))
-            self._first, self._last = self._first or response, response or self._last
-            self._keep(chunk.events)
-        return b""
 
     def made(self, event: Event) -> bytes:
-        self._chunks += 1
-        self._only = b""
         if type(event) is Began:
             self._first = self._first or response_head(self.id_of(event.id), self._asked)
         elif type(event) is Ended:
             self._last = {}
-        self._keep((event,))
-        return b""
+        return super().made(event)
+
+    def _frame_in(self, document: JsonObject, *, is_whole: bool) -> None:
+        response = document if is_whole else object_of(document.get("response"))
+        self._first, self._last = self._first or response, response or self._last
 
     def _keep(self, events: Iterable[Event]) -> None:
         for event in events:
@@ -898,14 +891,12 @@ class Whole(_Writer):
                     self._cited.setdefault(block, []).append(event)
                 case Counted():
                     self._counted = event
-                case Ended(word=word):
+                case Ended(finish_reason=word):
                     self._word = word
                 case _:
                     pass
 
-    def finish(self) -> Iterable[bytes]:
-        if self._only:
-            return (self._only,)
+    def _put_together(self) -> JsonObject:
         for block, texts in self._said.items():
             if (
                 block.kind == "call"
@@ -919,7 +910,7 @@ class Whole(_Writer):
                 _run(self._made(event))
         _run(self._begin())
         _run(self._between())
-        return dump_pieces(self._response(self._word, self._last), dumps)
+        return self._response(self._word, self._last)
 
 
 def _is_whole(block: Block, texts: Iterable[tuple[Part | None, GrowingText]]) -> bool:
@@ -930,3 +921,28 @@ def _run(documents: Iterable[JsonObject]) -> None:
     """Of a document only what its items come to is told."""
     for _ in documents:
         pass
+
+
+def write_error_event(
+    status: int, message: str, code: str, *, id: str = "", model: str = "", created: int = 0, sequence: int = 0
+) -> bytes:
+    """`response.failed`, which Codex shows; `error` beside it makes the official SDKs raise instead of ending quietly."""
+    failed = bare_response(id, model, created, "failed")
+    failed["error"] = {"code": _failed_code(status, code), "message": message}
+    return _lifecycle("response.failed", sequence, failed, error=error_told(status, message, code))
+
+
+def write_keep_alive(*, id: str, model: str, created: int, sequence: int = 0) -> bytes:
+    """A repeated `response.in_progress`; `id` must be the one that `response.created` told."""
+    return _lifecycle("response.in_progress", sequence, bare_response(id, model, created, "in_progress"))
+
+
+def _lifecycle(kind: str, number: int, response: JsonObject, **beside: object) -> bytes:
+    return write_event(dumps({"type": kind, "sequence_number": number, "response": response, **beside}), kind)
+
+
+def _failed_code(status: int, code: str) -> str:
+    """A code that Codex knows: it repeats the whole call after any other, also where that cannot help."""
+    if code in _SHOWN_CODES:
+        return code
+    return "rate_limit_exceeded" if status == 429 else "server_error" if status >= 500 else "invalid_prompt"

@@ -10,7 +10,7 @@ from urllib.parse import unquote_to_bytes
 
 from ....values import JsonObject
 from ...fields import list_of, object_of, text_of
-from .. import seals
+from .. import opaque
 from ..neutral import Feature, Media, Text, Thought
 
 Notes = dict[tuple[Feature, str], None]
@@ -69,7 +69,7 @@ def _thinking(part: JsonObject) -> Iterator[Thought]:
     text = told if isinstance(told, str) else "".join(text_of(object_of(one).get("text")) for one in list_of(told))
     signature = text_of(part.get("signature"))
     if text or signature:
-        yield Thought(text, seals.unwrap(signature))
+        yield Thought(text, opaque.unwrap(signature))
 
 
 def _image(part: JsonObject) -> Iterable[Media]:

@@ -17,8 +17,8 @@ from ....values import Dialect, JsonObject
 from ...calls.editing import content_of, json_text, result_of
 from ...fields import list_of, object_of, text_of
 from ...signed import call_words, words_in
-from .. import seals
-from ..neutral import Block, Feature, Media, Seal, Text, Thought, ToolResult, ToolUse, Turn
+from .. import opaque
+from ..neutral import Block, Feature, Media, Message, Seal, Text, Thought, ToolResult, ToolUse
 from .chat_parts import Notes, Part, is_cached, read_content
 
 _SYSTEM = ("system", "developer")
@@ -26,9 +26,9 @@ _RESULTS = ("tool", "function")
 _THINKING_FIELDS = ("reasoning_content", "reasoning", "thinking")
 
 
-def read_turns(messages: Sequence[JsonObject], notes: Notes) -> tuple[Turn, ...]:
+def read_turns(messages: Sequence[JsonObject], notes: Notes) -> tuple[Message, ...]:
     pairs = _Pairs()
-    turns: list[Turn] = []
+    turns: list[Message] = []
     results: list[Block] = []
     for place, message in enumerate(messages):
         role = message.get("role")
@@ -36,12 +36,12 @@ def read_turns(messages: Sequence[JsonObject], notes: Notes) -> tuple[Turn, ...]
             results.append(_result(message, pairs, notes))
             continue
         if results:
-            turns.append(Turn("user", tuple(results)))
+            turns.append(Message("user", tuple(results)))
             results = []
         if blocks := _blocks(role, place, message, pairs, notes):
-            turns.append(Turn("system" if role in _SYSTEM else "user" if role == "user" else "assistant", blocks))
+            turns.append(Message("system" if role in _SYSTEM else "user" if role == "user" else "assistant", blocks))
     if results:
-        turns.append(Turn("user", tuple(results)))
+        turns.append(Message("user", tuple(results)))
     return tuple(turns)
 
 
@@ -118,7 +118,7 @@ def _thoughts(message: JsonObject) -> Iterator[Thought]:
 
 def _foreign_seal(entry: JsonObject) -> Seal | None:
     word = text_of(entry.get("data")) or text_of(entry.get("signature"))
-    return seals.unwrap(word) if word else None
+    return opaque.unwrap(word) if word else None
 
 
 def _text_of_detail(entry: object) -> str:
@@ -142,7 +142,7 @@ def _call_seal(raw: JsonObject) -> Seal | None:
 
 
 def _seal_of(word: str, place: str) -> Seal:
-    return seals.unwrap(word) or Seal(Dialect.GEMINI, "", {"for": place, "signature": word})
+    return opaque.unwrap(word) or Seal(Dialect.GEMINI, "", {"for": place, "signature": word})
 
 
 # --- what the tools answered --------------------------------------------------------------------------------------------

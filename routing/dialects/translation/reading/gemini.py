@@ -18,9 +18,9 @@ from ..neutral import (
     Effort,
     Feature,
     Format,
+    Message,
     Reasoning,
     Text,
-    Turn,
 )
 from .gemini_parts import History, Others, named, whole_of
 from .gemini_schema import json_schema
@@ -100,7 +100,7 @@ def read(body: JsonObject, endpoint: Endpoint) -> Conversation:
     )
 
 
-def _turns(inner: JsonObject, others: Others) -> tuple[Turn, ...]:
+def _turns(inner: JsonObject, others: Others) -> tuple[Message, ...]:
     contents = inner.get("contents")
     if isinstance(contents, dict):
         contents = [contents]
@@ -111,7 +111,7 @@ def _turns(inner: JsonObject, others: Others) -> tuple[Turn, ...]:
     turns = [turn for item in contents for turn in history.turns(named(item))]
     if not turns:
         raise BadCall("`contents` holds nothing that could be sent: give at least one message with text or a file")
-    return (Turn("system", system), *turns) if system else tuple(turns)
+    return (Message("system", system), *turns) if system else tuple(turns)
 
 
 def _system(given: object, history: History) -> tuple[Block, ...]:

@@ -12,9 +12,9 @@ from typing import Literal
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
 from ...fields import list_of, object_of, text_of
-from .. import seals
+from .. import opaque
 from ..carried import unloaded
-from ..neutral import Block, Feature, Media, Seal, Text, Thought, ToolResult, ToolUse, Turn
+from ..neutral import Block, Feature, Media, Message, Seal, Text, Thought, ToolResult, ToolUse
 
 _ROLES: dict[str, Literal["system", "user", "assistant"]] = {
     "user": "user",
@@ -123,7 +123,7 @@ class History:
         self._used: set[str] = set()
         self._calls = self._results = 0
 
-    def turns(self, content: JsonObject) -> list[Turn]:
+    def turns(self, content: JsonObject) -> list[Message]:
         """One message; two where a model's message holds results of tools as well."""
         parts = content.get("parts")
         blocks = unloaded([block for part in (parts if isinstance(parts, list) else [parts]) for block in self.blocks(part)])
@@ -132,9 +132,9 @@ class History:
         called = any(isinstance(block, ToolUse) for block in rest)
         role = _ROLES.get(text_of(content.get("role")).lower(), "assistant" if called else "user")
         if role == "user":
-            return [Turn(role, results + rest)] if blocks else []
-        turns = [Turn(role, rest)] if rest else []
-        return [*turns, Turn("user", results)] if results else turns
+            return [Message(role, results + rest)] if blocks else []
+        turns = [Message(role, rest)] if rest else []
+        return [*turns, Message("user", results)] if results else turns
 
     def blocks(self, given: object) -> list[Block]:
         """One part; a plain string counts as its text."""
@@ -201,7 +201,7 @@ class History:
 def _seal(word: str, place: Literal["call", "part", ""]) -> Seal | None:
     if not word or word in _NOBODYS:
         return None
-    foreign = seals.unwrap(word.translate(_PLAIN_ALPHABET))
+    foreign = opaque.unwrap(word.translate(_PLAIN_ALPHABET))
     return foreign or Seal(Dialect.GEMINI, "", {**({"for": place} if place else {}), "thoughtSignature": word})
 
 

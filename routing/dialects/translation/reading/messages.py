@@ -19,10 +19,10 @@ from ..neutral import (
     Effort,
     Feature,
     Format,
+    Message,
     Reasoning,
     Text,
     ToolResult,
-    Turn,
 )
 from .messages_blocks import Met, read_blocks
 from .messages_tools import read_choice, read_tools
@@ -95,7 +95,7 @@ def read(body: JsonObject, endpoint: Endpoint) -> Conversation:
 # --- turns ------------------------------------------------------------------------------------------------------------
 
 
-def _instructions(system: object, met: Met) -> list[Turn]:
+def _instructions(system: object, met: Met) -> list[Message]:
     if isinstance(system, str):
         system = [{"type": "text", "text": system}]
     blocks: list[Block] = []
@@ -107,11 +107,11 @@ def _instructions(system: object, met: Met) -> list[Turn]:
                 continue
             block = Text(rest, block.cached)
         blocks.append(block)
-    return [Turn("system", tuple(blocks))] if blocks else []
+    return [Message("system", tuple(blocks))] if blocks else []
 
 
-def _turns(items: Sequence[JsonObject], met: Met) -> list[Turn]:
-    turns: list[Turn] = []
+def _turns(items: Sequence[JsonObject], met: Met) -> list[Message]:
+    turns: list[Message] = []
     names: dict[str, str] = {}
     last_user = max((index for index, item in enumerate(items) if item.get("role") == "user"), default=-1)
     for index, item in enumerate(items):
@@ -125,12 +125,12 @@ def _turns(items: Sequence[JsonObject], met: Met) -> list[Turn]:
             continue
         match role:
             case "assistant":
-                turns.append(Turn("assistant", tuple(blocks)))
+                turns.append(Message("assistant", tuple(blocks)))
             case "user":
                 blocks.sort(key=lambda block: not isinstance(block, ToolResult))
-                turns.append(Turn("user", tuple(blocks)))
+                turns.append(Message("user", tuple(blocks)))
             case "system":
-                turns.append(Turn("system", tuple(blocks)))
+                turns.append(Message("system", tuple(blocks)))
             case _:
                 raise BadCall(f"`role` of message {index} is none of user, assistant, system")
     return turns

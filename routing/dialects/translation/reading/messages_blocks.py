@@ -8,7 +8,7 @@ from typing import TypeAlias
 from ....values import Dialect, JsonObject
 from ...calls.editing import json_text, result_of
 from ...fields import list_of, object_of, text_of
-from .. import seals
+from .. import opaque
 from ..neutral import Block, Feature, Media, Seal, Text, Thought, ToolResult, ToolUse
 from .messages_served import SERVED, Served, read_served, served_in
 
@@ -54,7 +54,7 @@ def read_blocks(content: Sequence[object], names: dict[str, str], met: Met) -> l
 def _thought(part: JsonObject) -> Thought:
     field = "signature" if part.get("type") == "thinking" else "data"
     word = text_of(part.get(field))
-    seal = seals.unwrap(word) or Seal(Dialect.MESSAGES, "", {field: word}) if word else None
+    seal = opaque.unwrap(word) or Seal(Dialect.MESSAGES, "", {field: word}) if word else None
     return Thought(text_of(part.get("thinking")), seal)
 
 

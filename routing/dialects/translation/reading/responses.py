@@ -15,7 +15,7 @@ from ....errors import BadCall
 from ....values import Endpoint, JsonObject
 from ...calls.editing import items_in
 from ...fields import list_of, object_of, text_of
-from ..neutral import Conversation, Effort, Feature, Format, Reasoning, Text, Turn
+from ..neutral import Conversation, Effort, Feature, Format, Message, Reasoning, Text
 from .responses_items import History, read_items, turns_of
 from .responses_tools import Notes, choice_of, declared
 
@@ -104,9 +104,9 @@ def _history(body: JsonObject, notes: Notes) -> History:
     return read_items(items_in({"input": given}, "input") if given is not None else [], notes)
 
 
-def _turns(body: JsonObject, history: History) -> tuple[Turn, ...]:
+def _turns(body: JsonObject, history: History) -> tuple[Message, ...]:
     instructions = text_of(body.get("instructions"))
-    first = (Turn("system", (Text(instructions),)),) if instructions else ()
+    first = (Message("system", (Text(instructions),)),) if instructions else ()
     turns = (*first, *turns_of(history))
     if not turns:
         raise BadCall("The call says nothing: `input` and `instructions` are empty")

@@ -17,8 +17,8 @@ from ....errors import BadCall
 from ....values import Dialect, JsonObject
 from ...calls.editing import result_of
 from ...fields import list_of, object_of, text_of
-from .. import seals
-from ..neutral import Block, Feature, Media, Seal, Text, Thought, ToolResult, ToolUse, Turn
+from .. import opaque
+from ..neutral import Block, Feature, Media, Message, Seal, Text, Thought, ToolResult, ToolUse
 from .responses_parts import json_text, parts_of, picture, screenshot, shell_output
 from .responses_tools import BUILT_IN, Notes, namespace_of
 
@@ -86,8 +86,8 @@ def read_items(items: Iterable[JsonObject], notes: Notes) -> History:
     return history
 
 
-def turns_of(history: History) -> tuple[Turn, ...]:
-    return tuple(Turn(role, tuple(blocks)) for role, blocks in history.turns)
+def turns_of(history: History) -> tuple[Message, ...]:
+    return tuple(Message(role, tuple(blocks)) for role, blocks in history.turns)
 
 
 # --- messages ---------------------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def _reasoning(history: History, item: JsonObject, place: int) -> None:
 
 
 def _seal(item: JsonObject, word: str) -> Seal:
-    if (foreign := seals.unwrap(word)) is not None:
+    if (foreign := opaque.unwrap(word)) is not None:
         return foreign
     payload = {name: item[name] for name in _SEALED if item.get(name)}
     return Seal(Dialect.RESPONSES, "", {"summary": [], **payload})

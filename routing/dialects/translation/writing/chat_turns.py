@@ -21,7 +21,7 @@ from ....values import Dialect, JsonObject
 from ...fields import arguments_of, list_of, object_of, read_object, text_of
 from ...signed import signed_fields
 from .. import ids
-from ..neutral import Block, Feature, LeftOut, Media, Seal, Text, Thought, ToolResult, ToolUse, Turn
+from ..neutral import Block, Feature, LeftOut, Media, Message, Seal, Text, Thought, ToolResult, ToolUse
 from .chat_hosts import Host
 from .chat_parts import missing, text_part, write_part
 from .chat_tools import Tools
@@ -46,7 +46,7 @@ _MISTRAL_ID = re.compile(r"[a-zA-Z0-9]{9}")
 
 
 def write_messages(
-    turns: Sequence[Turn], tools: Tools, *, maker: str, thinks: bool, left: LeftOut, instruction: str = ""
+    turns: Sequence[Message], tools: Tools, *, maker: str, thinks: bool, left: LeftOut, instruction: str = ""
 ) -> list[JsonObject]:
     """`instruction`: more system text, behind what stands at the beginning."""
     first = next((place for place, turn in enumerate(turns) if turn.role != "system"), len(turns))
@@ -69,12 +69,12 @@ def call_id(id: str, host: Host) -> str:
             return ids.fitting(id, _ID, _LONGEST_ID)
 
 
-def _merged(turns: Sequence[Turn]) -> list[Turn]:
+def _merged(turns: Sequence[Message]) -> list[Message]:
     """The assistant's turns in a row as one: what it calls in parallel must stand in one message."""
-    merged: list[Turn] = []
+    merged: list[Message] = []
     for turn in turns:
         if merged and turn.role == merged[-1].role == "assistant":
-            merged[-1] = Turn("assistant", (*merged[-1].blocks, *turn.blocks))
+            merged[-1] = Message("assistant", (*merged[-1].blocks, *turn.blocks))
         else:
             merged.append(turn)
     return merged
@@ -91,7 +91,7 @@ class _Writer:
     _told: set[int] = field(default_factory=set)
     """The results that stand behind their calls, by their ordinal."""
 
-    def write(self, turns: Sequence[Turn]) -> None:
+    def write(self, turns: Sequence[Message]) -> None:
         for turn, ordinal in zip(turns, self._find_results(turns), strict=True):
             match turn.role:
                 case "assistant":
@@ -101,7 +101,7 @@ class _Writer:
                 case "system":
                     self._system(turn.blocks)
 
-    def _find_results(self, turns: Sequence[Turn]) -> list[int]:
+    def _find_results(self, turns: Sequence[Message]) -> list[int]:
         """For every turn the ordinal of its first result."""
         begins: list[int] = []
         count = 0

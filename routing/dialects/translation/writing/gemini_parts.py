@@ -20,12 +20,12 @@ from ..neutral import (
     Feature,
     LeftOut,
     Media,
+    Message,
     Seal,
     Text,
     Thought,
     ToolResult,
     ToolUse,
-    Turn,
 )
 from .gemini_media import is_for_results, media_parts
 from .gemini_models import Family
@@ -55,7 +55,7 @@ class Form:
         return text_of(seal.payload.get("thoughtSignature")) or text_of(seal.payload.get("signature"))
 
 
-def write_system(turns: Sequence[Turn], form: Form) -> tuple[list[JsonObject], Sequence[Turn]]:
+def write_system(turns: Sequence[Message], form: Form) -> tuple[list[JsonObject], Sequence[Message]]:
     """The parts of the instructions, and the turns behind them."""
     count = next((place for place, turn in enumerate(turns) if turn.role != "system"), len(turns))
     texts = [block.text for turn in turns[:count] for block in turn.blocks if isinstance(block, Text) and block.text]
@@ -64,7 +64,7 @@ def write_system(turns: Sequence[Turn], form: Form) -> tuple[list[JsonObject], S
     return [{"text": text} for text in texts], turns[count:]
 
 
-def write_contents(turns: Sequence[Turn], form: Form) -> list[JsonObject]:
+def write_contents(turns: Sequence[Message], form: Form) -> list[JsonObject]:
     contents = _Contents(form, _results_by_id(turns))
     for role, blocks in _grouped(turns, form):
         if role == "assistant":
@@ -74,7 +74,7 @@ def write_contents(turns: Sequence[Turn], form: Form) -> list[JsonObject]:
     return contents.ended()
 
 
-def _results_by_id(turns: Sequence[Turn]) -> dict[str, deque[ToolResult]]:
+def _results_by_id(turns: Sequence[Message]) -> dict[str, deque[ToolResult]]:
     found: dict[str, deque[ToolResult]] = defaultdict(deque)
     for block in (block for turn in turns for block in turn.blocks):
         if isinstance(block, ToolResult):
@@ -82,7 +82,7 @@ def _results_by_id(turns: Sequence[Turn]) -> dict[str, deque[ToolResult]]:
     return found
 
 
-def _grouped(turns: Sequence[Turn], form: Form) -> Iterable[tuple[str, list[Block]]]:
+def _grouped(turns: Sequence[Message], form: Form) -> Iterable[tuple[str, list[Block]]]:
     """Neighbours of one side as one; without what cannot be written."""
     groups: list[tuple[str, list[Block]]] = []
     for turn in turns:
@@ -97,7 +97,7 @@ def _grouped(turns: Sequence[Turn], form: Form) -> Iterable[tuple[str, list[Bloc
     return groups
 
 
-def _is_written(block: Block, turn: Turn, form: Form) -> bool:
+def _is_written(block: Block, turn: Message, form: Form) -> bool:
     if getattr(block, "cached", False):
         form.left_out.add(Feature.CACHE_MARKS)
     if isinstance(block, Thought):

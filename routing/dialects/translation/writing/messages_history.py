@@ -23,11 +23,11 @@ from ..neutral import (
     Feature,
     LeftOut,
     Media,
+    Message,
     Text,
     Thought,
     ToolResult,
     ToolUse,
-    Turn,
 )
 from .messages_blocks import is_media, write_block, write_text, write_thought
 from .messages_tools import Names
@@ -56,18 +56,18 @@ class History:
     """What the next user message has to show for the assistant."""
 
 
-def instructions_of(turns: Sequence[Turn]) -> tuple[Sequence[Turn], Sequence[Turn]]:
+def instructions_of(turns: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
     """The system turns at the beginning, and all others."""
     first = next((index for index, turn in enumerate(turns) if turn.role != "system"), len(turns))
     return turns[:first], turns[first:]
 
 
-def write_instructions(turns: Iterable[Turn], left: LeftOut) -> list[JsonObject]:
+def write_instructions(turns: Iterable[Message], left: LeftOut) -> list[JsonObject]:
     blocks = [block for turn in turns for block in turn.blocks]
     return [wire for block in blocks for wire in _only_text(block, left)]
 
 
-def write_history(turns: Iterable[Turn], names: Names, left: LeftOut, *, maker: str, system: bool) -> list[JsonObject]:
+def write_history(turns: Iterable[Message], names: Names, left: LeftOut, *, maker: str, system: bool) -> list[JsonObject]:
     history = History(names, left, maker)
     for role, blocks in _in_turn(_that_say_something(turns, left), system=system):
         match role:
@@ -88,7 +88,7 @@ def write_history(turns: Iterable[Turn], names: Names, left: LeftOut, *, maker: 
 # --- who speaks when --------------------------------------------------------------------------------------------------
 
 
-def _that_say_something(turns: Iterable[Turn], left: LeftOut) -> list[Turn]:
+def _that_say_something(turns: Iterable[Message], left: LeftOut) -> list[Message]:
     """Without turns of white space or thinking alone, which the API refuses."""
     found = []
     for turn in turns:
@@ -99,7 +99,7 @@ def _that_say_something(turns: Iterable[Turn], left: LeftOut) -> list[Turn]:
     return found
 
 
-def _in_turn(turns: Sequence[Turn], *, system: bool) -> list[tuple[str, list[Block]]]:
+def _in_turn(turns: Sequence[Message], *, system: bool) -> list[tuple[str, list[Block]]]:
     """Roles with their blocks: neighbours joined, system turns where they may stand."""
     joined: list[tuple[str, list[Block]]] = []
     for turn in turns:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ....errors import BadCall
 from ....values import JsonObject
 from ..ids import digest, fitting
-from ..neutral import Conversation, Feature, Format, LeftOut, Text, ToolResult, Turn, Written
+from ..neutral import Conversation, Feature, Format, LeftOut, Message, Text, ToolResult, Written
 from .responses_items import write_items
 from .responses_models import Traits, traits_of, write_reasoning
 from .responses_tools import LONGEST, NAME, Names, write_choice, write_tools
@@ -66,7 +66,7 @@ def _said(conversation: Conversation, names: Names, left: LeftOut, maker: str) -
     return {"instructions": text, "input": items} if text else {"input": items}
 
 
-def _leading(turns: Sequence[Turn]) -> tuple[list[str], Sequence[Turn]]:
+def _leading(turns: Sequence[Message]) -> tuple[list[str], Sequence[Message]]:
     """The texts of the system turns at the beginning, and all other turns. (A system turn that shows files is a message.)"""
     texts: list[str] = []
     for index, turn in enumerate(turns):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from ....values import Dialect, JsonObject
 from ..ids import digest, fitting
-from ..neutral import Block, Feature, LeftOut, Media, Seal, Text, Thought, ToolResult, ToolUse, Turn
+from ..neutral import Block, Feature, LeftOut, Media, Message, Seal, Text, Thought, ToolResult, ToolUse
 from .responses_parts import told, write_output, write_part, write_parts, write_text
 from .responses_tools import Names
 
@@ -41,7 +41,7 @@ class History:
     """The user has spoken since the last call."""
 
 
-def write_items(turns: Iterable[Turn], names: Names, left: LeftOut, *, maker: str) -> list[JsonObject]:
+def write_items(turns: Iterable[Message], names: Names, left: LeftOut, *, maker: str) -> list[JsonObject]:
     history = History(names, left, maker)
     for turn in turns:
         match turn.role:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from routecodex.routing.dialects.answer.machine import Answer
+from routecodex.routing.dialects.answer.events import Failed
+from routecodex.routing.dialects.answer.machine import Answer, writer_for
 from routecodex.routing.dialects.answer.ours import told
 from routecodex.routing.dialects.finish import AS_USUAL, Endings
 from routecodex.routing.dialects.sse import ArrayItems, Events
 from routecodex.routing.values import Answer as Said
-from routecodex.routing.values import Dialect, Endpoint
+from routecodex.routing.values import Dialect, Endpoint, ProviderError
 from tests.rig.asked import Asked
 
 
@@ -23,6 +24,12 @@ def answer_for(
     """`include_usage`: a Chat client asked for the usage of its stream; `quiet`: nobody takes part."""
     asked = Asked(endpoint, stream, "", "", 0, include_usage=include_usage, passes_usage=quiet, endings=endings)
     return Answer(asked, own=own_tools, quiet=quiet)
+
+
+def write_error_event(dialect: Dialect, status: int, message: str, code: str) -> bytes:
+    """The error that ends a stream which has begun."""
+    error = ProviderError(status, message, code)
+    return writer_for(Asked(Endpoint(dialect, stream=True), True, "resp_1", "m", 0)).made(Failed(error))
 
 
 def write_answer(dialect: Dialect, answer: Said, *, id: str, model: str, created: int, envelope: bool = False) -> bytes:

@@ -144,7 +144,7 @@ class Hearer:
             broken = self._serial.order([said.Failed(ProviderError(502, ""))])
             return [*told, *(event for one in broken if type(one) is not said.Failed for event in self._told(one))]
         ended = content.ended or said.Ended("")
-        word = "content_filter" if read_finish(ended.word) == "stop" and content.refused else ended.word
+        word = "content_filter" if read_finish(ended.finish_reason) == "stop" and content.refused else ended.finish_reason
         told += [event for one in self._serial.order([ended]) if one is not ended for event in self._told(one)]
         return [*told, *self._start(), Finished(word, content.tokens, ended.stop)]
 

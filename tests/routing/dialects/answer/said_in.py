@@ -20,7 +20,7 @@ def word(event: Event) -> str:
             return f"{block.kind}:{text}"
         case Opened(block=block) | Closed(block=block) | Extra(block=block):
             return f"{type(event).__name__} {block.kind}"
-        case Ended(word=reason):
+        case Ended(finish_reason=reason):
             return f"Ended {reason}"
         case Counted(tokens=tokens):
             return f"Counted {tokens.input} {tokens.output}"

@@ -9,7 +9,7 @@ import pytest
 
 from routecodex.routing.dialects.answer.gemini.abroad import place_of
 from routecodex.routing.dialects.calls import read_call
-from routecodex.routing.dialects.translation.seals import MARK
+from routecodex.routing.dialects.translation.opaque import MARK
 from routecodex.routing.dialects.translation.wrapped import MARKED, unsealed
 from routecodex.routing.values import Dialect, Endpoint
 from tests.routing.dialects.answer.talks import (

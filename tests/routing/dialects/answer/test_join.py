@@ -42,7 +42,7 @@ def _word(event: Event) -> str:
             return f"{block.kind}:{text}"
         case Opened(block=block) | Closed(block=block) | Extra(block=block):
             return f"{type(event).__name__}:{block.kind}"
-        case Ended(word=word):
+        case Ended(finish_reason=word):
             return f"Ended:{word}"
         case Counted(tokens=tokens):
             return f"Counted:{tokens.output}"

@@ -55,4 +55,4 @@ def _drive(
         out += [answer.feed(b""), *(answer.feed(piece) for piece in cut(provider.written(round_, number)))]
         said.append(answer.end_round())
     out += answer.finish()
-    return replace(read(client, b"".join(out)), alive=0), answer.told, said
+    return replace(read(client, b"".join(out)), alive=0), answer.notice_sent, said

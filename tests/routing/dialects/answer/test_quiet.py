@@ -16,7 +16,7 @@ from tests.rig.asked import Asked
 from tests.routing.dialects.answer import openai_rounds as openai
 from tests.routing.dialects.answer import rounds
 from tests.routing.dialects.answer.rounds import spoken
-from tests.routing.dialects.answers.streams import provider_streams
+from tests.routing.dialects.answer.streams import provider_streams
 
 CHAT, MESSAGES, RESPONSES, GEMINI = Dialect.CHAT, Dialect.MESSAGES, Dialect.RESPONSES, Dialect.GEMINI
 STREAMS = {name: (dialect, raw) for name, dialect, raw, _ in provider_streams()}

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from routecodex.routing.dialects import answers
 from routecodex.routing.dialects.finish import read_finish, write_finish
-from routecodex.routing.dialects.sse import ArrayItems, Events
+from routecodex.routing.dialects.sse import ArrayItems, Events, headers_for
 from routecodex.routing.values import Dialect, Endpoint
 from tests.rig.asked import Asked
 from tests.routing.dialects.answer.abroad import Translation
@@ -190,4 +189,4 @@ def test_a_sample_is_what_it_says(sample: Sample) -> None:
         assert b"".join(event.raw for event in events) == sample.raw
     assert read_finish(write_finish(sample.expected.finish, sample.dialect)) is not None
     assert isinstance(sample.expected, Expected)
-    assert answers.headers_for(sample.form == "stream")
+    assert headers_for(sample.form == "stream")

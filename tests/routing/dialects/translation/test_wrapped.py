@@ -9,7 +9,7 @@ import pytest
 from routecodex.routing.dialects.calls import read_call
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.dialects.translation.neutral import Seal
-from routecodex.routing.dialects.translation.seals import MARK, unwrap, wrap
+from routecodex.routing.dialects.translation.opaque import MARK, unwrap, wrap
 from routecodex.routing.dialects.translation.wrapped import MARKED, unsealed
 from routecodex.routing.values import Dialect
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from routecodex.routing.values import Dialect
 from tests.rig.reply import Asked, Reply, ToolUse
 from tests.rig.spoken import EVENTS
-from tests.routing.dialects.answers.streams import WORDS, array_streams, provider_streams
+from tests.routing.dialects.answer.streams import WORDS, array_streams, provider_streams
 
 Document = dict[str, Any]
 Ends = Literal["well", "error", "cut"]

@@ -109,7 +109,7 @@ def test_a_call_that_a_cut_broke_off_is_half(reason: str) -> None:
 def test_a_reason_may_come_again() -> None:
     reader = Reader()
     document = candidate({"text": "a"}, reason="STOP")
-    ends = [event for _ in range(2) for event in reader.read(document) if getattr(event, "word", "")]
+    ends = [event for _ in range(2) for event in reader.read(document) if getattr(event, "finish_reason", "")]
     assert [event.final for event in ends] == [False, False]  # type: ignore[attr-defined]
 
 

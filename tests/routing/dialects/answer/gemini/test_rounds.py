@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from routecodex.routing.dialects.answer.machine import Answer
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.values import Dialect, Endpoint, Usage
-from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer import rounds, streams
 from tests.routing.dialects.answer.own import answer_for
 from tests.routing.dialects.answer.rounds import OWN, Spoken, spoken
-from tests.routing.dialects.answers import streams
 from tests.routing.turn.test_turn_rounds import Bench
 
 PATHS = {

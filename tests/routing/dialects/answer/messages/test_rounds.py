@@ -14,10 +14,9 @@ from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.dialects.finish import Endings
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.values import Dialect, Endpoint, Usage
-from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer import rounds, streams
 from tests.routing.dialects.answer.own import answer_for
 from tests.routing.dialects.answer.rounds import OWN, Spoken, spoken
-from tests.routing.dialects.answers import streams
 
 
 def _endpoint() -> Endpoint:

@@ -15,11 +15,10 @@ from routecodex.routing.dialects.translation.neutral import ToolName
 from routecodex.routing.values import Endpoint, ToolCall
 from tests.rig.asked import Asked
 from tests.routing.dialects.answer import openai_rounds as openai
-from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer import rounds, streams
 from tests.routing.dialects.answer.rounds import spoken
 from tests.routing.dialects.answer.said_in import content_of, read
 from tests.routing.dialects.answer.talks import CHAT, MESSAGES, RESPONSES, WRITTEN, Way, answer_for, chunk, drive, entry, sse
-from tests.routing.dialects.answers import streams
 from tests.system import grammar
 
 TEXT = spoken(("text", "Hello"))

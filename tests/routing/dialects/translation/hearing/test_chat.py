@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from routecodex.routing.dialects.translation.neutral import Media, Seal, Tokens
 from routecodex.routing.values import Dialect
 from tests.conftest import LONG
+from tests.routing.dialects.answer import streams
 from tests.routing.dialects.answer.plain import (
     Broken,
     CallEnded,
@@ -24,7 +25,6 @@ from tests.routing.dialects.answer.plain import (
     TextPiece,
     hear_whole,
 )
-from tests.routing.dialects.answers import streams
 from tests.routing.dialects.translation.hearing.listening import folded, heard, in_three_ways, sse
 
 MAKER = "glm"

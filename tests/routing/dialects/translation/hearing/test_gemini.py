@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from routecodex.routing.dialects.answer.gemini.arguments import Arguments
 from routecodex.routing.dialects.translation.neutral import Media, Seal, Tokens
 from routecodex.routing.values import Dialect
-from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer import rounds, streams
 from tests.routing.dialects.answer.plain import (
     Broken,
     CallEnded,
@@ -27,7 +27,6 @@ from tests.routing.dialects.answer.plain import (
     hear_whole,
 )
 from tests.routing.dialects.answer.rounds import spoken
-from tests.routing.dialects.answers import streams
 from tests.routing.dialects.translation import coming_down as down
 
 Part = dict[str, Any]

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from routecodex.routing.dialects.translation.neutral import Seal, Tokens
-from routecodex.routing.dialects.translation.seals import wrap
+from routecodex.routing.dialects.translation.opaque import wrap
 from routecodex.routing.values import Dialect
-from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer import rounds, streams
 from tests.routing.dialects.answer.plain import (
     BlockEnded,
     Broken,
@@ -27,7 +27,6 @@ from tests.routing.dialects.answer.plain import (
     hear_whole,
 )
 from tests.routing.dialects.answer.rounds import spoken
-from tests.routing.dialects.answers import streams
 from tests.routing.dialects.translation import coming_down as down
 
 Documents = list[dict[str, Any]]

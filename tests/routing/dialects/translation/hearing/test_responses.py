@@ -14,6 +14,7 @@ from routecodex.routing.dialects.translation.neutral import Media, Seal, Tokens
 from routecodex.routing.values import Dialect
 from tests.conftest import LONG
 from tests.routing.dialects.answer import openai_rounds as openai
+from tests.routing.dialects.answer import streams
 from tests.routing.dialects.answer.plain import (
     BlockEnded,
     Broken,
@@ -27,7 +28,6 @@ from tests.routing.dialects.answer.plain import (
     hear_whole,
 )
 from tests.routing.dialects.answer.rounds import Spoken, spoken
-from tests.routing.dialects.answers import streams
 from tests.routing.dialects.translation.hearing.listening import folded, heard, in_three_ways, sse
 
 MAKER = "openai"

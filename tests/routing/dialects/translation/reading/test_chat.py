@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from routecodex.routing.dialects.translation import seals
+from routecodex.routing.dialects.translation import opaque
 from routecodex.routing.dialects.translation.neutral import (
     Choice,
     Conversation,
     Feature,
     Format,
     Media,
+    Message,
     Reasoning,
     Seal,
     Text,
@@ -22,7 +23,6 @@ from routecodex.routing.dialects.translation.neutral import (
     Tool,
     ToolResult,
     ToolUse,
-    Turn,
 )
 from routecodex.routing.dialects.translation.reading.chat import read
 from routecodex.routing.errors import RouteCodexError
@@ -42,7 +42,7 @@ def _read(**body: Any) -> Conversation:
     return read({"model": "m", "messages": [HI], **body}, CHAT)
 
 
-def _turns(*messages: dict[str, Any]) -> tuple[Turn, ...]:
+def _turns(*messages: dict[str, Any]) -> tuple[Message, ...]:
     return _read(messages=list(messages)).turns
 
 
@@ -61,7 +61,7 @@ def _call(id: str, name: str = "read", arguments: object = "{}") -> dict[str, An
     ("role", "expected"), [("system", "system"), ("developer", "system"), ("user", "user"), ("assistant", "assistant")]
 )
 def test_roles(role: str, expected: str) -> None:
-    assert _turns({"role": role, "content": "text"}) == (Turn(expected, (Text("text"),)),)  # type: ignore[arg-type]
+    assert _turns({"role": role, "content": "text"}) == (Message(expected, (Text("text"),)),)  # type: ignore[arg-type]
 
 
 def test_every_message_is_a_turn_and_system_text_stays_where_it_stands() -> None:
@@ -121,7 +121,7 @@ def test_parts(name: str) -> None:
 )
 def test_what_has_no_place_is_named(part: object, words: str) -> None:
     conversation = _read(messages=[{"role": "user", "content": [part, {"type": "text", "text": "a"}]}])
-    assert conversation.turns == (Turn("user", (Text("a"),)),)
+    assert conversation.turns == (Message("user", (Text("a"),)),)
     assert conversation.others == ((Feature.OTHER, words),)
 
 
@@ -131,7 +131,9 @@ def test_a_mark_on_a_message_is_its_last_parts() -> None:
 
 
 def test_empty_messages_are_no_turns() -> None:
-    assert _turns({"role": "user", "content": ""}, {"role": "assistant", "content": None}, HI) == (Turn("user", (Text("hi"),)),)
+    assert _turns({"role": "user", "content": ""}, {"role": "assistant", "content": None}, HI) == (
+        Message("user", (Text("hi"),)),
+    )
 
 
 @pytest.mark.parametrize(
@@ -172,9 +174,9 @@ def test_parallel_calls_and_their_results() -> None:
         {"role": "user", "content": "go on"},
     )
     assert turns[1:] == (
-        Turn("assistant", (Text("both"), ToolUse("a", "read", '{"path":"x"}'), ToolUse("b", "list", '{"n":1}'))),
-        Turn("user", (ToolResult("b", (Text("two"),), name="list"), ToolResult("a", (Text("one"), Media("image", url="https://x")), name="read"))),
-        Turn("user", (Text("go on"),)),
+        Message("assistant", (Text("both"), ToolUse("a", "read", '{"path":"x"}'), ToolUse("b", "list", '{"n":1}'))),
+        Message("user", (ToolResult("b", (Text("two"),), name="list"), ToolResult("a", (Text("one"), Media("image", url="https://x")), name="read"))),
+        Message("user", (Text("go on"),)),
     )  # fmt: skip
 
 
@@ -243,10 +245,10 @@ THOUGHTS: dict[str, tuple[dict[str, Any], list[Thought]]] = {
     "both fields": ({"reasoning_content": "hm", "reasoning": "hm"}, [Thought("hm", _own(reasoning_content=True))]),
     "details": ({"reasoning": "hm", "reasoning_details": [ENTRY]}, [Thought("hm", _own(reasoning=True, reasoning_details=[ENTRY]))]),
     "details alone": ({"reasoning_details": [ENTRY]}, [Thought("hm", _own(reasoning_details=[ENTRY]))]),
-    "ours": ({"reasoning_content": "hm", "reasoning_details": [{"type": "reasoning.encrypted", "data": seals.wrap(CLAUDES)}]}, [Thought("hm", CLAUDES)]),
-    "ours, with its text": ({"reasoning_content": "a\n\nb", "reasoning_details": [{"type": "reasoning.text", "text": "a", "signature": seals.wrap(CLAUDES)}, {"type": "reasoning.text", "text": "b", "signature": seals.wrap(OPENAIS)}]}, [Thought("a", CLAUDES), Thought("b", OPENAIS)]),
-    "ours without a text": ({"reasoning_details": [{"type": "reasoning.encrypted", "data": seals.wrap(OPENAIS)}]}, [Thought("", OPENAIS)]),
-    "ours beside the host's": ({"reasoning": "all of it", "reasoning_details": [ENTRY, {"type": "reasoning.encrypted", "data": seals.wrap(OPENAIS)}]}, [Thought("", OPENAIS), Thought("hm", _own(reasoning=True, reasoning_details=[ENTRY]))]),
+    "ours": ({"reasoning_content": "hm", "reasoning_details": [{"type": "reasoning.encrypted", "data": opaque.wrap(CLAUDES)}]}, [Thought("hm", CLAUDES)]),
+    "ours, with its text": ({"reasoning_content": "a\n\nb", "reasoning_details": [{"type": "reasoning.text", "text": "a", "signature": opaque.wrap(CLAUDES)}, {"type": "reasoning.text", "text": "b", "signature": opaque.wrap(OPENAIS)}]}, [Thought("a", CLAUDES), Thought("b", OPENAIS)]),
+    "ours without a text": ({"reasoning_details": [{"type": "reasoning.encrypted", "data": opaque.wrap(OPENAIS)}]}, [Thought("", OPENAIS)]),
+    "ours beside the host's": ({"reasoning": "all of it", "reasoning_details": [ENTRY, {"type": "reasoning.encrypted", "data": opaque.wrap(OPENAIS)}]}, [Thought("", OPENAIS), Thought("hm", _own(reasoning=True, reasoning_details=[ENTRY]))]),
     "none": ({"reasoning_content": "", "reasoning_details": []}, []),
 }  # fmt: skip
 
@@ -286,8 +288,8 @@ def test_what_was_told_is_read_back_sealed() -> None:
 @pytest.mark.parametrize(
     ("word", "expected"),
     [
-        (seals.wrap(GEMINIS), GEMINIS),
-        (seals.wrap(CLAUDES), CLAUDES),
+        (opaque.wrap(GEMINIS), GEMINIS),
+        (opaque.wrap(CLAUDES), CLAUDES),
         ("c2ln", Seal(Dialect.GEMINI, "", {"for": "call", "signature": "c2ln"})),
     ],
 )
@@ -309,8 +311,8 @@ def test_other_things_an_assistant_said() -> None:
         ]
     )
     assert conversation.turns == (
-        Turn("assistant", (Text("I will not"),)),
-        Turn("assistant", (Media("image", "image/png", data="AAAA"),)),
+        Message("assistant", (Text("I will not"),)),
+        Message("assistant", (Media("image", "image/png", data="AAAA"),)),
     )
     assert conversation.others == ((Feature.AUDIO, "an earlier spoken answer"),)
 

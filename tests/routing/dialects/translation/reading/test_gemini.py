@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routecodex.routing.dialects.translation import seals
+from routecodex.routing.dialects.translation import opaque
 from routecodex.routing.dialects.translation.neutral import (
     Block,
     Choice,
@@ -18,6 +18,7 @@ from routecodex.routing.dialects.translation.neutral import (
     Feature,
     Format,
     Media,
+    Message,
     Reasoning,
     Seal,
     Text,
@@ -25,7 +26,6 @@ from routecodex.routing.dialects.translation.neutral import (
     Tool,
     ToolResult,
     ToolUse,
-    Turn,
 )
 from routecodex.routing.dialects.translation.reading.gemini import read
 from routecodex.routing.dialects.translation.reading.gemini_schema import json_schema
@@ -102,7 +102,7 @@ def test_the_word_for_no_signature_is_no_signature(word: str) -> None:
 @pytest.mark.parametrize("spelled", ["plain", "for addresses"])
 def test_a_seal_that_we_wrapped_comes_out_again(spelled: str) -> None:
     foreign = Seal(Dialect.MESSAGES, "anthropic", {"signature": "ÿ>?~" * 9})
-    word = seals.wrap(foreign)
+    word = opaque.wrap(foreign)
     assert "+" in word or "/" in word
     if spelled == "for addresses":  # what Google's SDK for Python makes of it
         word = word.translate(str.maketrans("+/", "-_"))
@@ -155,8 +155,8 @@ def test_a_turn_with_tools() -> None:
         ]
     }
     assert read(body, GEMINI).turns == (
-        Turn("user", (Text("go"),)),
-        Turn(
+        Message("user", (Text("go"),)),
+        Message(
             "assistant",
             (
                 ToolUse("f_1", "f", '{"b":1,"a":"ü"}', seal=sealed("c2ln", "call")),
@@ -164,7 +164,7 @@ def test_a_turn_with_tools() -> None:
                 ToolUse("x", "g", "{}"),
             ),
         ),
-        Turn(
+        Message(
             "user",
             (
                 ToolResult("x", (Text("no"),), error=True, name="g"),
@@ -176,7 +176,7 @@ def test_a_turn_with_tools() -> None:
     )
 
 
-def _ids(turns: tuple[Turn, ...]) -> list[tuple[str, str]]:
+def _ids(turns: tuple[Message, ...]) -> list[tuple[str, str]]:
     found = [block for turn in turns for block in turn.blocks if isinstance(block, ToolUse | ToolResult)]
     return [("call" if isinstance(block, ToolUse) else "result", block.id) for block in found]
 
@@ -260,8 +260,8 @@ def test_a_message_without_a_role_is_the_models_if_it_calls_tools() -> None:
 def test_results_in_a_models_message_are_the_users() -> None:
     body = said({"functionCall": {"name": "f"}}, {"functionResponse": {"name": "f", "response": {}}}, role="model")
     assert read(body, GEMINI).turns == (
-        Turn("assistant", (ToolUse("f_1", "f", "{}"),)),
-        Turn("user", (ToolResult("f_1", (), name="f"),)),
+        Message("assistant", (ToolUse("f_1", "f", "{}"),)),
+        Message("user", (ToolResult("f_1", (), name="f"),)),
     )
 
 
@@ -278,12 +278,12 @@ SYSTEMS: dict[str, tuple[object, tuple[Text, ...]]] = {
 @pytest.mark.parametrize("field", ["systemInstruction", "system_instruction"])
 def test_instructions(name: str, field: str) -> None:
     given, expected = SYSTEMS[name]
-    assert conversation(**{field: given}).turns == (Turn("system", expected), Turn("user", (Text("hi"),)))
+    assert conversation(**{field: given}).turns == (Message("system", expected), Message("user", (Text("hi"),)))
 
 
 @pytest.mark.parametrize("given", ["", {}, [], None, {"parts": []}, 7])
 def test_no_instructions(given: object) -> None:
-    assert conversation(systemInstruction=given).turns == (Turn("user", (Text("hi"),)),)
+    assert conversation(systemInstruction=given).turns == (Message("user", (Text("hi"),)),)
 
 
 def test_the_model_and_the_form_come_from_the_path() -> None:
@@ -296,7 +296,7 @@ def test_the_model_and_the_form_come_from_the_path() -> None:
 def test_a_call_for_a_count() -> None:
     body = {"generateContentRequest": {"model": "models/m", "contents": said({"text": "hi"})["contents"]}}
     read_ = read(body, Endpoint(Dialect.GEMINI, action="count"))
-    assert (read_.turns, read_.model) == ((Turn("user", (Text("hi"),)),), "m")
+    assert (read_.turns, read_.model) == ((Message("user", (Text("hi"),)),), "m")
 
 
 # --- tools ---------------------------------------------------------------------------------------------------------------

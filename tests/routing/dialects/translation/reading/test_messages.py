@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from routecodex.routing.dialects.calls.editing import DEEPEST
-from routecodex.routing.dialects.translation import seals
+from routecodex.routing.dialects.translation import opaque
 from routecodex.routing.dialects.translation.neutral import (
     Block,
     Choice,
@@ -19,6 +19,7 @@ from routecodex.routing.dialects.translation.neutral import (
     Feature,
     Format,
     Media,
+    Message,
     Reasoning,
     Seal,
     Text,
@@ -26,7 +27,6 @@ from routecodex.routing.dialects.translation.neutral import (
     Tool,
     ToolResult,
     ToolUse,
-    Turn,
 )
 from routecodex.routing.dialects.translation.reading.messages import read
 from routecodex.routing.errors import BadCall
@@ -170,7 +170,7 @@ def test_what_says_nothing_is_no_block(wire: object) -> None:
 
 def test_an_unknown_block_is_named_and_its_text_kept() -> None:
     found = call({"role": "user", "content": [{"type": "new", "text": "words"}, {"type": "newer"}]})
-    assert found.turns == (Turn("user", (Text("words"),)),)
+    assert found.turns == (Message("user", (Text("words"),)),)
     assert found.others == ((Feature.OTHER, "newer block"),)
 
 
@@ -202,14 +202,14 @@ CALL = Seal(Dialect.GEMINI, "google", {"for": "call", "signature": "c2ln"})
 
 def test_a_wrapped_seal_is_itself_again() -> None:
     assert blocks(
-        {"type": "thinking", "thinking": "hm", "signature": seals.wrap(THOUGHT)},
-        {"type": "redacted_thinking", "data": seals.wrap(THOUGHT)},
+        {"type": "thinking", "thinking": "hm", "signature": opaque.wrap(THOUGHT)},
+        {"type": "redacted_thinking", "data": opaque.wrap(THOUGHT)},
         role="assistant",
     ) == (Thought("hm", THOUGHT), Thought("", THOUGHT))
 
 
 def test_the_seal_of_a_call_goes_back_to_the_call() -> None:
-    sealed = {"type": "thinking", "thinking": "", "signature": seals.wrap(CALL)}
+    sealed = {"type": "thinking", "thinking": "", "signature": opaque.wrap(CALL)}
     calls = [{"type": "tool_use", "id": id, "name": "f", "input": {}} for id in "ab"]
     assert blocks(calls[0], sealed, calls[1], role="assistant") == (
         ToolUse("a", "f", "{}"),
@@ -319,13 +319,13 @@ BILLING = "x-anthropic-billing-header: cc_version=2; cch=1;"
 )
 def test_instructions(system: object, expected: tuple[Block, ...]) -> None:
     found = call(system=system)
-    assert found.turns == (Turn("system", expected), Turn("user", (Text("hi"),)))
+    assert found.turns == (Message("system", expected), Message("user", (Text("hi"),)))
     assert "cch" not in repr(found.turns)
 
 
 @pytest.mark.parametrize("system", [None, "", [], [{"type": "text", "text": BILLING}], BILLING])
 def test_no_instructions(system: object) -> None:
-    assert call(system=system).turns == (Turn("user", (Text("hi"),)),)
+    assert call(system=system).turns == (Message("user", (Text("hi"),)),)
 
 
 def test_system_messages_stand_where_they_were_said() -> None:

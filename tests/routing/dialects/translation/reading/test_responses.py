@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routecodex.routing.dialects.translation import seals
+from routecodex.routing.dialects.translation import opaque
 from routecodex.routing.dialects.translation.neutral import (
     Block,
     Choice,
@@ -18,6 +18,7 @@ from routecodex.routing.dialects.translation.neutral import (
     Feature,
     Format,
     Media,
+    Message,
     Reasoning,
     Seal,
     Text,
@@ -25,7 +26,6 @@ from routecodex.routing.dialects.translation.neutral import (
     Tool,
     ToolResult,
     ToolUse,
-    Turn,
 )
 from routecodex.routing.dialects.translation.reading.responses import read
 from routecodex.routing.errors import BadCall, RouteCodexError
@@ -76,7 +76,7 @@ def named(conversation: Conversation) -> set[tuple[Feature, str]]:
 def test_an_input_of_one_text_is_one_user_turn() -> None:
     conversation = read({"model": "gpt-5", "input": "hello", "instructions": "be kind", "stream": True}, HERE)
     assert conversation == Conversation(
-        model="gpt-5", stream=True, turns=(Turn("system", (Text("be kind"),)), Turn("user", (Text("hello"),)))
+        model="gpt-5", stream=True, turns=(Message("system", (Text("be kind"),)), Message("user", (Text("hello"),)))
     )
 
 
@@ -129,7 +129,7 @@ def test_a_refusal_is_text_and_empty_text_is_nothing() -> None:
 
 def test_a_role_nobody_knows_is_the_users_and_named() -> None:
     conversation = read(call({"role": "critic", "content": "hm"}), HERE)
-    assert conversation.turns == (Turn("user", (Text("hm"),)),)
+    assert conversation.turns == (Message("user", (Text("hm"),)),)
     assert named(conversation) == {(Feature.OTHER, "role critic")}
 
 
@@ -141,13 +141,13 @@ def test_messages_between_agents_say_who_wrote_them() -> None:
         "content": [{"type": "input_text", "text": "look there"}, {"type": "encrypted_content", "encrypted_content": "g"}],
     }
     conversation = read(call(item), HERE)
-    assert conversation.turns == (Turn("user", (Text("Message from /root to /root/tester:"), Text("look there"))),)
+    assert conversation.turns == (Message("user", (Text("Message from /root to /root/tester:"), Text("look there"))),)
     assert named(conversation) == {(Feature.OTHER, "sealed parts, which only their maker can read")}
 
 
 def test_an_item_nobody_knows_is_named_and_its_text_is_kept() -> None:
     conversation = read(call({"type": "novelty", "content": [{"type": "input_text", "text": "hi"}]}, {"type": "empty"}), HERE)
-    assert conversation.turns == (Turn("user", (Text("hi"),)),)
+    assert conversation.turns == (Message("user", (Text("hi"),)),)
     assert named(conversation) == {(Feature.OTHER, "item novelty"), (Feature.OTHER, "item empty")}
 
 
@@ -191,7 +191,7 @@ def test_parts(part: dict[str, object], media: Media | Text) -> None:
 
 def test_parts_that_are_not_known_are_named() -> None:
     conversation = read(call(user({"type": "hologram"}, {"type": "input_image"}, "plain", 5)), HERE)
-    assert conversation.turns == (Turn("user", (Text("plain"),)),)
+    assert conversation.turns == (Message("user", (Text("plain"),)),)
     assert named(conversation) == {
         (Feature.OTHER, "part hologram"),
         (Feature.OTHER, "part input_image"),
@@ -230,13 +230,13 @@ def test_a_thought_that_nobody_sealed_is_its_own_text() -> None:
 
 def test_a_foreign_seal_comes_back_as_what_it_was() -> None:
     seal = Seal(Dialect.MESSAGES, "anthropic", {"signature": "EqQB"})
-    item = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}], "encrypted_content": seals.wrap(seal)}
+    item = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}], "encrypted_content": opaque.wrap(seal)}
     assert turns(item, said("x"))[0] == ("assistant", [Thought("hm", seal), Text("x")])
 
 
 def test_a_seal_of_a_call_belongs_to_the_call_behind_it() -> None:
     seal = Seal(Dialect.GEMINI, "google", {"for": "call", "thoughtSignature": "abc"})
-    item = {"type": "reasoning", "summary": [], "encrypted_content": seals.wrap(seal)}
+    item = {"type": "reasoning", "summary": [], "encrypted_content": opaque.wrap(seal)}
     found = turns(said("I look."), item, used("c1"), used("c2"))
     assert found == [
         ("assistant", [Text("I look."), ToolUse("c1", "look", "{}", seal=seal), ToolUse("c2", "look", "{}")]),
@@ -250,7 +250,7 @@ def test_a_compacted_history_is_a_seal_without_words_and_named() -> None:
         call({"type": "compaction", "id": "cmp_1", "encrypted_content": "g"}, {"role": "user", "content": "hi"}), HERE
     )
     payload = {"type": "compaction", "encrypted_content": "g", "id": "cmp_1"}
-    assert conversation.turns[0] == Turn("assistant", (Thought("", Seal(Dialect.RESPONSES, "", payload)),))
+    assert conversation.turns[0] == Message("assistant", (Thought("", Seal(Dialect.RESPONSES, "", payload)),))
     assert named(conversation) == {(Feature.OTHER, "compacted history, which only its maker can read")}
 
 
@@ -361,7 +361,7 @@ def test_what_the_providers_own_tools_brought_is_named_but_a_picture_is_kept() -
         ),
         HERE,
     )
-    assert conversation.turns == (Turn("assistant", (Media("image", "image/png", data="iVBORw0KGgo="),)),)
+    assert conversation.turns == (Message("assistant", (Media("image", "image/png", data="iVBORw0KGgo="),)),)
     assert named(conversation) == {
         (Feature.SERVER_RESULTS, kind) for kind in ("web_search_call", "mcp_list_tools", "image_generation_call")
     }
@@ -403,7 +403,7 @@ def test_tools_inside_the_input_and_in_namespaces() -> None:
         ],
     }
     conversation = read(call(carried, {"role": "user", "content": "hi"}, tools=[{"type": "function", "name": "sleep"}]), HERE)
-    assert conversation.turns == (Turn("user", (Text("hi"),)),)
+    assert conversation.turns == (Message("user", (Text("hi"),)),)
     assert conversation.tools == (
         Tool("sleep"),
         Tool("exec", kind="custom", native={"type": "custom", "name": "exec"}),
@@ -537,7 +537,7 @@ def test_settings() -> None:
     assert conversation == Conversation(
         model="gpt-5",
         stream=False,
-        turns=(Turn("user", (Text("hi"),)),),
+        turns=(Message("user", (Text("hi"),)),),
         parallel=False,
         max_tokens=500,
         temperature=0.5,
@@ -651,7 +651,7 @@ def test_what_cannot_be_translated_is_refused_with_words_that_help(body: dict[st
 
 def test_reasoning_that_is_kept_elsewhere_is_left_out() -> None:
     conversation = read(call({"type": "item_reference", "id": "rs_1"}, {"role": "user", "content": "hi"}), HERE)
-    assert conversation.turns == (Turn("user", (Text("hi"),)),)
+    assert conversation.turns == (Message("user", (Text("hi"),)),)
     assert named(conversation) == {(Feature.THOUGHTS, "kept at another provider")}
 
 

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 
 from routecodex.routing.dialects.sse import Events
-from routecodex.routing.dialects.translation import seals
+from routecodex.routing.dialects.translation import opaque
 from routecodex.routing.dialects.translation.neutral import Seal, Tokens
 from routecodex.routing.dialects.translation.reading.chat import read
 from routecodex.routing.values import Dialect, Endpoint, ProviderError
 from tests.conftest import LONG
 from tests.routing.dialects.answer import openai_rounds as openai
+from tests.routing.dialects.answer import streams
 from tests.routing.dialects.answer.plain import (
     Broken,
     CallPiece,
@@ -28,7 +29,6 @@ from tests.routing.dialects.answer.plain import (
     ThoughtPiece,
     tell_whole,
 )
-from tests.routing.dialects.answers import streams
 from tests.routing.dialects.translation.hearing.listening import folded, heard
 from tests.routing.dialects.translation.telling import spoken
 from tests.routing.dialects.translation.telling.spoken import (
@@ -222,7 +222,7 @@ def _add(whole: dict[str, Any], delta: dict[str, Any]) -> None:
 def test_a_foreign_seal_is_never_plain() -> None:
     for events in ([START, *thought("t"), END], [START, *call("c1", "f", "{}", seal=OF_CALL), END]):
         for raw in (told(events), tell_whole(events, spoken.asked(CHAT))):
-            assert seals.MARK.encode() in raw
+            assert opaque.MARK.encode() in raw
             assert b"EuYB" not in raw
             assert b'"c2ln"' not in raw
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from routecodex.routing.dialects.translation import seals
+from routecodex.routing.dialects.translation import opaque
 from routecodex.routing.dialects.translation.neutral import Media, Seal, Tokens, ToolName
 from routecodex.routing.values import Dialect, Endpoint, ProviderError
-from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer import rounds, streams
 from tests.routing.dialects.answer.plain import (
     BlockEnded,
     Broken,
@@ -26,7 +26,6 @@ from tests.routing.dialects.answer.plain import (
     ThoughtPiece,
 )
 from tests.routing.dialects.answer.rounds import Spoken, spoken
-from tests.routing.dialects.answers import streams
 from tests.routing.dialects.translation import coming_down as down
 from tests.routing.dialects.translation.coming_down import ARRAY, ENVELOPE, GEMINI, asked, call, thought, whole
 
@@ -60,9 +59,9 @@ CASES: dict[str, tuple[list[Event], list[Part], str]] = {
         [_thought("hm", "Eg=="), {"text": "a"}],
         "STOP",
     ),
-    "a foreign seal": (whole(thought("hm", seal=FOREIGN)), [_thought("hm", seals.wrap(FOREIGN))], "STOP"),
+    "a foreign seal": (whole(thought("hm", seal=FOREIGN)), [_thought("hm", opaque.wrap(FOREIGN))], "STOP"),
     "a seal without a thought": (
-        whole(ThoughtEnded(FOREIGN), TextPiece("a")), [_thought("", seals.wrap(FOREIGN)), {"text": "a"}], "STOP",
+        whole(ThoughtEnded(FOREIGN), TextPiece("a")), [_thought("", opaque.wrap(FOREIGN)), {"text": "a"}], "STOP",
     ),
     "a seal of a text of this dialect": (
         whole(TextPiece("a"), ThoughtEnded(ON_TEXT)), [{"text": "a"}, {"text": "", "thoughtSignature": "FA=="}], "STOP",
@@ -148,7 +147,7 @@ def test_a_call_leaves_whole_at_its_end() -> None:
     pieces = [teller.tell(event) for event in [Started("i", "m"), *call("t1", "A", '{"a":', "1}", seal=FOREIGN)]]
     assert pieces[:-1] == [b""] * 4
     (document,) = rounds.sse_documents(pieces[-1])
-    assert document["candidates"][0]["content"]["parts"] == [_call("t1", "A", a=1, seal=seals.wrap(FOREIGN))]
+    assert document["candidates"][0]["content"]["parts"] == [_call("t1", "A", a=1, seal=opaque.wrap(FOREIGN))]
 
 
 def test_only_the_last_chunk_has_the_counts() -> None:

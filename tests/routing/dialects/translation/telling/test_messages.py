@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 
 from routecodex.routing.dialects.sse import Events
-from routecodex.routing.dialects.translation import seals
+from routecodex.routing.dialects.translation import opaque
 from routecodex.routing.dialects.translation.neutral import Media, Seal, Tokens, ToolName
 from routecodex.routing.values import Dialect, ProviderError
-from tests.routing.dialects.answer import rounds
+from tests.routing.dialects.answer import rounds, streams
 from tests.routing.dialects.answer.plain import (
     BlockEnded,
     Broken,
@@ -26,7 +26,6 @@ from tests.routing.dialects.answer.plain import (
     ThoughtPiece,
 )
 from tests.routing.dialects.answer.rounds import Spoken, spoken
-from tests.routing.dialects.answers import streams
 from tests.routing.dialects.translation import coming_down as down
 from tests.routing.dialects.translation.coming_down import MESSAGES, asked, call, thought, whole
 
@@ -43,7 +42,7 @@ def _text(text: str) -> dict[str, Any]:
 
 
 def _thinking(text: str, seal: Seal | str = "") -> dict[str, Any]:
-    return {"type": "thinking", "thinking": text, "signature": seal if isinstance(seal, str) else seals.wrap(seal)}
+    return {"type": "thinking", "thinking": text, "signature": seal if isinstance(seal, str) else opaque.wrap(seal)}
 
 
 def _tool(id: str, name: str, **input: Any) -> dict[str, Any]:

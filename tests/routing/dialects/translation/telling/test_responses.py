@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 
 from routecodex.routing.dialects.sse import Events
-from routecodex.routing.dialects.translation import seals
+from routecodex.routing.dialects.translation import opaque
 from routecodex.routing.dialects.translation.neutral import Media, Seal, Thought, Tokens, ToolUse
 from routecodex.routing.dialects.translation.reading.responses import read
 from routecodex.routing.values import Dialect, Endpoint, ProviderError
 from tests.conftest import LONG
 from tests.routing.dialects.answer import openai_rounds as openai
+from tests.routing.dialects.answer import streams
 from tests.routing.dialects.answer.own import answer_for
 from tests.routing.dialects.answer.plain import (
     BlockEnded,
@@ -35,7 +36,6 @@ from tests.routing.dialects.answer.plain import (
     tell_whole,
 )
 from tests.routing.dialects.answer.rounds import Spoken
-from tests.routing.dialects.answers import streams
 from tests.routing.dialects.translation.hearing.listening import folded, heard
 from tests.routing.dialects.translation.telling import spoken
 from tests.routing.dialects.translation.telling.spoken import (
@@ -170,7 +170,7 @@ def test_the_events_of_a_thought() -> None:
     assert documents[4]["text"] == "ab"
     assert documents[5]["part"] == {"type": "summary_text", "text": "ab"}
     assert documents[6]["item"]["summary"] == [documents[5]["part"]]
-    assert seals.unwrap(documents[6]["item"]["encrypted_content"]) == SIGNED
+    assert opaque.unwrap(documents[6]["item"]["encrypted_content"]) == SIGNED
 
 
 def test_text_and_arguments_leave_as_they_come() -> None:
@@ -259,13 +259,13 @@ def test_seals_come_back_to_their_makers(stream: bool) -> None:
 def test_a_seal_behind_a_text_does_not_cut_it() -> None:
     message, first, second = items(ANSWERS["a sealed text"])
     assert message["content"][0]["text"] == "ab"
-    assert [seals.unwrap(item["encrypted_content"]) for item in (first, second)] == [OF_PART, OF_PART]
+    assert [opaque.unwrap(item["encrypted_content"]) for item in (first, second)] == [OF_PART, OF_PART]
 
 
 def test_a_foreign_seal_is_never_plain() -> None:
     for events in ([START, *thought("t"), END], [START, *call("c1", "f", "{}", seal=OF_CALL), END]):
         for raw in (told(events), tell_whole(events, spoken.asked(RESPONSES))):
-            assert seals.MARK.encode() in raw
+            assert opaque.MARK.encode() in raw
             assert b"EuYB" not in raw
             assert b'"c2ln"' not in raw
 
@@ -287,7 +287,7 @@ def test_what_is_told_is_heard_again(name: str, whole: bool) -> None:
     for event in back:
         if isinstance(event, ThoughtEnded) and event.seal is not None:
             assert event.seal.dialect is RESPONSES
-            assert seals.unwrap(str(event.seal.payload["encrypted_content"])) in (SIGNED, REDACTED, OF_CALL, OF_PART)
+            assert opaque.unwrap(str(event.seal.payload["encrypted_content"])) in (SIGNED, REDACTED, OF_CALL, OF_PART)
     wanted = folded(spoken.unsealed([event for event in events if not isinstance(event, BlockEnded)]))
     for block, want in zip(folded(spoken.unsealed(back))[1:-1], wanted[1:-1], strict=True):
         if block[0] == "call":

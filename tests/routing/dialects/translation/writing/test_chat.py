@@ -18,6 +18,7 @@ from routecodex.routing.dialects.translation.neutral import (
     Feature,
     Format,
     Media,
+    Message,
     Reasoning,
     Seal,
     Text,
@@ -26,7 +27,6 @@ from routecodex.routing.dialects.translation.neutral import (
     ToolName,
     ToolResult,
     ToolUse,
-    Turn,
     Written,
 )
 from routecodex.routing.dialects.translation.reading.chat import read
@@ -38,31 +38,31 @@ from tests.routing.dialects.calls.recorded import CALLS
 CHAT = Endpoint(Dialect.CHAT)
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 READ = Tool("read", "Reads", SCHEMA)
-HI = Turn("user", (Text("hi"),))
+HI = Message("user", (Text("hi"),))
 
 
-def _talk(*turns: Turn, **fields: Any) -> Conversation:
+def _talk(*turns: Message, **fields: Any) -> Conversation:
     return Conversation(model="theirs", stream=fields.pop("stream", False), turns=turns or (HI,), **fields)
 
 
-def _write(*turns: Turn, model: str = "m", maker: str = "mine", session: str = "", **fields: Any) -> Written:
+def _write(*turns: Message, model: str = "m", maker: str = "mine", session: str = "", **fields: Any) -> Written:
     return write(_talk(*turns, **fields), model=model, session=session, maker=maker)
 
 
-def _messages(*turns: Turn, **fields: Any) -> Any:
+def _messages(*turns: Message, **fields: Any) -> Any:
     return _write(*turns, **fields).body["messages"]
 
 
-def _user(*blocks: Block | str) -> Turn:
-    return Turn("user", tuple(Text(block) if isinstance(block, str) else block for block in blocks))
+def _user(*blocks: Block | str) -> Message:
+    return Message("user", tuple(Text(block) if isinstance(block, str) else block for block in blocks))
 
 
-def _model(*blocks: Block | str) -> Turn:
+def _model(*blocks: Block | str) -> Message:
     return replace(_user(*blocks), role="assistant")
 
 
-def _system(text: str) -> Turn:
-    return Turn("system", (Text(text),))
+def _system(text: str) -> Message:
+    return Message("system", (Text(text),))
 
 
 def _use(id: str, name: str = "read", arguments: str = "{}", **fields: Any) -> ToolUse:
@@ -86,9 +86,9 @@ def _told(id: str, content: str = "text") -> dict[str, Any]:
 PICTURE = Media("image", "image/png", data="AAAA")
 SHOWN = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 AB = [{"role": "assistant", "content": None, "tool_calls": [_called("a"), _called("b")]}]
-MESSAGES: dict[str, tuple[list[Turn], list[dict[str, Any]]]] = {
+MESSAGES: dict[str, tuple[list[Message], list[dict[str, Any]]]] = {
     "plain": ([_system("s"), HI, _model("yes"), _user("go")], [{"role": "system", "content": "s"}, {"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes"}, {"role": "user", "content": "go"}]),
-    "instructions are one message": ([_system("a"), Turn("system", (Text("b"), Text("c"))), HI], [{"role": "system", "content": "a\n\nb\n\nc"}, {"role": "user", "content": "hi"}]),
+    "instructions are one message": ([_system("a"), Message("system", (Text("b"), Text("c"))), HI], [{"role": "system", "content": "a\n\nb\n\nc"}, {"role": "user", "content": "hi"}]),
     "a late system turn": ([HI, _model("yes"), _system("s"), _user("go")], [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes"}, {"role": "system", "content": "s"}, {"role": "user", "content": "go"}]),
     "texts are joined": ([_user("a", "b")], [{"role": "user", "content": "a\n\nb"}]),
     "empty texts go": ([_user("", "a", ""), _model(""), _user("")], [{"role": "user", "content": "a"}]),
@@ -526,13 +526,13 @@ def test_a_schema_is_told_where_it_cannot_be_demanded(maker: str, model: str) ->
 @pytest.mark.parametrize(
     "turn",
     [
-        Turn("system", (Text("a", cached=True),)),
+        Message("system", (Text("a", cached=True),)),
         _user(Text("a", cached=True)),
         _user(replace(PICTURE, cached=True)),
         _user(_result("a", cached=True)),
     ],
 )
-def test_cache_marks_are_named(turn: Turn) -> None:
+def test_cache_marks_are_named(turn: Message) -> None:
     assert Feature.CACHE_MARKS in _write(turn, HI).left_out.found
     assert Feature.CACHE_MARKS in _write(HI, tools=(replace(READ, cached=True),)).left_out.found
 
@@ -578,8 +578,8 @@ HOSTS = [("openai", "gpt-5"), ("mine", "m"), ("mistral", "devstral-latest"), ("d
          ("minimax", "MiniMax-M3"), ("openrouter", "a/b")]  # fmt: skip
 
 
-def _some_turns(chance: random.Random) -> list[Turn]:
-    turns: list[Turn] = []
+def _some_turns(chance: random.Random) -> list[Message]:
+    turns: list[Message] = []
     for number in range(chance.randrange(1, 12)):
         text = Text(f"text-{number}")
         calls = [
@@ -597,8 +597,8 @@ def _some_turns(chance: random.Random) -> list[Turn]:
                     _model(Thought("hm"), text, *calls),
                     _model(*calls),
                     _user(*results, text, *media),
-                    Turn("user", tuple(results)),
-                    Turn("system", (text,)),
+                    Message("user", tuple(results)),
+                    Message("system", (text,)),
                 )
             )
         )
@@ -640,13 +640,13 @@ def test_what_is_written_is_legal_and_whole(seed: int) -> None:
 def test_a_longer_history_begins_with_the_same_bytes(seed: int) -> None:
     """What the provider has in its cache is found again: nothing that was sent changes when the conversation goes on."""
     chance = random.Random(seed)
-    turns: list[Turn] = [_system("rules")]
+    turns: list[Message] = [_system("rules")]
     before = b""
     for number in range(12):
         calls = [_use(f"toolu_{number}_{place}") for place in range(chance.randrange(3))]
         turns += [_user(f"question {number}", PICTURE), _model(Thought("hm"), f"answer {number}", *calls)]
         if calls:
-            turns.append(Turn("user", tuple(ToolResult(call.id, (Text("one"), PICTURE)) for call in calls)))
+            turns.append(Message("user", tuple(ToolResult(call.id, (Text("one"), PICTURE)) for call in calls)))
         else:
             turns.append(_user("more"))
         written = orjson.dumps(_write(*turns, tools=(READ,)).body["messages"])
@@ -657,9 +657,9 @@ def test_a_longer_history_begins_with_the_same_bytes(seed: int) -> None:
 
 ROUND_TRIPS = [
     _talk(_system("s"), HI, _model("yes"), _user("go", PICTURE), stream=True),
-    _talk(HI, _model("t", _use("a", arguments='{"path":"x"}'), _use("b")), Turn("user", (_result("a", name="read"), _result("b", name="read"))), tools=(READ, replace(READ, name="list", strict=False))),
+    _talk(HI, _model("t", _use("a", arguments='{"path":"x"}'), _use("b")), Message("user", (_result("a", name="read"), _result("b", name="read"))), tools=(READ, replace(READ, name="list", strict=False))),
     _talk(HI, _model(Thought("hm", _own("", reasoning_content=True)), "text"), HI, max_tokens=5, temperature=0.5, top_p=0.5, seed=1),
-    _talk(HI, _model(Thought("hm", _own("", reasoning=True, reasoning_details=DETAILS)), _use("a")), Turn("user", (_result("a", name="read"),))),
+    _talk(HI, _model(Thought("hm", _own("", reasoning=True, reasoning_details=DETAILS)), _use("a")), Message("user", (_result("a", name="read"),))),
     _talk(_user("json"), format=Format(SCHEMA, "n", "d", strict=True), stops=("a", "b"), presence_penalty=0.5, frequency_penalty=0.25),
     _talk(_user("see", Media("image", url="https://x", detail="low"), PDF, Media("audio", "audio/mpeg", data="AAAA"))),
     _talk(HI, tools=(READ,), choice=Choice("required", ("read",)), parallel=False),
@@ -675,7 +675,7 @@ def test_what_was_written_is_read_as_it_was(conversation: Conversation) -> None:
 
 
 def test_openais_own_round_trip() -> None:
-    conversation = _talk(HI, _model(_use("c", "patch", "raw", custom=True)), Turn("user", (_result("c", name="patch", custom=True),)),
+    conversation = _talk(HI, _model(_use("c", "patch", "raw", custom=True)), Message("user", (_result("c", name="patch", custom=True),)),
                          tools=(READ, PATCH), choice=Choice("auto", ("read", "patch")), reasoning=HIGH, max_tokens=7)  # fmt: skip
     conversation = replace(conversation, model="gpt-5")
     again = read(json.loads(orjson.dumps(write(conversation, model="gpt-5", session="s", maker="openai").body)), CHAT)

@@ -18,6 +18,7 @@ from routecodex.routing.dialects.translation.neutral import (
     Feature,
     Format,
     Media,
+    Message,
     Reasoning,
     Seal,
     Text,
@@ -26,7 +27,6 @@ from routecodex.routing.dialects.translation.neutral import (
     ToolName,
     ToolResult,
     ToolUse,
-    Turn,
     Written,
 )
 from routecodex.routing.dialects.translation.reading.gemini import read
@@ -38,16 +38,16 @@ from tests.routing.dialects.calls.recorded import CALLS
 OLD, NEW = "gemini-2.5-flash", "gemini-3.8-flash"
 ENDPOINT = Endpoint(Dialect.GEMINI, model=NEW, stream=True)
 SKIP = "skip_thought_signature_validator"
-HI = Turn("user", (Text("hi"),))
+HI = Message("user", (Text("hi"),))
 F = Tool("f", "does", {"type": "object", "properties": {"a": {"type": "string"}}})
 SEARCH = Tool("web_search", kind="server", server="web_search", native={"type": "web_search_20250305", "name": "web_search"})
 
 
-def written(*turns: Turn, model: str = NEW, **fields: Any) -> Written:
+def written(*turns: Message, model: str = NEW, **fields: Any) -> Written:
     return write(Conversation("m", True, turns or (HI,), **fields), model=model, session="s", maker="google")
 
 
-def contents(*turns: Turn, model: str = NEW) -> list[tuple[str, list[Any]]]:
+def contents(*turns: Message, model: str = NEW) -> list[tuple[str, list[Any]]]:
     found: Any = written(*turns, model=model).body["contents"]
     return [(content["role"], content["parts"]) for content in found]
 
@@ -57,12 +57,12 @@ def config(model: str = NEW, **fields: Any) -> dict[str, Any]:
     return dict(found)
 
 
-def user(*blocks: Block) -> Turn:
-    return Turn("user", blocks)
+def user(*blocks: Block) -> Message:
+    return Message("user", blocks)
 
 
-def model_(*blocks: Block) -> Turn:
-    return Turn("assistant", blocks)
+def model_(*blocks: Block) -> Message:
+    return Message("assistant", blocks)
 
 
 def call(id: str = "1", name: str = "f", arguments: str = "{}", **fields: Any) -> ToolUse:
@@ -90,16 +90,16 @@ MISSING = "The result of this call is missing."
 
 # --- turns -----------------------------------------------------------------------------------------------------------------
 
-TURNS: dict[str, tuple[list[Turn], list[tuple[str, list[Any]]]]] = {
+TURNS: dict[str, tuple[list[Message], list[tuple[str, list[Any]]]]] = {
     "text": ([HI], [("user", [{"text": "hi"}])]),
     "neighbours": ([HI, user(Text("there")), model_(Text("a")), model_(Text("b")), HI], [("user", [{"text": "hi"}, {"text": "there"}]), ("model", [{"text": "a"}, {"text": "b"}]), ("user", [{"text": "hi"}])]),
     "empty text": ([user(Text(""), Text("hi")), model_(Text("")), HI], [("user", [{"text": "hi"}, {"text": "hi"}])]),
     "the model first": ([model_(Text("hello")), HI], [("user", [{"text": "(The conversation begins with your own message.)"}]), ("model", [{"text": "hello"}]), ("user", [{"text": "hi"}])]),
-    "instructions in the middle": ([HI, Turn("system", (Text("be brief"),)), model_(Text("a")), Turn("system", (Text("x"),))], [("user", [{"text": "hi"}, {"text": "<system>\nbe brief\n</system>"}]), ("model", [{"text": "a"}]), ("user", [{"text": "<system>\nx\n</system>"}])]),
+    "instructions in the middle": ([HI, Message("system", (Text("be brief"),)), model_(Text("a")), Message("system", (Text("x"),))], [("user", [{"text": "hi"}, {"text": "<system>\nbe brief\n</system>"}]), ("model", [{"text": "a"}]), ("user", [{"text": "<system>\nx\n</system>"}])]),
     "call and result": ([HI, model_(Text("a"), call(arguments='{"x":1}')), user(result())], [("user", [{"text": "hi"}]), ("model", [{"text": "a"}, called(args={"x": 1}, signature=SKIP)]), ("user", [answered()])]),
     "results in the order of the calls": ([HI, model_(call("1"), call("2", "g")), user(result("2", "b"), result("1", "a"))], [("user", [{"text": "hi"}]), ("model", [called("1", signature=SKIP), called("2", "g")]), ("user", [answered("1", output="a"), answered("2", "g", output="b")])]),
     "text before the results": ([HI, model_(call()), user(Text("now"), result())], [("user", [{"text": "hi"}]), ("model", [called(signature=SKIP)]), ("user", [answered(), {"text": "now"}])]),
-    "instructions between call and result": ([HI, model_(call()), Turn("system", (Text("x"),)), user(result())], [("user", [{"text": "hi"}]), ("model", [called(signature=SKIP)]), ("user", [answered(), {"text": "<system>\nx\n</system>"}])]),
+    "instructions between call and result": ([HI, model_(call()), Message("system", (Text("x"),)), user(result())], [("user", [{"text": "hi"}]), ("model", [called(signature=SKIP)]), ("user", [answered(), {"text": "<system>\nx\n</system>"}])]),
     "an error": ([HI, model_(call()), user(result(text="no", error=True))], [("user", [{"text": "hi"}]), ("model", [called(signature=SKIP)]), ("user", [answered(output="no", key="error")])]),
     "a result of nothing": ([HI, model_(call()), user(result(text=""))], [("user", [{"text": "hi"}]), ("model", [called(signature=SKIP)]), ("user", [answered(output="")])]),
     "several texts in a result": ([HI, model_(call()), user(ToolResult("1", (Text("a"), Text("b"))))], [("user", [{"text": "hi"}]), ("model", [called(signature=SKIP)]), ("user", [answered(output="a\nb")])]),
@@ -124,7 +124,7 @@ def test_turns(name: str) -> None:
 
 
 def test_instructions_stand_apart() -> None:
-    turns = (Turn("system", (Text("a"), Text(""))), Turn("system", (Text("b"),)), HI)
+    turns = (Message("system", (Text("a"), Text(""))), Message("system", (Text("b"),)), HI)
     body = written(*turns).body
     assert body == {
         "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
@@ -133,16 +133,16 @@ def test_instructions_stand_apart() -> None:
 
 
 def test_instructions_alone_are_said_by_the_user() -> None:
-    assert written(Turn("system", (Text("a"),))).body == {"contents": [{"role": "user", "parts": [{"text": "a"}]}]}
+    assert written(Message("system", (Text("a"),))).body == {"contents": [{"role": "user", "parts": [{"text": "a"}]}]}
 
 
 def test_a_picture_in_the_instructions_is_named() -> None:
-    left_out = written(Turn("system", (Text("a"), Media("image", "image/png", data="iVBO"))), HI).left_out
+    left_out = written(Message("system", (Text("a"), Media("image", "image/png", data="iVBO"))), HI).left_out
     assert left_out.found == {Feature.FILES: ["in the instructions"]}
 
 
-@pytest.mark.parametrize("turns", [(user(Text("")),), (Turn("system", ()),), (model_(Thought("hm")),)])
-def test_nothing_to_say_is_refused(turns: tuple[Turn, ...]) -> None:
+@pytest.mark.parametrize("turns", [(user(Text("")),), (Message("system", ()),), (model_(Thought("hm")),)])
+def test_nothing_to_say_is_refused(turns: tuple[Message, ...]) -> None:
     with pytest.raises(BadCall, match="no message"):
         written(*turns)
 
@@ -197,7 +197,7 @@ def test_no_foreign_thought_is_sent_in_any_form(name: str) -> None:
 
 @pytest.mark.parametrize("role", ["user", "system"])
 def test_only_the_model_thinks(role: Any) -> None:
-    out = written(HI, model_(Text("a")), Turn(role, (Thought("hm", own("c2ln")),)), model_(Text("b")), HI)
+    out = written(HI, model_(Text("a")), Message(role, (Thought("hm", own("c2ln")),)), model_(Text("b")), HI)
     assert [content["role"] for content in contents_in(out)] == ["user", "model", "user"]
     assert list(out.left_out.found) == [Feature.THOUGHTS]
 
@@ -565,7 +565,7 @@ def test_structured_output() -> None:
 
 @pytest.mark.parametrize(("form", "rule"), [(ANSWER, '"additionalProperties":false'), (Format(), "JSON alone")])
 def test_structured_output_beside_tools_is_asked_for_in_words(form: Format, rule: str) -> None:
-    out = written(Turn("system", (Text("be kind"),)), HI, model=OLD, format=form, tools=(F,))
+    out = written(Message("system", (Text("be kind"),)), HI, model=OLD, format=form, tools=(F,))
     body: Any = out.body
     kind, asked = body["systemInstruction"]["parts"]
     assert kind == {"text": "be kind"}
@@ -616,7 +616,7 @@ def test_what_is_written_reads_as_it_was() -> None:
         NEW,
         True,
         (
-            Turn("system", (Text("be kind"),)),
+            Message("system", (Text("be kind"),)),
             user(
                 Text("look"), PNG, Media("file", "text/plain", text="ü"), Media("image", "image/png", url="https://x.test/a.png")
             ),
@@ -717,12 +717,12 @@ BLOCKS: st.SearchStrategy[Block] = st.one_of(
     st.builds(ToolResult, IDS, st.lists(TEXTS | MEDIAS, max_size=2).map(tuple), st.booleans()),
 )  # fmt: skip
 SIDES = st.sampled_from(["system", "user", "assistant"])
-MANY_TURNS = st.lists(st.builds(Turn, SIDES, st.lists(BLOCKS, max_size=4).map(tuple)), max_size=7)
+MANY_TURNS = st.lists(st.builds(Message, SIDES, st.lists(BLOCKS, max_size=4).map(tuple)), max_size=7)
 MODELS = st.sampled_from([OLD, NEW, PRO3, OLDEST, "claude-x"])
 
 
 @given(MANY_TURNS, MODELS)
-def test_every_conversation_becomes_a_legal_one(turns: list[Turn], model: str) -> None:
+def test_every_conversation_becomes_a_legal_one(turns: list[Message], model: str) -> None:
     asked = Conversation("m", True, tuple(turns))
     try:
         body = write(asked, model=model, session="", maker="google").body
@@ -735,9 +735,9 @@ def test_every_conversation_becomes_a_legal_one(turns: list[Turn], model: str) -
 
 def test_no_words_are_lost() -> None:
     turns = (
-        Turn("system", (Text("one"),)),
+        Message("system", (Text("one"),)),
         user(Text("two"), result("9", "three")),
-        Turn("system", (Text("four"),)),
+        Message("system", (Text("four"),)),
         model_(Text("five"), call(arguments='{"k":"six"}')),
         user(ToolResult("1", (Text("seven"), Text("eight"))), Text("nine")),
     )
@@ -748,7 +748,7 @@ def test_no_words_are_lost() -> None:
 
 @given(st.lists(st.sampled_from(["text", "tool"]), min_size=1, max_size=6), MODELS)
 def test_a_longer_history_begins_with_the_shorter(kinds: list[str], model: str) -> None:
-    turns: list[Turn] = [Turn("system", (Text("be kind"),))]
+    turns: list[Message] = [Message("system", (Text("be kind"),))]
     before: list[Any] = []
     for number, kind in enumerate(kinds):
         answer = call(str(number)) if kind == "tool" else Text(f"a{number}")

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routecodex.routing.dialects.translation import seals
+from routecodex.routing.dialects.translation import opaque
 from routecodex.routing.dialects.translation.neutral import (
     Block,
     Choice,
@@ -23,6 +23,7 @@ from routecodex.routing.dialects.translation.neutral import (
     Feature,
     Format,
     Media,
+    Message,
     Reasoning,
     Seal,
     Text,
@@ -31,7 +32,6 @@ from routecodex.routing.dialects.translation.neutral import (
     ToolName,
     ToolResult,
     ToolUse,
-    Turn,
     Written,
 )
 from routecodex.routing.dialects.translation.reading.messages import read
@@ -46,22 +46,22 @@ from tests.routing.dialects.calls.recorded import CALLS
 NEW, OLD, MIDDLE, ALWAYS, OTHER = "claude-opus-5-5", "claude-sonnet-4-5", "claude-opus-4-6", "claude-fable-5-1", "glm-4.7"
 MODELS = [NEW, OLD, MIDDLE, ALWAYS, OTHER, "claude-3-5-haiku-latest", "claude-sonnet-5", "claude-opus-4-20250514"]
 MARK = {"cache_control": {"type": "ephemeral"}}
-HI = Turn("user", (Text("hi"),))
+HI = Message("user", (Text("hi"),))
 
 
-def user(*blocks: Block | str) -> Turn:
-    return Turn("user", tuple(Text(block) if isinstance(block, str) else block for block in blocks))
+def user(*blocks: Block | str) -> Message:
+    return Message("user", tuple(Text(block) if isinstance(block, str) else block for block in blocks))
 
 
-def assistant(*blocks: Block | str) -> Turn:
-    return Turn("assistant", tuple(Text(block) if isinstance(block, str) else block for block in blocks))
+def assistant(*blocks: Block | str) -> Message:
+    return Message("assistant", tuple(Text(block) if isinstance(block, str) else block for block in blocks))
 
 
-def system(*texts: str) -> Turn:
-    return Turn("system", tuple(Text(text) for text in texts))
+def system(*texts: str) -> Message:
+    return Message("system", tuple(Text(text) for text in texts))
 
 
-def written(*turns: Turn, model: str = NEW, maker: str = "anthropic", session: str = "", **fields: Any) -> Written:
+def written(*turns: Message, model: str = NEW, maker: str = "anthropic", session: str = "", **fields: Any) -> Written:
     return write(Conversation("asked", False, turns or (HI,), **fields), model=model, session=session, maker=maker)
 
 
@@ -71,7 +71,7 @@ def unmarked(value: Any) -> Any:
     return [unmarked(inner) for inner in value] if isinstance(value, list) else value
 
 
-def messages(*turns: Turn, **fields: Any) -> list[Any]:
+def messages(*turns: Message, **fields: Any) -> list[Any]:
     """The messages without marks; a single text is written as itself."""
     found = unmarked(written(*turns, **fields).body["messages"])
     for message in found:
@@ -163,7 +163,7 @@ def test_marks_stand_on_tools_system_and_the_last_two_of_the_user() -> None:
 
 
 def test_the_client_s_own_marks_are_not_repeated() -> None:
-    marked = tuple(Turn("user" if index % 2 == 0 else "assistant", (Text("x", cached=True),)) for index in range(9))
+    marked = tuple(Message("user" if index % 2 == 0 else "assistant", (Text("x", cached=True),)) for index in range(9))
     assert orjson.dumps(written(*marked, tools=(Tool("f", cached=True),)).body).count(b"cache_control") == 3
 
 
@@ -192,7 +192,7 @@ WIRE_USE = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
 WIRE_RESULT = {"type": "tool_result", "tool_use_id": "c", "content": "r"}
 MISSING = {"type": "tool_result", "tool_use_id": "c", "content": "(The result of this call is missing.)"}
 
-ORDERS: list[tuple[str, list[Turn], list[tuple[str, Any]]]] = [
+ORDERS: list[tuple[str, list[Message], list[tuple[str, Any]]]] = [
     ("neighbours are joined", [user("a"), user("b")], [("user", [text("a"), text("b")])]),
     ("the user begins", [assistant("hello"), user("hi")], [("user", "continue"), ("assistant", "hello"), ("user", "hi")]),
     ("only instructions", [system("do it")], [("user", "continue")]),
@@ -243,13 +243,13 @@ ORDERS: list[tuple[str, list[Turn], list[tuple[str, Any]]]] = [
 
 
 @pytest.mark.parametrize(("turns", "expected"), [order[1:] for order in ORDERS], ids=[order[0] for order in ORDERS])
-def test_who_speaks_when(turns: list[Turn], expected: list[tuple[str, Any]]) -> None:
+def test_who_speaks_when(turns: list[Message], expected: list[tuple[str, Any]]) -> None:
     assert messages(*turns) == expected
 
 
 REMINDED = text("<system-reminder>\nnow\n</system-reminder>")
 NOW = system("now")
-MID: list[tuple[list[Turn], list[tuple[str, Any]], list[tuple[str, Any]]]] = [
+MID: list[tuple[list[Message], list[tuple[str, Any]], list[tuple[str, Any]]]] = [
     (
         [user("a"), NOW],
         [("user", "a"), ("system", "now")],
@@ -293,7 +293,9 @@ MID: list[tuple[list[Turn], list[tuple[str, Any]], list[tuple[str, Any]]]] = [
 
 
 @pytest.mark.parametrize(("turns", "listens", "does_not"), MID)
-def test_a_system_turn_in_the_middle(turns: list[Turn], listens: list[tuple[str, Any]], does_not: list[tuple[str, Any]]) -> None:
+def test_a_system_turn_in_the_middle(
+    turns: list[Message], listens: list[tuple[str, Any]], does_not: list[tuple[str, Any]]
+) -> None:
     assert messages(*turns, model=NEW) == listens
     assert messages(*turns, model=OLD) == messages(*turns, model=OTHER) == does_not
 
@@ -962,7 +964,7 @@ def bare(conversation: Conversation) -> Conversation:
         return block if isinstance(block, Thought) else replace(block, cached=False)
 
     turns = tuple(
-        Turn(role, tuple(plain(block) for turn in run for block in turn.blocks))
+        Message(role, tuple(plain(block) for turn in run for block in turn.blocks))
         for role, run in groupby(conversation.turns, lambda turn: turn.role)
     )
     tools = tuple(
@@ -999,8 +1001,8 @@ def test_the_same_history_is_written_to_the_same_bytes(body: dict[str, Any], mod
 
 
 def test_what_was_sealed_here_comes_back_through_a_stranger() -> None:
-    word = seals.wrap(OWN)
-    back = seals.unwrap(word)
+    word = opaque.wrap(OWN)
+    back = opaque.unwrap(word)
     assert messages(user("a"), assistant(Thought("hm", back), "b"), user("c"))[1][1][0]["signature"] == "s"
 
 
@@ -1017,9 +1019,9 @@ THINKING = st.builds(Thought, WORDS, SEALS)
 USES = st.builds(ToolUse, IDS, IDS, st.sampled_from(["", "{}", "[1]", '{"a":', '{"a":1}']), st.booleans(), IDS, SEALS)
 RESULTS = st.builds(ToolResult, IDS, st.lists(TEXTS | PICTURES, max_size=3).map(tuple), st.booleans())
 TURNS = st.one_of(
-    st.builds(Turn, st.just("system"), st.lists(TEXTS | PICTURES, max_size=2).map(tuple)),
-    st.builds(Turn, st.just("user"), st.lists(TEXTS | PICTURES | RESULTS, max_size=4).map(tuple)),
-    st.builds(Turn, st.just("assistant"), st.lists(TEXTS | PICTURES | THINKING | USES, max_size=4).map(tuple)),
+    st.builds(Message, st.just("system"), st.lists(TEXTS | PICTURES, max_size=2).map(tuple)),
+    st.builds(Message, st.just("user"), st.lists(TEXTS | PICTURES | RESULTS, max_size=4).map(tuple)),
+    st.builds(Message, st.just("assistant"), st.lists(TEXTS | PICTURES | THINKING | USES, max_size=4).map(tuple)),
 )
 TOOLS = st.builds(
     Tool, IDS, WORDS, st.none() | st.just(CLOSED), st.none() | st.booleans(), st.sampled_from(["function", "custom"])

@@ -18,6 +18,7 @@ from routecodex.routing.dialects.translation.neutral import (
     Feature,
     Format,
     Media,
+    Message,
     Reasoning,
     Seal,
     Text,
@@ -26,7 +27,6 @@ from routecodex.routing.dialects.translation.neutral import (
     ToolName,
     ToolResult,
     ToolUse,
-    Turn,
     Written,
 )
 from routecodex.routing.dialects.translation.reading.responses import read
@@ -38,28 +38,28 @@ from tests.routing.dialects.calls.recorded import CALLS
 HERE = Endpoint(Dialect.RESPONSES)
 MAKER = "openai"
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-HELLO = Turn("user", (Text("hello"),))
+HELLO = Message("user", (Text("hello"),))
 SEAL = Seal(Dialect.RESPONSES, MAKER, {"summary": [], "id": "rs_1", "encrypted_content": "gAAAA"})
 
 
-def said(*turns: Turn, **fields: Any) -> Conversation:
+def said(*turns: Message, **fields: Any) -> Conversation:
     return Conversation(model="client-model", stream=True, turns=turns or (HELLO,), **fields)
 
 
-def written(*turns: Turn, model: str = "gpt-5", session: str = "", **fields: Any) -> Written:
+def written(*turns: Message, model: str = "gpt-5", session: str = "", **fields: Any) -> Written:
     return write(said(*turns, **fields), model=model, session=session, maker=MAKER)
 
 
-def items(*turns: Turn) -> Any:
+def items(*turns: Message) -> Any:
     return written(*turns).body["input"]
 
 
-def assistant(*blocks: Block) -> Turn:
-    return Turn("assistant", blocks)
+def assistant(*blocks: Block) -> Message:
+    return Message("assistant", blocks)
 
 
-def user(*blocks: Block) -> Turn:
-    return Turn("user", blocks)
+def user(*blocks: Block) -> Message:
+    return Message("user", blocks)
 
 
 # --- the whole --------------------------------------------------------------------------------------------------------
@@ -87,24 +87,24 @@ def test_the_session_is_the_cache_key_and_never_too_long() -> None:
 
 def test_leading_system_turns_are_the_instructions_and_later_ones_developer_messages() -> None:
     body = written(
-        Turn("system", (Text("one"), Text("two"))),
-        Turn("system", (Text("three"), Text("  "))),
+        Message("system", (Text("one"), Text("two"))),
+        Message("system", (Text("three"), Text("  "))),
         HELLO,
-        Turn("system", (Text("four"),)),
+        Message("system", (Text("four"),)),
     ).body
     assert body["instructions"] == "one\n\ntwo\n\nthree"
     assert body["input"][1:] == [{"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "four"}]}]
 
 
 def test_instructions_alone_are_a_developer_message() -> None:
-    body = written(Turn("system", (Text("say hi"),))).body
+    body = written(Message("system", (Text("say hi"),))).body
     assert "instructions" not in body
     assert body["input"] == [{"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "say hi"}]}]
 
 
 def test_instructions_that_show_a_picture_are_a_developer_message() -> None:
     body = written(
-        Turn("system", (Text("one"),)), Turn("system", (Text("see"), Media("image", "image/png", data="iVBO"))), HELLO
+        Message("system", (Text("one"),)), Message("system", (Text("see"), Media("image", "image/png", data="iVBO"))), HELLO
     ).body
     assert body["instructions"] == "one"
     assert [item["role"] for item in body["input"]] == ["developer", "user"]
@@ -543,7 +543,7 @@ def test_models_that_reason_take_no_temperature(model: str, taken: bool) -> None
 # --- there and back ---------------------------------------------------------------------------------------------------
 
 FULL = said(
-    Turn("system", (Text("be kind"),)),
+    Message("system", (Text("be kind"),)),
     user(Text("look"), Media("image", "image/png", data="iVBO", detail="low")),
     assistant(
         Thought("", replace(SEAL, maker="")),
@@ -557,7 +557,7 @@ FULL = said(
         ToolResult("c2", (Text("done"),), custom=True, name="patch"),
         Text("and?"),
     ),
-    Turn("system", (Text("be brief"),)),
+    Message("system", (Text("be brief"),)),
     user(Media("file", "application/pdf", data="JVBE", name="a.pdf"), Media("file", url="https://x.test/b.pdf")),
     tools=(
         Tool("weather", "w", SCHEMA, False),
@@ -625,12 +625,12 @@ ASSISTANT = st.lists(
 USER = st.lists(TEXTS | MEDIA | st.builds(ToolResult, IDS, st.tuples(TEXTS), st.booleans()), max_size=5).map(
     lambda blocks: user(*blocks)
 )
-SYSTEM = TEXTS.map(lambda text: Turn("system", (text,)))
+SYSTEM = TEXTS.map(lambda text: Message("system", (text,)))
 TURNS = st.lists(ASSISTANT | USER | SYSTEM, max_size=8)
 
 
 @given(TURNS)
-def test_any_conversation_is_a_legal_input(turns: list[Turn]) -> None:
+def test_any_conversation_is_a_legal_input(turns: list[Message]) -> None:
     result = written(HELLO, *turns)
     found: Any = result.body["input"]
     called = [item["call_id"] for item in found if item["type"] in ("function_call", "custom_tool_call")]
@@ -654,7 +654,7 @@ def test_any_conversation_is_a_legal_input(turns: list[Turn]) -> None:
 
 
 @given(TURNS, TURNS)
-def test_a_history_that_grows_keeps_its_bytes(turns: list[Turn], more: list[Turn]) -> None:
+def test_a_history_that_grows_keeps_its_bytes(turns: list[Message], more: list[Message]) -> None:
     """Up to the last word of the user's, behind which calls cannot wait for results any more."""
     short: Any = written(*turns, HELLO, assistant(Text("yes")), HELLO).body
     long: Any = written(*turns, HELLO, assistant(Text("yes")), HELLO, *more).body

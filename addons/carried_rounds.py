@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .turns import CarriedTurn
 
 
-class Words:
+class Body:
     """What a round's provider says, unpacked, for whoever looks at it later: no credential that it was sent stands in it."""
 
     def __init__(self, plan: Plan) -> None:
@@ -35,13 +35,13 @@ class Words:
         return self._hide(said)
 
 
-class Heard:
+class CarriedRound:
     """A round, and the turn that hears it."""
 
     def __init__(self, carried: CarriedTurn) -> None:
         self.carried: CarriedTurn | None = carried
         """None when the turn is over: nobody hears any more, and nothing keeps the turn in memory."""
-        self.words: Words | None = None
+        self.body: Body | None = None
         """None where nobody can look at them."""
 
     def head(self, response: http.Response) -> None:
@@ -49,13 +49,13 @@ class Heard:
             self.carried.hear_head(self, response)
 
     def keep(self, said: bytes) -> None:
-        if self.words is not None:
-            self.words.kept.add(said)
+        if self.body is not None:
+            self.body.kept.add(said)
 
     def watch(self, echoes: Echoes | None) -> None:
         """Who looks whether a credential is repeated over several events."""
-        if self.words is not None:
-            self.words.echoes = echoes
+        if self.body is not None:
+            self.body.echoes = echoes
 
     def data(self, chunk: bytes) -> None:
         if self.carried is not None:
@@ -70,7 +70,7 @@ class Heard:
             self.carried.hear_broke(self, message)
 
 
-class FirstRound(Heard):
+class FirstRound(CarriedRound):
     """The client's own flow, heard by the turn until it is abandoned."""
 
     is_first: ClassVar[bool] = True
@@ -90,27 +90,27 @@ class FirstRound(Heard):
         """Another round is heard from now on; this one goes on hearing whether the client leaves."""
 
     @property
-    def shown(self) -> http.Response | None:
+    def response(self) -> http.Response | None:
         """The response that mitmproxy has for the client's flow already."""
         return self.carried.flow.response if self.carried is not None else None
 
 
-class LaterRound(Heard):
+class LaterRound(CarriedRound):
     """A round of its own flow."""
 
     is_first: ClassVar[bool] = False
     round: Round | None = None
-    shown: http.Response | None = None
+    response: http.Response | None = None
 
     def __init__(self, carried: CarriedTurn) -> None:
         super().__init__(carried)
-        self.words = Words(carried.plan)
+        self.body = Body(carried.plan)
 
     def show(self, response: http.Response) -> None:
-        words, self.words = self.words, None
-        if words is not None:
-            response.data.content = words.take()
-            mask_echoes(response, words.secrets)
+        body, self.body = self.body, None
+        if body is not None:
+            response.data.content = body.take()
+            mask_echoes(response, body.secrets)
 
     def abandon(self) -> None:
         if self.round is not None:

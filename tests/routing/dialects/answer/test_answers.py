@@ -9,18 +9,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routecodex.routing.dialects import answers
+from routecodex.routing.dialects.answer import machine
+from routecodex.routing.dialects.answer.events import Failed
+from routecodex.routing.dialects.answer.responses import write as responses_write
 from routecodex.routing.dialects.failures import failure_of_page
 from routecodex.routing.dialects.fields import read_object
 from routecodex.routing.dialects.finish import is_whole_call
-from routecodex.routing.dialects.sse import ArrayItems, Events
+from routecodex.routing.dialects.sse import ArrayItems, Events, headers_for
 from routecodex.routing.values import Answer, Dialect, Endpoint, FinishReason, ProviderError, ToolCall, Usage
-from tests.routing.dialects.answer.own import answer_for, write_answer, write_stream
-from tests.routing.dialects.answers import streams
+from tests.routing.dialects.answer import streams
+from tests.routing.dialects.answer.own import answer_for, write_answer, write_error_event, write_stream
 
 MESSAGES, CHAT, RESPONSES, GEMINI = Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI
 ALL = list(Dialect)
 ABOUT: dict[str, Any] = {"id": "resp_1", "model": "m-1", "created": 1_800_000_000}
+KEEP_ALIVES = {
+    dialect: [answer_for(Endpoint(dialect, stream=True), stream=True).keep_alive()]
+    for dialect in (MESSAGES, CHAT, RESPONSES, GEMINI)
+}
+"""Before the answer has begun, and (Responses) behind its beginning."""
+KEEP_ALIVES[RESPONSES].append(responses_write.write_keep_alive(**ABOUT, sequence=3))
 
 _ARGUMENTS = st.sampled_from(["", "{}", '{"a": [1, {"b": "é\\n"}]}', '{"n": 12345678901234567890}', "[1]", "not json", '{"a":'])
 _CALLS = st.lists(st.builds(ToolCall, st.sampled_from(["call_1", "b"]), st.text(min_size=1, max_size=8), _ARGUMENTS), max_size=5)
@@ -32,10 +40,14 @@ ANSWERS = st.builds(Answer, st.text(max_size=400), _CALLS.map(tuple), _FINISH, _
 )
 
 
-def error_in(dialect: Dialect, data: bytes) -> ProviderError | None:
+def error_in(dialect: Dialect, data: bytes, *, whole: bool = False) -> ProviderError | None:
     """What the first event's data, or the whole body of a 200, is instead of an answer."""
     document = read_object(data)
-    return failure_of_page(data) if document is None else answers.error_of(dialect, document)
+    if document is None:
+        return failure_of_page(data)
+    reader = machine.reader_of(dialect)
+    events = reader.read_whole(document) if whole else reader.read(document)
+    return next((event.error for event in events if isinstance(event, Failed)), None)
 
 
 def _json(raw: bytes) -> Any:
@@ -182,38 +194,40 @@ DETAILS = {"provider": "glm", "attempts": 2}
     ],
 )  # fmt: skip
 def test_an_error_has_its_dialects_shape(dialect: Dialect, status: int, expected: dict[str, Any]) -> None:
-    body = _json(answers.write_error(dialect, status, "no", "C", DETAILS))
+    body = _json(machine.write_error(dialect, status, "no", "C", DETAILS))
     assert body.pop("error") == expected
     assert body == ({"type": "error"} if dialect is MESSAGES else {})
 
 
 def test_an_error_for_a_client_that_reads_an_array_is_an_array() -> None:
-    [item] = _json(answers.write_error(GEMINI, 400, "no", "C", json_array=True))
+    [item] = _json(machine.write_error(GEMINI, 400, "no", "C", json_array=True))
     assert item["error"]["message"] == "no"
 
 
 @pytest.mark.parametrize("dialect", ALL)
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 413, 429, 500, 502, 503, 504, 529])
 def test_an_error_is_read_as_what_it_was_written(dialect: Dialect, status: int) -> None:
-    found = error_in(dialect, answers.write_error(dialect, status, "no 不", "C"))
+    found = error_in(dialect, machine.write_error(dialect, status, "no 不", "C"), whole=True)
     assert found is not None
     assert "no 不" in found.message
-    event = Events().feed(answers.write_error_event(dialect, status, "no 不", "C", id="resp_1"))[0]
+    event = Events().feed(write_error_event(dialect, status, "no 不", "C"))[0]
     inside = error_in(dialect, event.data)
     assert inside is not None
     assert inside.message == "no 不"
-    assert not answers.is_content(dialect, event.data)
+    assert not machine.is_content(dialect, event.data)
 
 
 def test_an_error_event_is_named_as_its_dialect_names_it() -> None:
-    names = [Events().feed(answers.write_error_event(dialect, 502, "m", "C"))[0].name for dialect in ALL]
+    names = [Events().feed(write_error_event(dialect, 502, "m", "C"))[0].name for dialect in ALL]
     assert names == ["error", "", "response.failed", ""]
 
 
 def test_google_finds_the_error_first() -> None:
-    assert answers.write_error_event(GEMINI, 502, "m", "C").startswith(b'data: {"error":')
-    ended = b'[{"a":1}' + answers.write_error_event(GEMINI, 502, "m", "C", json_array=True)
-    assert _json(ended)[1]["error"]["code"] == 502
+    assert write_error_event(GEMINI, 502, "m", "C").startswith(b'data: {"error":')
+    array = answer_for(Endpoint(GEMINI, stream=True, json_array=True), stream=True)
+    array.begin_round()
+    began = array.feed(b'[{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}')
+    assert _json(began + array.fail(502, "m", "C"))[1]["error"]["code"] == 502
 
 
 @pytest.mark.parametrize(
@@ -227,7 +241,7 @@ def test_google_finds_the_error_first() -> None:
     ],
 )
 def test_codex_is_told_a_code_that_it_knows(status: int, code: str, told: str) -> None:
-    [event] = Events().feed(answers.write_error_event(RESPONSES, status, "m", code, id="resp_9", sequence=7))
+    [event] = Events().feed(responses_write.write_error_event(status, "m", code, id="resp_9", sequence=7))
     body = _json(event.data)
     assert body["response"]["error"] == {"code": told, "message": "m"}
     assert (body["response"]["id"], body["sequence_number"], body["error"]["code"]) == ("resp_9", 7, code)
@@ -249,9 +263,10 @@ def test_codex_is_told_a_code_that_it_knows(status: int, code: str, told: str) -
     ],
 )  # fmt: skip
 def test_an_error_inside_a_200(dialect: Dialect, data: object, status: int) -> None:
-    found = error_in(dialect, json.dumps(data).encode())
-    assert found is not None
-    assert found.status == status
+    raw = json.dumps(data).encode()
+    found = [error for error in (error_in(dialect, raw), error_in(dialect, raw, whole=True)) if error is not None]
+    assert found
+    assert {error.status for error in found} == {status}
 
 
 @pytest.mark.parametrize("dialect", ALL)
@@ -268,7 +283,7 @@ def test_nothing_of_a_good_stream_is_an_error(dialect: Dialect) -> None:
 
 @pytest.mark.parametrize("dialect, before", [(MESSAGES, 2), (CHAT, 1), (RESPONSES, 2), (GEMINI, 0)])
 def test_where_the_answer_begins(dialect: Dialect, before: int) -> None:
-    carries = [answers.is_content(dialect, data) for _, data in streams.EVENTS[dialect]]
+    carries = [machine.is_content(dialect, data) for _, data in streams.EVENTS[dialect]]
     assert carries[: before + 1] == [False] * before + [True]
 
 
@@ -297,7 +312,7 @@ def test_where_the_answer_begins(dialect: Dialect, before: int) -> None:
     ],
 )
 def test_what_is_content(dialect: Dialect, data: bytes, expected: bool) -> None:
-    assert answers.is_content(dialect, data) is expected
+    assert machine.is_content(dialect, data) is expected
 
 
 @given(st.sampled_from(ALL), st.binary(max_size=200), st.integers(0, 10**6))
@@ -307,7 +322,8 @@ def test_garbage_gives_a_value(dialect: Dialect, raw: bytes, seed: int) -> None:
     place = random.Random(seed).randrange(len(good))
     for data in (raw, good[:place] + raw + good[place:], good[:place]):
         error_in(dialect, data)
-        answers.is_content(dialect, data)
+        error_in(dialect, data, whole=True)
+        machine.is_content(dialect, data)
 
 
 @pytest.mark.parametrize("dialect", ALL)
@@ -324,7 +340,8 @@ def test_garbage_gives_a_value(dialect: Dialect, raw: bytes, seed: int) -> None:
 )
 def test_hostile_json_gives_a_value(dialect: Dialect, raw: bytes) -> None:
     error_in(dialect, raw)
-    assert answers.is_content(dialect, raw) is False
+    error_in(dialect, raw, whole=True)
+    assert machine.is_content(dialect, raw) is False
 
 
 # --- keeping a stream open ------------------------------------------------------------------------------------------------
@@ -334,29 +351,27 @@ def test_hostile_json_gives_a_value(dialect: Dialect, raw: bytes) -> None:
 def test_keep_alives_change_nothing(dialect: Dialect) -> None:
     """Decision 22: between any two events, and none of them is content."""
     stream = write_stream(dialect, Answer("hello " * 20), **ABOUT)
-    for alive in (answers.KEEP_ALIVE[dialect], answers.write_keep_alive(dialect, **ABOUT, sequence=3)):
+    for alive in KEEP_ALIVES[dialect]:
         plain, kept = Events().feed(b"".join(stream)), Events().feed(alive.join(stream))
         answered = [event for event in kept if event.name not in ("ping", "response.in_progress") and event.data]
         assert answered == [event for event in plain if event.name != "response.in_progress"]
-        assert not any(answers.is_content(dialect, event.data) for event in Events().feed(alive))
+        assert not any(machine.is_content(dialect, event.data) for event in Events().feed(alive))
 
 
 def test_keep_alives_are_what_real_clients_bear() -> None:
-    assert answers.KEEP_ALIVE[MESSAGES].startswith(b"event: ping\ndata: {")
-    assert answers.KEEP_ALIVE[CHAT].startswith(b": ")
-    assert answers.KEEP_ALIVE[GEMINI].strip() == b"", "comments break Google's SDKs"
-    [event] = Events().feed(answers.write_keep_alive(RESPONSES, **ABOUT, sequence=4))
+    assert KEEP_ALIVES[MESSAGES][0].startswith(b"event: ping\ndata: {")
+    assert KEEP_ALIVES[CHAT][0].startswith(b": ")
+    assert KEEP_ALIVES[GEMINI][0].strip() == b"", "comments break Google's SDKs"
+    [event] = Events().feed(responses_write.write_keep_alive(**ABOUT, sequence=4))
     body = _json(event.data)
     assert (event.name, body["response"]["id"], body["sequence_number"]) == ("response.in_progress", "resp_1", 4)
 
 
 def test_a_newline_keeps_an_array_open_too() -> None:
     pieces = write_stream(GEMINI, Answer("hello " * 20), **ABOUT, json_array=True)
-    assert _json(b"\n" + answers.KEEP_ALIVE[GEMINI].join(pieces)) == _json(b"".join(pieces))
+    assert _json(b"\n" + KEEP_ALIVES[GEMINI][0].join(pieces)) == _json(b"".join(pieces))
 
 
 def test_headers_say_what_the_body_is() -> None:
-    assert answers.headers_for(True)["content-type"].startswith("text/event-stream")
-    assert answers.headers_for(True, json_array=True) == answers.headers_for(False) == {"content-type": "application/json"}
-    assert isinstance(answers.events_for(), Events)
-    assert isinstance(answers.events_for(json_array=True), ArrayItems)
+    assert headers_for(True)["content-type"].startswith("text/event-stream")
+    assert headers_for(True, json_array=True) == headers_for(False) == {"content-type": "application/json"}
