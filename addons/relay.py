@@ -120,7 +120,6 @@ class TurnStream(HttpStream):
     def _let_go(self) -> None:
         """Nobody knows it any more; what it holds, the bodies above all, goes with it: it refers to itself, and would stay until
         somebody looks for garbage, while the next calls fill pages that the system has yet to give."""
-        self.closing = True
         self.client_state = self.server_state = _over
         if self.context.layers[-1:] == [self]:
             del self.context.layers[-1]
@@ -247,7 +246,11 @@ class TurnStream(HttpStream):
             self.flush_soon.cancel()
             self.flush_soon = None
         answer = self.answer
-        if answer is None or self.server_state == self.state_done or self.state_errored in (self.server_state, self.client_state):
+        if (
+            answer is None
+            or self.server_state in (self.state_done, _over)
+            or self.state_errored in (self.server_state, self.client_state)
+        ):
             return
         if answer.abandoned and self.server_state not in (self.state_relaying, self.state_done, self.state_errored):
             self.server_state = self.state_relaying
@@ -290,6 +293,8 @@ class TurnStream(HttpStream):
 
     def handle_protocol_error(self, event: RequestProtocolError | ResponseProtocolError) -> Commands:
         answer = self.answer
+        if self.client_state is _over:
+            return
         if answer is None:
             yield from super().handle_protocol_error(event)
         elif isinstance(event, ResponseProtocolError):

@@ -21,6 +21,7 @@ from routecodex.routing.dialects.translation.neutral import (
     Conversation,
     Feature,
     Media,
+    Message,
     Reasoning,
     Text,
     Thought,
@@ -28,7 +29,6 @@ from routecodex.routing.dialects.translation.neutral import (
     ToolName,
     ToolResult,
     ToolUse,
-    Turn,
     Written,
 )
 from routecodex.routing.values import Dialect, Endpoint
@@ -211,7 +211,7 @@ def tried_alone(client: Dialect, spoken: Dialect) -> Iterator[Tried]:
 
 
 def alone(conversation: Conversation) -> Iterator[Conversation]:
-    said = Turn("user", (Text("The user's own words."),))
+    said = Message("user", (Text("The user's own words."),))
     bare = Conversation("client-model", True, (said,))
     uses = {block.id: block for turn in conversation.turns for block in turn.blocks if isinstance(block, ToolUse)}
     tools = {tool.name: tool for tool in conversation.tools}
@@ -220,14 +220,14 @@ def alone(conversation: Conversation) -> Iterator[Conversation]:
             match block:
                 case ToolResult():
                     called = uses[block.id]
-                    turns = (said, Turn("assistant", (called,)), Turn("user", (block,)))
+                    turns = (said, Message("assistant", (called,)), Message("user", (block,)))
                     yield replace(bare, turns=turns, tools=(tools[called.name],))
                 case ToolUse():
                     pass  # never without its result
                 case _ if turn.role == "user":
-                    yield replace(bare, turns=(Turn("user", (block,)),))
+                    yield replace(bare, turns=(Message("user", (block,)),))
                 case _:
-                    yield replace(bare, turns=(said, Turn(turn.role, (block,)), said))
+                    yield replace(bare, turns=(said, Message(turn.role, (block,)), said))
     for tool in conversation.tools:
         yield replace(bare, tools=(tool,))
     if conversation.choice is not None:

@@ -14,6 +14,7 @@ from routecodex.routing.errors import (
     EXAMPLES,
     BadAnswer,
     BadCall,
+    ClientLeft,
     ConfigError,
     KeysWithheld,
     Locked,
@@ -40,6 +41,7 @@ KINDS: dict[type[RouteCodexError], tuple[str, int]] = {
     StoreError: ("STORE_ERROR", 500),
     Locked: ("SESSION_LOCKED", 400),
     KeysWithheld: ("KEYS_WITHHELD", 400),
+    ClientLeft: ("CLIENT_LEFT", 499),
     NoSuchAnswer: ("previous_response_not_found", 400),
 }
 
