@@ -138,6 +138,8 @@ class Supervisor:
         if want == "stop":
             return await self._stop(now=bool(question.get("now")))
         if want in ("lease", "keep"):
+            if self.problem is not None:
+                raise ConnectionAbortedError  # it ended an earlier try: who comes later begins anew, once this one has ended
             if self._watch is None:
                 self.handed = {name: question.get(name) for name in _HANDED}
                 self._watch = asyncio.create_task(self._keep_alive())
