@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
+import contextlib
+import os
 import socket
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -44,6 +48,54 @@ def test_the_port_of_last_time(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         assert supervisor._free_port(port) not in (0, port)
     assert supervisor._free_port(port) == port
+
+
+def test_who_comes_in_the_moment_of_an_end_is_promised_nothing() -> None:
+    """A busy machine lets the supervisor see both at once: the last lease given back, and somebody new."""
+
+    async def main(here: Places) -> bytes:
+        here.make()
+        one = supervisor.Supervisor(here)
+        one._up.set()
+        one._watch = asyncio.create_task(asyncio.Event().wait())  # type: ignore[arg-type]
+        serving = asyncio.create_task(one.serve())
+        while not here.line.exists():
+            await asyncio.sleep(0)
+        first, second = (socket.socket(socket.AF_UNIX) for _ in range(2))
+        with first, second:
+            first.connect(str(here.line))
+            first.sendall(b'{"want": "lease"}\n')
+            assert b'"tools": 1' in await asyncio.to_thread(first.recv, 4096)
+            first.close()
+            second.connect(str(here.line))
+            second.sendall(b'{"want": "lease"}\n')
+            await serving
+            with contextlib.suppress(ConnectionResetError):
+                return await asyncio.to_thread(second.recv, 4096)
+            return b""
+
+    with tempfile.TemporaryDirectory(prefix="rc-") as folder:  # a socket's path must be short
+        assert asyncio.run(main(Places(Path(folder)))) == b""
+
+
+def test_a_port_is_held_until_the_proxy_has_left_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    port = tmp_path / "port"
+    first = supervisor._hold(port)
+    inherited = os.dup(first)
+    os.close(first)
+    waits: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            os.close(inherited)
+
+    monkeypatch.setattr(supervisor.time, "sleep", sleep)
+    second = supervisor._hold(port)
+    assert len(waits) == 3
+    monkeypatch.setattr(supervisor, "_STOP_S", 0.0)
+    os.close(supervisor._hold(port))  # one that does not end is not waited for for ever
+    os.close(second)
 
 
 def test_what_a_proxy_said_of_its_end(tmp_path: Path) -> None:
