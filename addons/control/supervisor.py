@@ -353,7 +353,7 @@ def _last_port(file: Path) -> int:
 
 
 def _hold(file: Path) -> int:
-    """A lock that the proxy inherits. Who follows a supervisor that was killed waits here until that one's proxy has ended as well:
+    """A lock that the proxy inherits. Who follows a supervisor that was killed waits here until that one's proxy has ended, too:
     tools know its port, and find the next one there."""
     import fcntl  # where there are Unix sockets
 

@@ -1,4 +1,4 @@
-"""A mitmproxy script for tests: the proxy's clock shows a file's seconds more than the machine's, and whoever waits by it waits less.
+"""A mitmproxy script for tests: the proxy's clock is ahead of the machine's by the seconds that a file says.
 
 `GET http://clock.rig/` answers, and by that wakes the loop: what had been sent to the proxy before is read by then.
 """

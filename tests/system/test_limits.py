@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from routecodex.addons.alarm import LONGEST_S
 from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.client import Answer, Http1, Leave, Route, call
@@ -174,7 +175,7 @@ def test_31_mib_pass(tool: Tool) -> None:
 
 # ---- too slow ----
 
-_FIRST_BYTE_S, _IDLE_S = 4, 15
+_FIRST_BYTE_S, _IDLE_S = 20, 50
 _TIMES = f"proxy:\n  timeouts: {{firstByteMs: {_FIRST_BYTE_S}000, idleMs: {_IDLE_S}000}}\n"
 HANGS = Behaviour(before="hang")
 SAID_ONE = {Dialect.MESSAGES: 4, Dialect.CHAT: 2, Dialect.RESPONSES: 5, Dialect.GEMINI: 1}
@@ -186,16 +187,18 @@ class Quick(Tool):
 
     __slots__ = ()
 
-    def leap(self, seconds: float, *, wake: bool = True) -> None:
-        """What has been sent to the proxy is heard before; `wake`: not where it stands still."""
-        if wake:
+    def leap(self, seconds: float) -> None:
+        """What has been sent to the proxy is heard before. A leap looks like a standstill, after which it waits once more."""
+        self._wake()
+        for part in (seconds - LONGEST_S + 0.01, LONGEST_S):
+            self.move_the_clock(part)
             self._wake()
+
+    def move_the_clock(self, seconds: float) -> None:
         ahead = self.proxy.folder / "ahead"
         (before,) = struct.unpack("d", ahead.read_bytes())
         with ahead.open("r+b") as file:
             file.write(struct.pack("d", before + seconds))
-        if wake:
-            self._wake()
 
     def _wake(self) -> None:
         assert call("http://clock.rig", "/", b"", proxy=self.proxy, method="GET").status == 200
@@ -289,9 +292,9 @@ def test_a_provider_that_is_silent_before_its_content_is_replaced(quick: Quick, 
 
     def first_ones_only() -> None:
         quick.provider.wait_until(said_their_part)
-        quick.leap(_FIRST_BYTE_S - 1)
+        quick.leap(_FIRST_BYTE_S / 2)
         assert len(quick.received) == len(cases), "given up too early"
-        quick.leap(1.5)
+        quick.leap(_FIRST_BYTE_S / 2 + 0.5)
 
     answers = together(quick, cases, meanwhile=first_ones_only)
     for case, answer in answers.items():
@@ -311,7 +314,7 @@ def test_a_provider_that_falls_silent_in_its_answer_is_given_up(quick: Quick) ->
         return said == SAID_ONE
 
     def silence() -> None:
-        quick.leap_after(_IDLE_S - 1, all_of_them)
+        quick.leap_after(_IDLE_S / 2, all_of_them)
         assert not any(received.left_early for received in quick.received), "given up too early"
         quick.leap(_IDLE_S + 0.5)  # what was held back for a look has been heard meanwhile
 
@@ -357,8 +360,8 @@ def test_all_of_them_silent(quick: Quick) -> None:
     def another(number: int) -> Callable[[], object]:
         return lambda: over or len(quick.received) > number
 
-    with leaping(quick, _FIRST_BYTE_S + 0.5, *map(another, range(6))):
-        answer = quick.ask("<**six.m**> hello", stream=True)
+    with leaping(quick, 601, *map(another, range(6))):
+        answer = quick.ask("<**six.m**> hello")
         over.append(answer)
         quick.provider._notify()
     assert answer.status == 504
@@ -373,14 +376,13 @@ def test_a_slow_but_steady_answer_is_not_given_up(quick: Quick) -> None:
     def leapt() -> bool:
         return bool(leaps) and leaps[-1] == quick.received[-1].packets_sent
 
+    def another() -> Received | None:
+        seen = leaps[-1] if leaps else 0
+        return next((one for one in quick.received if one.packets_sent > seen or one.finished_at), None)
+
     def leap_between_packets() -> None:
-        while True:
-            seen = leaps[-1] if leaps else 0
-            wait_until = quick.provider.wait_until
-            call = wait_until(lambda: next((one for one in quick.received if one.packets_sent > seen or one.finished_at), None))
-            if call is None or call.finished_at:
-                return
-            quick.leap(_FIRST_BYTE_S - 1)
+        while (call := quick.provider.wait_until(another)) is not None and not call.finished_at:
+            quick.leap(_FIRST_BYTE_S / 2)
             leaps.append(call.packets_sent)
 
     quick.provider.enqueue(Behaviour(reply=Reply(tuple(f"w{n} " for n in range(4))), delay_s=600, until=leapt))
@@ -389,7 +391,7 @@ def test_a_slow_but_steady_answer_is_not_given_up(quick: Quick) -> None:
         answer = quick.ask("<**six.m**> hello", stream=True)
         done.result()
     assert answer.events[-1][0] == "message_stop"
-    assert len(leaps) * (_FIRST_BYTE_S - 1) > 1.5 * _IDLE_S
+    assert len(leaps) * _FIRST_BYTE_S / 2 > 1.5 * _IDLE_S
     assert len(quick.received) == 1
 
 
@@ -406,9 +408,9 @@ def test_a_proxy_that_stood_still_does_not_blame_its_provider(quick: Quick, beha
         async with Http1(Route(HOSTS[Dialect.MESSAGES], quick.proxy)) as client:
             answer = asyncio.ensure_future(client.send("POST", path, body=body, headers=[CREDENTIALS[Dialect.MESSAGES]]))
             await until(lambda: quick.received and quick.received[-1].packets_sent == there)
-            await asyncio.to_thread(quick.leap, 0)
+            await asyncio.to_thread(quick.leap, LONGEST_S)
             os.kill(quick.proxy.pid, signal.SIGSTOP)
-            quick.leap(2 * _IDLE_S, wake=False)
+            quick.move_the_clock(2 * _IDLE_S)
             stopped.append(True)
             await until(lambda: quick.received[-1].finished_at)
             os.kill(quick.proxy.pid, signal.SIGCONT)

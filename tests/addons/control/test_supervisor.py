@@ -16,6 +16,7 @@ from routecodex.addons.control import background, leash, prefork, supervisor
 from routecodex.addons.control.commands import start
 from routecodex.addons.control.places import Places
 from routecodex.addons.control.say import Failed
+from tests.rig.door import until
 
 
 def test_both_ends_of_the_leash_agree() -> None:
@@ -59,8 +60,7 @@ def test_who_comes_in_the_moment_of_an_end_is_promised_nothing() -> None:
         one._up.set()
         one._watch = asyncio.create_task(asyncio.Event().wait())  # type: ignore[arg-type]
         serving = asyncio.create_task(one.serve())
-        while not here.line.exists():
-            await asyncio.sleep(0)
+        await asyncio.to_thread(until, here.line.exists, "it does not listen")
         first, second = (socket.socket(socket.AF_UNIX) for _ in range(2))
         with first, second:
             first.connect(str(here.line))
