@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from routecodex.addons.alarm import LONGEST_S
+from routecodex.routing.turn.turn import ERROR_S
 from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.client import Answer, Http1, Leave, Route, call
@@ -292,9 +293,9 @@ def test_a_provider_that_is_silent_before_its_content_is_replaced(quick: Quick, 
 
     def first_ones_only() -> None:
         quick.provider.wait_until(said_their_part)
-        quick.leap(_FIRST_BYTE_S / 2)
+        quick.leap(ERROR_S / 3)
         assert len(quick.received) == len(cases), "given up too early"
-        quick.leap(_FIRST_BYTE_S / 2 + 0.5)
+        quick.leap(_FIRST_BYTE_S)
 
     answers = together(quick, cases, meanwhile=first_ones_only)
     for case, answer in answers.items():
