@@ -9,6 +9,8 @@ import os
 import socket
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
@@ -96,6 +98,59 @@ def test_a_port_is_held_until_the_proxy_has_left_it(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(supervisor, "_STOP_S", 0.0)
     os.close(supervisor._hold(port))  # one that does not end is not waited for for ever
     os.close(second)
+
+
+def test_a_proxy_that_does_not_come_up_again_is_tried_less_and_less_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was ready once: it is not given up, and never tried without a pause."""
+    pauses: list[float] = []
+
+    class Over(Exception):
+        pass
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(round(seconds, 2))
+        if len(pauses) == 7:
+            raise Over
+
+    async def starts() -> supervisor.Proxy:
+        reader = asyncio.StreamReader()
+        reader.feed_eof()
+        return supervisor.Proxy(SimpleNamespace(wait=lambda: 1), reader, SimpleNamespace(close=lambda: None))  # type: ignore[arg-type]
+
+    async def main() -> None:
+        one = supervisor.Supervisor(Places(tmp_path))
+        one.served, one._start = True, starts  # type: ignore[method-assign]
+        monkeypatch.setattr(supervisor.asyncio, "sleep", sleep)
+        with pytest.raises(Over):
+            await one._keep_alive()
+        assert one.deaths == 7
+
+    asyncio.run(main())
+    assert pauses == [0.2, 0.6, 1.4, 3.0, 5.0, 5.0, 5.0]
+
+
+def test_a_new_port_is_told_when_it_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever hears of it connects at once."""
+    listening = [("127.0.0.1", 1)]
+
+    class Options:
+        mode: ClassVar = ["regular"]
+
+        def update(self, mode: list[str]) -> None:
+            self.mode = mode  # type: ignore[misc]
+            asyncio.get_running_loop().call_soon(listening.append, ("127.0.0.1", 2))
+
+    server = SimpleNamespace(listen_addrs=lambda: listening)
+    ctx = SimpleNamespace(options=Options(), master=SimpleNamespace(addons=SimpleNamespace(get=lambda _: server)))
+    monkeypatch.setattr(leash, "ctx", ctx)
+
+    async def main() -> None:
+        await leash.Leash._listen(["regular", "reverse:https://x.example@127.0.0.1:2"])
+        assert (len(listening), len(ctx.options.mode)) == (2, 2)
+
+    asyncio.run(main())
 
 
 def test_what_a_proxy_said_of_its_end(tmp_path: Path) -> None:
