@@ -230,7 +230,7 @@ def test_thirty_causes_stand_there() -> None:
     assert len(CAUSES) >= 30
 
 
-_HOSTILE = "“iption\":\"Bash things\",\"input_schema\":{\"…” became “iption\":\"Bash\\u001bxxxxxxxxxxxxxxxxxxxx…”"
+_HOSTILE = '“iption":"Bash things","input_schema":{"…” became “iption":"Bash\\u001bxxxxxxxxxxxxxxxxxxxx…”'
 
 
 @pytest.mark.parametrize(
