@@ -634,6 +634,7 @@ class Desk:
         if participants is None:
             return machine.Answer(asked, quiet=quiet)
         plan.call = participants.offer(plan.call, able=plan.provider.server_tools)
+        plan.added = participants.offered
         participants.life.turn.target = plan.target
         return participants.answer(asked)
 

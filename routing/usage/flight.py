@@ -16,6 +16,7 @@ from ..dialects.translation.neutral import Tokens
 from ..values import Dialect, Target
 from ..window.text import first_words
 from .prefix import Block, Break, blocks_of, parting, settings_of, text_at
+from .prices import money
 
 Who: TypeAlias = Literal[
     "the tool", "the person", "a tag", "a failure", "the configuration", "time", "the provider", "RouteCodex"
@@ -73,13 +74,9 @@ class Loss:
     dollars: float | None = None
 
     def __str__(self) -> str:
-        cause, cost = self.cause, f" ({_money(self.dollars)})" if self.dollars is not None else ""
+        cause, cost = self.cause, f" ({money(self.dollars)})" if self.dollars is not None else ""
         told = f"the cache was lost: {cause.what}, by {cause.who}; {self.tokens:,} tokens were read anew{cost}"
         return f"{told}; {cause.became}" if cause.became else told
-
-
-def _money(dollars: float) -> str:
-    return f"${dollars:,.2f}" if dollars >= 0.01 else f"${dollars:.4f}" if dollars >= 0.0001 else "less than $0.0001"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from routecodex.routing.dialects.translation.neutral import Tokens
-from routecodex.routing.usage.flight import Cause as LossCause
 from routecodex.routing.usage.flight import FlightRecorder, Flown, Loss, Suspicion
 from routecodex.routing.values import Dialect, Target
 
@@ -250,13 +249,6 @@ def test_what_stood_there_and_what_stands_there_now(change: Callable[[dict[str, 
     loss = _lost(recorder, flown(later, tokens=COLD, at=1010.0))
     assert loss.cause.became == became
     assert str(loss).endswith(f"; {became}" if became else "read anew")
-
-
-@pytest.mark.parametrize(
-    ("dollars", "shown"), [(12.345, "$12.35"), (0.0123, "$0.01"), (0.0012, "$0.0012"), (1e-9, "less than $0.0001")]
-)
-def test_what_it_cost_is_never_nothing(dollars: float, shown: str) -> None:
-    assert f"({shown})" in str(Loss(LossCause("time", "x"), 7, dollars))
 
 
 PARTLY = Tokens(30_000, 100, cached=19_000, written=11_000)
