@@ -43,7 +43,6 @@ from mitmproxy.proxy.layers.http import (
     SendHttp,
     tcp,
 )
-from mitmproxy.proxy.layers.http._base import HttpEvent
 from mitmproxy.proxy.layers.http._events import RequestProtocolError, ResponseProtocolError
 from mitmproxy.proxy.server import ConnectionHandler
 
@@ -101,7 +100,7 @@ class TurnStream(HttpStream):
                 if isinstance(command, SendHttp):
                     if isinstance(command.event, ResponseData | RequestData):
                         yield from in_pieces(command)
-                    elif self._finish(command.event, command.connection):
+                    elif self._finish(command):
                         yield command
                     continue
                 if not isinstance(command, commands.StartHook):
@@ -124,15 +123,16 @@ class TurnStream(HttpStream):
         if self.context.layers[-1:] == [self]:
             del self.context.layers[-1]
 
-    def _finish(self, event: HttpEvent, to: connection.Connection) -> bool:
+    def _finish(self, command: SendHttp) -> bool:
         """As it goes to the wire; whether it does."""
+        event, to = command.event, command.connection
         put_on_wire(self, event)
         match event:
             case RequestHeaders() if not event.end_stream:
                 if event.request.is_http2 and to.alpn != b"h2":
                     event.request = framing.framed(event.request)
                 if not self.flow.request.stream:
-                    event.__class__ = framing.RequestHead
+                    command.event = framing.RequestHead(event.stream_id, event.request, end_stream=False)
             case ResponseHeaders() if to.alpn == b"h2":
                 event.response = framing.unframed(event.response)
             case RequestTrailers() | ResponseTrailers():
