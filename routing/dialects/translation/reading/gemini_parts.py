@@ -123,7 +123,7 @@ class History:
         self._used: set[str] = set()
         self._calls = self._results = 0
 
-    def turns(self, content: JsonObject) -> list[Message]:
+    def messages(self, content: JsonObject) -> list[Message]:
         """One message; two where a model's message holds results of tools as well."""
         parts = content.get("parts")
         blocks = unloaded([block for part in (parts if isinstance(parts, list) else [parts]) for block in self.blocks(part)])
@@ -133,8 +133,8 @@ class History:
         role = _ROLES.get(text_of(content.get("role")).lower(), "assistant" if called else "user")
         if role == "user":
             return [Message(role, results + rest)] if blocks else []
-        turns = [Message(role, rest)] if rest else []
-        return [*turns, Message("user", results)] if results else turns
+        messages = [Message(role, rest)] if rest else []
+        return [*messages, Message("user", results)] if results else messages
 
     def blocks(self, given: object) -> list[Block]:
         """One part; a plain string counts as its text."""

@@ -36,7 +36,7 @@ class NextCall:
     plugin: str
 
 
-class Company:
+class Participants:
     def __init__(
         self,
         life: Lifecycle,
