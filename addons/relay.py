@@ -51,7 +51,7 @@ from . import framing, quick_hooks
 from .codes import ABORT, BAD_ANSWER, CANCEL, TOO_LARGE
 from .fail_closed import report
 from .intercept import Arrival
-from .layers import PIECE_BYTES, Place, in_pieces, layers_below, place_of, together, waits_for_connection, was_reset
+from .layers import PIECE_BYTES, Leave, Place, in_pieces, layers_below, place_of, together, waits_for_connection, was_reset
 from .open_answer import OpenAnswer, drain_client, has_left
 from .sealing import Backs, Sealed, put_on_wire
 
@@ -258,15 +258,21 @@ class TurnStream(HttpStream):
             # Closing a connection twice would cancel mitmproxy's own closing of it: the socket would stay open.
             if server in self.relay_layer.connections and server.state is not connection.ConnectionState.CLOSED:
                 yield SendHttp(RequestProtocolError(self.stream_id, "abandoned", CANCEL), self.context.server)
-        if (answer.outbox or answer.head_now) and not self.head_sent:
+        chunk = answer.take() if not answer.waits else b""
+        is_all = answer.ending is None and answer.course.state is State.ENDED and not self.head_sent
+        if (chunk or answer.head_now) and not self.head_sent:
             self.head_sent = True
             if answer.response is not None:
                 self.flow.response = answer.response
             assert self.flow.response is not None
+            if is_all:
+                framing.measure(self.flow.response, len(chunk))
             yield SendHttp(ResponseHeaders(self.stream_id, self.flow.response, False), self.context.client)
-        if not answer.waits and (chunk := answer.take()):
+        if chunk:
             answer.kept.add(chunk)
             yield from in_pieces(SendHttp(ResponseData(self.stream_id, chunk), self.context.client), PIECE_BYTES)
+        if is_all:
+            yield Leave()
         if answer.course.state is State.CUT or (answer.ending is not None and self.flow.error is not None):
             yield from self.cut_off()
         elif answer.ending is not None:
@@ -328,10 +334,16 @@ class TurnLayer(HttpLayer):
 
     relay: Relay
 
+    @functools.cached_property
+    def is_outermost(self) -> bool:
+        """No other one stands between this and the connection."""
+        return not any(isinstance(one, TurnLayer) for one in self.context.layers[: self.context.layers.index(self)])
+
     def _handle_event(self, event: events.Event) -> Commands:
         """A layer that fails does not leave both sides waiting, as it would in mitmproxy."""
         try:
-            yield from together(self._handle(event) if isinstance(event, Poke | events.Start) else super()._handle_event(event))
+            made = self._handle(event) if isinstance(event, Poke | events.Start) else super()._handle_event(event)
+            yield from together(made, outermost=self.is_outermost)
         except Exception as error:  # whatever it was, what it happened to comes to an end
             at_provider = isinstance(event, events.ConnectionEvent) and event.connection is not self.context.client
             report("a connection", error, "It was closed.")

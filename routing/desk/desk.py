@@ -41,6 +41,7 @@ from ..sessions.newest import newest_of
 from ..sessions.state import EMPTY, SessionState, Sticky
 from ..sessions.store import SessionKey, States
 from ..sessions.whose import is_of, owned
+from ..short_cache import LONGEST
 from ..storage.contract import InThread
 from ..tags.cleaning import clean
 from ..tags.grammar import Usage, parse_name
@@ -576,9 +577,9 @@ class Desk:
             self.learned.pins.put((reading.key, reading.mark), target)
         if reading.obeys:
             self.learned.answered.put(reading.key, target)
-        if id is not None and reading.call.endpoint.dialect is Dialect.RESPONSES:
+        if id is not None and len(id) <= LONGEST and reading.call.endpoint.dialect is Dialect.RESPONSES:
             self.learned.chains.put(id, (reading.key, target))
-            if begun is not None:
+            if begun is not None and len(begun) <= LONGEST:
                 self.learned.chains.put(begun, (reading.key, target))
                 self.learned.begun.put(begun, id)
 
