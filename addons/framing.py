@@ -185,6 +185,13 @@ def framed(request: http.Request) -> http.Request:
     return with_headers(request, [*request.headers.fields, (b"transfer-encoding", b"chunked")])
 
 
+def measure(response: http.Response, size: int) -> None:
+    """All of it is known before its head leaves: over HTTP/1 it has a length then, and needs no end of its own."""
+    kept = [pair for pair in response.headers.fields if pair[0] != b"transfer-encoding"]
+    if len(kept) < len(response.headers.fields):
+        response.headers = http.Headers([*kept, (b"content-length", b"%d" % size)])
+
+
 def unframed(response: http.Response) -> http.Response:
     """HTTP/2 frames by itself, and calls it an error where a header says how."""
     kept = [pair for pair in response.headers.fields if pair[0].decode("latin-1").lower() not in fields.HOP_BY_HOP]

@@ -61,7 +61,11 @@ def in_pieces(command: commands.Command, longest: int = LONG_BODY) -> Iterable[c
     return (SendHttp(type(event)(event.stream_id, data[at : at + PIECE_BYTES]), command.connection) for at in places)
 
 
-def together(made: Iterable[commands.Command]) -> Iterator[commands.Command]:
+class Leave(commands.Command):
+    """Nothing follows for this side that it waits for: what is held leaves before anything else is done."""
+
+
+def together(made: Iterable[commands.Command], *, outermost: bool) -> Iterator[commands.Command]:
     """What goes to one side one behind the other leaves as one where it is short: a head, the text, and its end are one write."""
     held: commands.SendData | None = None
     try:
@@ -70,7 +74,8 @@ def together(made: Iterable[commands.Command]) -> Iterator[commands.Command]:
                 if held is not None:
                     waiting, held = held, None
                     yield waiting
-                yield command
+                if not outermost or type(command) is not Leave:  # mitmproxy itself knows none
+                    yield command
             elif held is None:
                 held = command
             elif held.connection is command.connection and len(held.data) + len(command.data) <= TOGETHER_BYTES:

@@ -43,7 +43,6 @@ from mitmproxy.proxy.layers.http import (
     SendHttp,
     tcp,
 )
-from mitmproxy.proxy.layers.http._base import HttpEvent
 from mitmproxy.proxy.layers.http._events import RequestProtocolError, ResponseProtocolError
 from mitmproxy.proxy.server import ConnectionHandler
 
@@ -52,7 +51,7 @@ from . import framing, quick_hooks
 from .codes import ABORT, BAD_ANSWER, CANCEL, TOO_LARGE
 from .fail_closed import report
 from .intercept import Arrival
-from .layers import PIECE_BYTES, Place, in_pieces, layers_below, place_of, together, waits_for_connection, was_reset
+from .layers import PIECE_BYTES, Leave, Place, in_pieces, layers_below, place_of, together, waits_for_connection, was_reset
 from .open_answer import OpenAnswer, drain_client, has_left
 from .sealing import Backs, Sealed, put_on_wire
 
@@ -101,7 +100,7 @@ class TurnStream(HttpStream):
                 if isinstance(command, SendHttp):
                     if isinstance(command.event, ResponseData | RequestData):
                         yield from in_pieces(command)
-                    elif self._finish(command.event, command.connection):
+                    elif self._finish(command):
                         yield command
                     continue
                 if not isinstance(command, commands.StartHook):
@@ -124,15 +123,16 @@ class TurnStream(HttpStream):
         if self.context.layers[-1:] == [self]:
             del self.context.layers[-1]
 
-    def _finish(self, event: HttpEvent, to: connection.Connection) -> bool:
+    def _finish(self, command: SendHttp) -> bool:
         """As it goes to the wire; whether it does."""
+        event, to = command.event, command.connection
         put_on_wire(self, event)
         match event:
             case RequestHeaders() if not event.end_stream:
                 if event.request.is_http2 and to.alpn != b"h2":
                     event.request = framing.framed(event.request)
                 if not self.flow.request.stream:
-                    event.__class__ = framing.RequestHead
+                    command.event = framing.RequestHead(event.stream_id, event.request, end_stream=False)
             case ResponseHeaders() if to.alpn == b"h2":
                 event.response = framing.unframed(event.response)
             case RequestTrailers() | ResponseTrailers():
@@ -258,15 +258,21 @@ class TurnStream(HttpStream):
             # Closing a connection twice would cancel mitmproxy's own closing of it: the socket would stay open.
             if server in self.relay_layer.connections and server.state is not connection.ConnectionState.CLOSED:
                 yield SendHttp(RequestProtocolError(self.stream_id, "abandoned", CANCEL), self.context.server)
-        if (answer.outbox or answer.head_now) and not self.head_sent:
+        chunk = answer.take() if not answer.waits else b""
+        is_all = answer.ending is None and answer.course.state is State.ENDED and not self.head_sent
+        if (chunk or answer.head_now) and not self.head_sent:
             self.head_sent = True
             if answer.response is not None:
                 self.flow.response = answer.response
             assert self.flow.response is not None
+            if is_all:
+                framing.measure(self.flow.response, len(chunk))
             yield SendHttp(ResponseHeaders(self.stream_id, self.flow.response, False), self.context.client)
-        if not answer.waits and (chunk := answer.take()):
+        if chunk:
             answer.kept.add(chunk)
             yield from in_pieces(SendHttp(ResponseData(self.stream_id, chunk), self.context.client), PIECE_BYTES)
+        if is_all:
+            yield Leave()
         if answer.course.state is State.CUT or (answer.ending is not None and self.flow.error is not None):
             yield from self.cut_off()
         elif answer.ending is not None:
@@ -328,10 +334,16 @@ class TurnLayer(HttpLayer):
 
     relay: Relay
 
+    @functools.cached_property
+    def is_outermost(self) -> bool:
+        """No other one stands between this and the connection."""
+        return not any(isinstance(one, TurnLayer) for one in self.context.layers[: self.context.layers.index(self)])
+
     def _handle_event(self, event: events.Event) -> Commands:
         """A layer that fails does not leave both sides waiting, as it would in mitmproxy."""
         try:
-            yield from together(self._handle(event) if isinstance(event, Poke | events.Start) else super()._handle_event(event))
+            made = self._handle(event) if isinstance(event, Poke | events.Start) else super()._handle_event(event)
+            yield from together(made, outermost=self.is_outermost)
         except Exception as error:  # whatever it was, what it happened to comes to an end
             at_provider = isinstance(event, events.ConnectionEvent) and event.connection is not self.context.client
             report("a connection", error, "It was closed.")

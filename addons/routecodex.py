@@ -361,7 +361,7 @@ class RouteCodex(quick_hooks.Own):
             await unsaid
         flows.write_reply(flow, reply)
         flows.add_to_record(flow, record.of_reply(reply.comment, line.about, endpoint.dialect))
-        self.journal.answered(line, reply.comment, str(reply.status), time.monotonic())
+        self.journal.answered(line, reply.comment, str(reply.status), time.monotonic(), rounds=0)
 
     def send(self, flow: http.HTTPFlow, departure: Departure, sealed: Sealed, line: CallLine) -> None:
         """To a provider. Round 1 is the client's own flow, rewritten in place; the turn hears what becomes of it."""
@@ -369,9 +369,9 @@ class RouteCodex(quick_hooks.Own):
         self.relay.set_wire(flow, flows.write_request(flow.request, departure.request, sealed))
         if flow.server_conn.via is not None and intercept.is_this_machine(flow.request.host):
             flow.server_conn = connection.Server(address=(flow.request.host, flow.request.port))
-        flows.mark(flow, plan.told, Marker.CALL, record.of_round(plan, "first"))
+        flows.mark(flow, plan.long_comment, Marker.CALL, record.of_round(plan, "first"))
         unsaid = partial(self.settings.unsaid, plan.received.id)
-        CarriedTurn(self.relay, flow, departure.turn, plan, sealed, self.journal, line, departure.company, unsaid).start()
+        CarriedTurn(self.relay, flow, departure.turn, plan, sealed, self.journal, line, departure.participants, unsaid).start()
         self.settings.say()
         self.journal.detail(lambda: f"{plan.received.host} -> {plan.comment}")
 

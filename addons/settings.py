@@ -66,7 +66,6 @@ WITHHELD = (
 )
 _POLL_S = 1.0
 _SWEEP_S = 3600.0
-_BUILT_IN: tuple[Plugin, ...] = ()
 _Stamp = tuple[int, int]
 _CLOCKS = Clocks(time.monotonic, time.time, lambda: float(time.localtime().tm_gmtoff))
 
@@ -353,7 +352,7 @@ class Settings:
             except ImportError as error:
                 needs = "redis needs its client for Python: pip install 'routecodex[redis]'"
                 raise ConfigError(f"sessions.store: {needs} ({error})") from None
-        return config, load_plugins(config.plugins, built_in=_BUILT_IN)
+        return config, load_plugins(config.plugins)
 
     def _stamps_of(self, paths: Iterable[Path]) -> dict[Path, _Stamp | None]:
         """A file that is gone for a moment, as it is while some editors save it, keeps its stamp."""

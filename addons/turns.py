@@ -15,7 +15,7 @@ from ..routing.dialects.said import Said
 from ..routing.errors import RouteCodexError
 from ..routing.masking import NOTHING
 from ..routing.turn import actions as turns
-from ..routing.turn.company import Company
+from ..routing.turn.participants import Participants
 from ..routing.turn.plan import Plan, describe
 from ..routing.turn.state import State
 from ..routing.turn.stepping import Done, begin
@@ -46,7 +46,7 @@ class CarriedTurn:
         sealed: Sealed,
         journal: Journal,
         line: CallLine,
-        company: Company | None = None,
+        participants: Participants | None = None,
         unsaid: Callable[[], Awaitable[object] | None] = lambda: None,
     ) -> None:
         """`unsaid`: what the answer's end waits for, so that other processes know of it, or a file that is written."""
@@ -57,7 +57,7 @@ class CarriedTurn:
         self.sealed = sealed
         self.journal, self.line = journal, line
         self._unsaid = unsaid
-        self.company = company
+        self.participants = participants
         """Those who may want another round; None where nobody does."""
         self.round_name = "retry"
         self.left = False
@@ -78,8 +78,8 @@ class CarriedTurn:
         """Well, with its client there."""
         self.held = False
         """The answer was kept open for what was nearly due."""
-        if company is not None:
-            company.life.turn.on_hold = self._hold
+        if participants is not None:
+            participants.life.turn.on_hold = self._hold
 
     def start(self) -> None:
         """From here on it hears the client's own flow, and writes what the client gets."""
@@ -123,8 +123,8 @@ class CarriedTurn:
         self.turn.head(response.status_code, headers, time.monotonic())
         if self.turn.state is State.PEEKING:
             source.watch(self.turn.answer.echoes)
-            if self.company is not None:
-                self.company.listen(self.turn.answer)
+            if self.participants is not None:
+                self.participants.listen(self.turn.answer)
         self._carry_out()
         if not self.closed:
             self._arm()
@@ -165,8 +165,8 @@ class CarriedTurn:
         """What a provider says."""
         source.keep(chunk)
         if source is self.current:
-            if self.company is not None and self.turn.stream:
-                self.company.life.stream_data(chunk)
+            if self.participants is not None and self.turn.stream:
+                self.participants.life.stream_data(chunk)
             first = not self.turn.spoke
             self.turn.data(chunk, time.monotonic())
             self._carry_out()
@@ -186,8 +186,8 @@ class CarriedTurn:
         if self.closed:
             return
         self.left = True
-        if self.company is not None:
-            self.company.life.abort()
+        if self.participants is not None:
+            self.participants.life.abort()
         for task in self.tasks:
             task.cancel()
         self.turn.gone()
@@ -228,7 +228,7 @@ class CarriedTurn:
         for action in actions:
             match action:
                 case turns.Forward(data):
-                    self.plan.heard(data)
+                    self.plan.note_seals(data)
                     self.answer.outbox.append(data)
                 case turns.OpenHead(head):
                     self.answer.response = self._open(head)
@@ -236,8 +236,8 @@ class CarriedTurn:
                     self._arm()  # silence inside an answer may be allowed for less long than the wait for it
                 case turns.Began():
                     self._see_content()
-                    if self.company is not None:
-                        self.company.begun()
+                    if self.participants is not None:
+                        self.participants.begun()
                 case turns.Abandon():
                     self.current.abandon()
                 case turns.Again(after_s):
@@ -360,12 +360,12 @@ class CarriedTurn:
 
     async def _decide(self, said: Said) -> None:
         """Ask who takes part whether another round follows. For a client that has left nothing is done, nor is a tool run."""
-        assert self.company is not None
+        assert self.participants is not None
         if self.relay.has_left(self.flow):
             self.gone()
             return
         try:
-            following = await self.company.next(said, able=self.plan.provider.server_tools)
+            following = await self.participants.next(said, able=self.plan.provider.server_tools)
             if following is None:
                 await self._conclude()
                 return
@@ -381,14 +381,14 @@ class CarriedTurn:
 
     async def _conclude(self) -> None:
         """What the client's next call needs is on disk before the end of this answer leaves."""
-        assert self.company is not None
+        assert self.participants is not None
         if self.closed:
             return
         if self.relay.has_left(self.flow):  # before what the answer brought counts as brought
             self.gone()
             return
         try:
-            await self.company.settle(self.turn.close())
+            await self.participants.settle(self.turn.close())
         except Exception as error:
             await self._fail(error)
             return
@@ -414,8 +414,8 @@ class CarriedTurn:
         await self._flush()
 
     async def _leave(self) -> None:
-        assert self.company is not None
-        await self.company.leave(aborted=self.left, error=self.failed)
+        assert self.participants is not None
+        await self.participants.leave(aborted=self.left, error=self.failed)
 
     # Another round
 
@@ -466,8 +466,8 @@ class CarriedTurn:
     @property
     def _comment(self) -> str:
         """The decision, and what plugins want people to read."""
-        notes = self.company.life.turn.notes if self.company is not None else []
-        return " · ".join([self.plan.told, *notes[-1:]])
+        notes = self.participants.life.turn.notes if self.participants is not None else []
+        return " · ".join([self.plan.long_comment, *notes[-1:]])
 
     async def drained(self) -> None:
         """The client has taken what it was sent: its pace is the round's."""
@@ -494,7 +494,7 @@ class CarriedTurn:
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         """At once as far as it waits for nothing, where that is ours to say; else a little later."""
-        if self.company is None or not self.company.life.at_once or not self.current.is_first:
+        if self.participants is None or not self.participants.life.at_once or not self.current.is_first:
             self._later(work)
             return
         was, self.stepping = self.stepping, True
@@ -524,8 +524,8 @@ class CarriedTurn:
         if not self.closed:
             self._show_body()
             self.answer.upstream.carried = self.current.carried = None
-            if self.company is not None:
-                self.company.life.turn.on_hold = _nobody
+            if self.participants is not None:
+                self.participants.life.turn.on_hold = _nobody
                 rounds = "1 round" if self.turn.rounds == 1 else f"{self.turn.rounds} rounds"
                 self.flow.comment = f"{self._comment} · {rounds} of {self.plan.received.id[:8]}"
             elif self.plan.unsaid or self.plan.tried:
@@ -544,7 +544,7 @@ class CarriedTurn:
                     legs.fail(later, failed, later=True)
             self._end_counts = self.turn.ended and self._is_heard()
             self.plan.over(ended=self._end_counts)
-            if self.company is not None:
+            if self.participants is not None:
                 self._do(self._leave())
             asyncio.get_running_loop().call_soon(self._learn)
 
@@ -559,7 +559,7 @@ class CarriedTurn:
         if (seen := self.line.seen) is not None:
             self._see_failure()
             seen.answered([(cost.target, cost.tokens) for cost in self.plan.costs if cost.answered])
-            seen.reminders = self.company.life.turn.reminded if self.company is not None else 0
+            seen.reminders = self.participants.life.turn.reminded if self.participants is not None else 0
         usage = self.turn.usage()
         if usage is not None and self.plan.settled:
             self.plan.used(usage)

@@ -213,21 +213,21 @@ def tried_alone(client: Dialect, spoken: Dialect) -> Iterator[Tried]:
 def alone(conversation: Conversation) -> Iterator[Conversation]:
     said = Message("user", (Text("The user's own words."),))
     bare = Conversation("client-model", True, (said,))
-    uses = {block.id: block for turn in conversation.turns for block in turn.blocks if isinstance(block, ToolUse)}
+    uses = {block.id: block for message in conversation.messages for block in message.blocks if isinstance(block, ToolUse)}
     tools = {tool.name: tool for tool in conversation.tools}
-    for turn in conversation.turns:
+    for turn in conversation.messages:
         for block in turn.blocks:
             match block:
                 case ToolResult():
                     called = uses[block.id]
                     turns = (said, Message("assistant", (called,)), Message("user", (block,)))
-                    yield replace(bare, turns=turns, tools=(tools[called.name],))
+                    yield replace(bare, messages=turns, tools=(tools[called.name],))
                 case ToolUse():
                     pass  # never without its result
                 case _ if turn.role == "user":
-                    yield replace(bare, turns=(Message("user", (block,)),))
+                    yield replace(bare, messages=(Message("user", (block,)),))
                 case _:
-                    yield replace(bare, turns=(said, Message(turn.role, (block,)), said))
+                    yield replace(bare, messages=(said, Message(turn.role, (block,)), said))
     for tool in conversation.tools:
         yield replace(bare, tools=(tool,))
     if conversation.choice is not None:
@@ -252,7 +252,7 @@ def sayings(conversation: Conversation, names: Mapping[str, ToolName]) -> Saying
 
 
 def _all(conversation: Conversation, names: Mapping[str, ToolName]) -> Iterator[tuple[str, object]]:
-    for turn in conversation.turns:
+    for turn in conversation.messages:
         for block in turn.blocks:
             yield from _of_block(block, turn.role, names)
     for tool in conversation.tools:

@@ -53,8 +53,8 @@ def test_a_loss_is_seen() -> None:
     """The judge itself: a writer that says nothing of what it leaves out, and one that loses what everybody keeps."""
     (one, _) = tried(Dialect.MESSAGES, Dialect.CHAT)
     assert set(replace(one, written=replace(one.written, left_out=LeftOut())).silently) >= {"top_k", "thoughts", "server tools"}
-    (last,) = one.read.turns[-1].blocks
-    shorter = replace(one.read, turns=one.read.turns[:-1])
+    (last,) = one.read.messages[-1].blocks
+    shorter = replace(one.read, messages=one.read.messages[:-1])
     assert replace(one, read=shorter).silently == {"text of user": [last.text]}  # type: ignore[union-attr]
     assert set(replace(one, read=replace(one.read, tools=())).silently) >= {"tools", "schemas", "descriptions of tools"}
 

@@ -2,7 +2,7 @@
 
 A call comes in three steps: `read` (what it is, who sent it) → `obey` (its tags, the session's state) → `decide` (a `Reply` of
 our own, or a `Departure` to a provider). Only the last two may wait, each for what its `Carrier` waits for. `decide` itself goes
-through `prepare` (what the model is to see) → `company` (the plugins that take part) → `route` (a target) → `depart`.
+through `prepare` (what the model is to see) → `participants` (the plugins that take part) → `route` (a target) → `depart`.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from ..sessions.newest import newest_of
 from ..sessions.state import EMPTY, SessionState, Sticky
 from ..sessions.store import SessionKey, States
 from ..sessions.whose import is_of, owned
+from ..short_cache import LONGEST
 from ..storage.contract import InThread
 from ..tags.cleaning import clean
 from ..tags.grammar import Usage, parse_name
@@ -53,10 +54,10 @@ from ..tags.unheard import unheard_tags
 from ..tags.vocabulary import Vocabulary
 from ..turn import upstream
 from ..turn.actions import Limits
-from ..turn.company import Company
 from ..turn.echoing import converse
 from ..turn.hidden import HiddenRounds, put_back
 from ..turn.lifecycle import Lifecycle
+from ..turn.participants import Participants
 from ..turn.plan import Clocks, Plan
 from ..turn.plugins import Plugin, TurnInfo
 from ..turn.replies import JSON, Replies, Reply
@@ -120,13 +121,13 @@ class Departure:
     request: Request
     plan: Plan
     turn: Turn
-    company: Company | None
+    participants: Participants | None
     """The plugins that take part; None where none does."""
 
     async def call_off(self, error: Exception) -> None:
         """It could not be sent."""
-        if self.company is not None:
-            await self.company.leave(aborted=False, error=type(error).__name__)
+        if self.participants is not None:
+            await self.participants.leave(aborted=False, error=type(error).__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,35 +323,35 @@ class Desk:
             reply = await carrier.compute(partial(self.prepare, reading, orders))
         if reply is not None:
             return reply
-        company = self.company(reading, orders, carrier.in_thread)
+        participants = self.participants(reading, orders, carrier.in_thread)
         try:
             sent, hints = reading.call, Hints()
-            if company is not None:
-                carrier.when_gone(company.life.abort)
-                sent, hints = await company.begin(), company.life.hints
+            if participants is not None:
+                carrier.when_gone(participants.life.abort)
+                sent, hints = await participants.begin(), participants.life.hints
             wish = await carrier.compute(partial(self.wish, reading, orders, hints, sent.model))
             outcome = self.route(reading, orders, sent=sent, wish=wish)
             while isinstance(outcome, Rest):  # nothing has left for the client yet
                 await carrier.sleep(outcome.seconds)
                 outcome = self.route(reading, orders, hints, sent=sent, waits_since=outcome.since)
             if isinstance(outcome, Plan):
-                if company is not None:
-                    self.notices.wait(reading.key, *company.life.turn.tells)
+                if participants is not None:
+                    self.notices.wait(reading.key, *participants.life.turn.tells)
                 if outcome.decision.clear_sticky:
                     await self.forget_sticky(reading, orders.state.sticky, carrier.in_thread)
-                departure = await self._depart(outcome, company, carrier)
+                departure = await self._depart(outcome, participants, carrier)
                 if reading.mark:
                     self.on_departs(reading.key, reading.mark, outcome.target)
                 return departure
-            if company is not None:
-                call = company.offer(sent, able=True)
-                said = await converse(company, call, lambda call: self.echo(replace(reading, call=call)), self.endings)
+            if participants is not None:
+                call = participants.offer(sent, able=True)
+                said = await converse(participants, call, lambda call: self.echo(replace(reading, call=call)), self.endings)
                 outcome = replace(said, comment=outcome.comment, before=outcome.before)
-                await company.leave(aborted=False)
+                await participants.leave(aborted=False)
             return outcome
         except Exception as error:
-            if company is not None:
-                await company.leave(aborted=False, error=type(error).__name__)
+            if participants is not None:
+                await participants.leave(aborted=False, error=type(error).__name__)
             raise
 
     def prepare(self, reading: Reading, orders: Orders, spent: list[str] | None = None) -> Reply | None:
@@ -365,7 +366,7 @@ class Desk:
             put_back(call, entries, client=client_of(reading.caller))
         return None
 
-    def company(self, reading: Reading, orders: Orders, in_thread: InThread) -> Company | None:
+    def participants(self, reading: Reading, orders: Orders, in_thread: InThread) -> Participants | None:
         """The plugins that take part in this call's turn, if any does."""
         if not self.plugins or self.hidden is None or reading.received.endpoint.action != "generate":
             return None
@@ -382,7 +383,7 @@ class Desk:
         found = takers(self.plugins, turn, self.note)
         if not found:
             return None
-        return Company(Lifecycle(turn, found, warn=self.note), reading.call, self.hidden, reading.key, in_thread, self.note)
+        return Participants(Lifecycle(turn, found, warn=self.note), reading.call, self.hidden, reading.key, in_thread, self.note)
 
     def route(
         self,
@@ -576,9 +577,9 @@ class Desk:
             self.learned.pins.put((reading.key, reading.mark), target)
         if reading.obeys:
             self.learned.answered.put(reading.key, target)
-        if id is not None and reading.call.endpoint.dialect is Dialect.RESPONSES:
+        if id is not None and len(id) <= LONGEST and reading.call.endpoint.dialect is Dialect.RESPONSES:
             self.learned.chains.put(id, (reading.key, target))
-            if begun is not None:
+            if begun is not None and len(begun) <= LONGEST:
                 self.learned.chains.put(begun, (reading.key, target))
                 self.learned.begun.put(begun, id)
 
@@ -600,8 +601,9 @@ class Desk:
                 self.spend(one)
 
     def _lost(self, key: SessionKey, show: Callable[[str], None], loss: Loss) -> None:
-        self.learned.losses.put(key, str(loss))
-        show(str(loss))
+        told = self.hide.text(str(loss))
+        self.learned.losses.put(key, told)
+        show(told)
 
     def _went(self, reading: Reading, went: Went) -> None:
         """Of the conversation itself; what side calls come to says nothing about it."""
@@ -611,30 +613,31 @@ class Desk:
         if went.failed:
             self.learned.failures.put(reading.key, went)
 
-    async def _depart(self, plan: Plan, company: Company | None, carrier: Carrier) -> Departure:
+    async def _depart(self, plan: Plan, participants: Participants | None, carrier: Carrier) -> Departure:
         """Our tools join, and the answer is there before anything of it has come."""
-        endpoint, answer = plan.received.endpoint, self._answer_to(plan, company)
+        endpoint, answer = plan.received.endpoint, self._answer_to(plan, participants)
         try:
             plan.begin()
             request = plan.written(await carrier.compute(plan.write))
         except RouteCodexError:
             plan.over()
             raise
-        alone = company is None
+        alone = participants is None
         limits = self.limits(plan, alone=alone)
         turn = Turn(endpoint, plan.call.stream, plan, limits, self.clocks.monotonic(), answer, alone=alone)
-        return Departure(request, plan, turn, company)
+        return Departure(request, plan, turn, participants)
 
-    def _answer_to(self, plan: Plan, company: Company | None) -> machine.Answer:
-        id, alone = plan.received.id, company is None
+    def _answer_to(self, plan: Plan, participants: Participants | None) -> machine.Answer:
+        id, alone = plan.received.id, participants is None
         endings, created = self.endings.named(id[:8]), int(self.clocks.wall())
         quiet = alone and not endings.matter
         asked = going_up.asked(plan.call, id, created=created, estimate=plan.estimate, endings=endings, passes_usage=quiet)
-        if company is None:
+        if participants is None:
             return machine.Answer(asked, quiet=quiet)
-        plan.call = company.offer(plan.call, able=plan.provider.server_tools)
-        company.life.turn.target = plan.target
-        return company.answer(asked)
+        plan.call = participants.offer(plan.call, able=plan.provider.server_tools)
+        plan.added = participants.offered
+        participants.life.turn.target = plan.target
+        return participants.answer(asked)
 
     def limits(self, plan: Plan, *, alone: bool = True) -> Limits:
         """What goes home, with nobody else taking part, keeps the client's own patience."""

@@ -154,7 +154,7 @@ class Planner(Protocol):
     def cost(self, tokens: Tokens | None, *, answered: bool = True) -> None:
         """A round is over; None where its provider told no tokens. Not answered: it failed, and had begun to count."""
 
-    def said(self, items: Sequence[JsonObject]) -> None:
+    def note_seals_of(self, items: Sequence[JsonObject]) -> None:
         """A whole answer, as a history holds it."""
 
     def unsay(self, left_out: str) -> None:

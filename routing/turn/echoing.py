@@ -8,26 +8,26 @@ from dataclasses import replace
 from ..dialects.finish import AS_USUAL, Endings
 from ..dialects.translation import going_up
 from ..values import Call
-from .company import Company
+from .participants import Participants
 from .replies import Reply
 
 
-async def converse(company: Company, call: Call, answer: Callable[[Call], Reply], endings: Endings = AS_USUAL) -> Reply:
+async def converse(participants: Participants, call: Call, answer: Callable[[Call], Reply], endings: Endings = AS_USUAL) -> Reply:
     """The answer to `call`, merged from as many rounds as those who take part ask for."""
-    id = company.life.turn.id
-    told = company.answer(going_up.asked(call, id, endings=endings.named(id[:8])))
+    id = participants.life.turn.id
+    told = participants.answer(going_up.asked(call, id, endings=endings.named(id[:8])))
     first = reply = answer(call)
     body, delay_s = b"", 0.0
     while reply.status == 200:
         delay_s += reply.delay_s
         told.begin_round()
         body += told.feed(reply.body)
-        following = await company.next(told.end_round(), able=True)
+        following = await participants.next(told.end_round(), able=True)
         if following is None:
             break
         reply = answer(following.call)
     if first.status != 200:
         return first
     body += b"".join(told.finish())
-    await company.settle(told.id)
+    await participants.settle(told.id)
     return replace(first, body=body, delay_s=delay_s)

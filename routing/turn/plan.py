@@ -114,9 +114,11 @@ class Plan:
     translated: Translated | None = None
     """How the running round's request differs in its dialect from the client's."""
     left_out: str = ""
+    """What of the call the running round's request does not hold."""
     unsaid: list[str] = field(default_factory=list)
     """What of the answer the client's dialect cannot say."""
-    """What of the call the running round's request does not hold."""
+    added: Sequence[str] = ()
+    """Tools of ours that are offered beside the client's own."""
     hides_count: bool = False
     """The running round tells a count that the client did not ask for."""
     unheard: tuple[Unheard, ...] = ()
@@ -157,10 +159,10 @@ class Plan:
         key = "" if self.provider.auth == "client" else target.key
         name = str(Target(target.provider, key, target.model)) if target.model else f"{target.provider} {self.call.model}".strip()
         again = f" · after {', '.join(self.tried)}" if self.tried else ""
-        return f"{name} · {self.decision.route}: {self.decision.reason}{again}{self._spoken}{self.aside}"
+        return f"{name} · {self.decision.route}: {self.decision.reason}{again}{self._translation}{self.aside}"
 
     @property
-    def told(self) -> str:
+    def long_comment(self) -> str:
         """The comment for those who look at the flow: the model first, since a list shows no more than its beginning. What the
         client sent stands in it: it goes into no log."""
         target, decision = self.target, self.decision
@@ -168,21 +170,21 @@ class Plan:
         again = f" · after {', '.join(self.tried)}" if self.tried else ""
         unheard = f" · tags that give no orders: {listed(self.unheard)}" if self.unheard else ""
         head = f"{target.model or self.call.model} · {decision.route} · {place} · {decision.reason}"
-        return f"{head}{again}{self._spoken}{self.aside}{unheard}"
+        return f"{head}{again}{self._translation}{self.aside}{unheard}"
 
     @property
-    def _spoken(self) -> str:
+    def _translation(self) -> str:
         """The dialect, where it is not the client's, and what did not go up."""
-        said = []
+        parts = []
         if self.translated is not None and self.translated.dialect is not self.received.endpoint.dialect:
-            said.append(f"in {self.translated.dialect}")
+            parts.append(f"in {self.translated.dialect}")
         if self.translated is not None and self.translated.compacts:
-            said.append("compacted in words")
+            parts.append("compacted in words")
         if self.left_out:
-            said.append(f"left out: {self.left_out}")
+            parts.append(f"left out: {self.left_out}")
         if self.unsaid:
-            said.append(f"left out of the answer: {', '.join(self.unsaid)}")
-        return f" · {', '.join(said)}" if said else ""
+            parts.append(f"left out of the answer: {', '.join(self.unsaid)}")
+        return f" · {', '.join(parts)}" if parts else ""
 
     @property
     def at_home_alone(self) -> bool:
@@ -337,13 +339,13 @@ class Plan:
     def noticed(self) -> None:
         self.on_told(self.telling)
 
-    def heard(self, said: bytes) -> None:
+    def note_seals(self, raw: bytes) -> None:
         """Whole events or documents of the provider's: seals that it made may go back to it."""
         if not self.at_home:
-            self.memory.seals.note(self.provider.id, said)
+            self.memory.seals.note(self.provider.id, raw)
             self._share_seals()
 
-    def said(self, items: Sequence[JsonObject]) -> None:
+    def note_seals_of(self, items: Sequence[JsonObject]) -> None:
         """The same of a whole answer, as a history holds it."""
         if not self.at_home:
             self.memory.seals.note_items(self.provider.id, items)

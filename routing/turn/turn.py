@@ -339,7 +339,7 @@ class Turn:
             self._end_in_error(told.message, told.status)
             return
         self.planner.cost(own.tokens)
-        self.planner.said(said.native)
+        self.planner.note_seals_of(said.native)
         self._calls = len(said.calls) > len(said.own)
         self.course.go(State.DECIDING)
         if self.alone:

@@ -11,7 +11,7 @@ from mitmproxy.proxy.layers.http import RequestData, RequestEndOfMessage, Respon
 from mitmproxy.test import tflow
 
 from routecodex.addons import layers
-from routecodex.addons.layers import in_pieces, together
+from routecodex.addons.layers import Leave, in_pieces, together
 
 
 @pytest.mark.parametrize("kind", [RequestData, ResponseData])
@@ -61,7 +61,7 @@ def test_short_writes_to_one_side_are_one(monkeypatch: pytest.MonkeyPatch) -> No
     left: list[tuple[connection.Connection, bytes | None]] = []
 
     def leave() -> None:
-        for command in together(made()):
+        for command in together(made(), outermost=True):
             assert isinstance(command, commands.ConnectionCommand)
             left.append((command.connection, getattr(command, "data", None)))
 
@@ -75,3 +75,21 @@ def test_short_writes_to_one_side_are_one(monkeypatch: pytest.MonkeyPatch) -> No
         (server, None),
         (client, b"jk"),
     ]
+
+
+@pytest.mark.parametrize("outermost", [True, False])
+def test_what_is_all_leaves_before_anything_else_is_done(outermost: bool) -> None:
+    client, done = tflow.tclient_conn(), []
+
+    def made() -> Iterator[commands.Command]:
+        yield commands.SendData(client, b"head")
+        yield commands.SendData(client, b"text")
+        yield Leave()
+        done.append("the rest")
+        yield commands.CloseConnection(client)
+
+    left = []
+    for command in together(made(), outermost=outermost):
+        left.append((type(command), getattr(command, "data", None), list(done)))
+    passed_on = [] if outermost else [(Leave, None, [])]
+    assert left == [(commands.SendData, b"headtext", []), *passed_on, (commands.CloseConnection, None, ["the rest"])]

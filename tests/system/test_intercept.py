@@ -157,6 +157,14 @@ def test_a_streamed_answer_on_another_path_streams(tool: Tool) -> None:
 # ---- calls of models ----
 
 
+@pytest.mark.parametrize("text", ["words of a person", "<**echo**> words of a person"])
+def test_an_answer_that_is_known_whole_has_a_length(tool: Tool, text: str) -> None:
+    """A client then has it all at once, whatever else is still to be written down."""
+    asked = {**CALL, "messages": [{"role": "user", "content": text}]}
+    whole = call(ANTHROPIC, "/v1/messages", asked, proxy=tool.proxy)
+    assert (whole.header("content-length"), whole.header("transfer-encoding")) == (str(len(whole.body)), None)
+
+
 def test_a_call_that_needs_no_edit_passes_byte_for_byte(tool: Tool) -> None:
     """Odd spacing, key order, unknown fields, repeated keys, numbers as they were written."""
     body = b'{ "model":"claude-x",\n"odd" : 1.50e2, "messages" : [ {"content":"hi \\u00e9\\/", "role":"user"} ] ,"odd":[ ]}'

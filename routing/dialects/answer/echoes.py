@@ -36,13 +36,12 @@ _GROWING = frozenset(
 class _Waiting:
     """A piece that may hold a part of a credential."""
 
-    __slots__ = ("chunk", "piece", "told")
+    __slots__ = ("chunk", "masked", "piece")
 
-    def __init__(self, piece: Piece, chunk: Chunk, told: str) -> None:
-        self.piece, self.chunk, self.told = piece, chunk, told
+    def __init__(self, piece: Piece, chunk: Chunk, masked: str) -> None:
+        self.piece, self.chunk, self.masked = piece, chunk, masked
 
-    def tell(self, text: str) -> None:
-        """Instead of what it said."""
+    def rewrite(self, text: str) -> None:
         piece, chunk = self.piece, self.chunk
         _replace(chunk.native, piece.text, text)
         _replace(piece.native, piece.text, text)
@@ -79,7 +78,7 @@ class Echoes:
         self._held: list[Chunk] = []
         """Units that wait, and those behind them."""
         self.found = False
-        """Something was said otherwise than it came."""
+        """A text was changed."""
 
     # --- what is read ---------------------------------------------------------------------------------------------------
 
@@ -100,7 +99,7 @@ class Echoes:
         before = self.rest() if self._held and any(_parts_texts(event) for event in events) else []
         for event in events if chunk.form != "document" else ():
             if type(event) is Piece and event.text:
-                self._say(event, chunk, now)
+                self._mask(event, chunk, now)
         self.busy = bool(self._masks)
         if self._waiting:
             self._held.append(chunk)
@@ -117,7 +116,7 @@ class Echoes:
         held, self._held = self._held, []
         return held
 
-    def _say(self, piece: Piece, chunk: Chunk, now: float) -> None:
+    def _mask(self, piece: Piece, chunk: Chunk, now: float) -> None:
         block, text = piece.block, piece.text
         before = self._turn_to(block)
         self.newest = before + text
@@ -127,8 +126,8 @@ class Echoes:
                 return
             mask = self._masks[block] = Mask(self._secrets)
             mask.feed(_raw(before), now)
-        said = _text(mask.feed(_raw(text), now))
-        self._waiting.setdefault(block, []).append(_Waiting(piece, chunk, said))
+        masked = _text(mask.feed(_raw(text), now))
+        self._waiting.setdefault(block, []).append(_Waiting(piece, chunk, masked))
         if mask.due == inf:
             self._settle(block, "")
         if mask.is_clean:
@@ -153,15 +152,15 @@ class Echoes:
         return block.kind == "call" and "\\" in text and _ESCAPE.search(text) is not None
 
     def _settle(self, block: Block, rest: str) -> None:
-        """It is known what may be told: if that is not what was said, it stands in the last of the units that said it."""
+        """It is known what may be shown: where that is another text, it stands in the last of the units."""
         waiting = self._waiting.pop(block, [])
-        whole = "".join([one.told for one in waiting]) + rest
+        whole = "".join([one.masked for one in waiting]) + rest
         if not waiting or whole == "".join([one.piece.text for one in waiting]):
             return
         self.found = True
         for one in waiting[:-1]:
-            one.tell("")
-        waiting[-1].tell(whole)
+            one.rewrite("")
+        waiting[-1].rewrite(whole)
 
     def may_escape(self, data: bytes) -> bool:
         """Whether it stands in a call whose text may hold an escaped character."""

@@ -155,7 +155,7 @@ Block: TypeAlias = Text | Media | Thought | ToolUse | ToolResult
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One side's saying. Results of tools stand in user turns, before what else the user says in them."""
+    """One side's saying. Results of tools stand in user messages, before what else the user says in them."""
 
     role: Literal["system", "user", "assistant"]
     blocks: tuple[Block, ...]
@@ -228,8 +228,8 @@ class Conversation:
 
     model: str
     stream: bool
-    turns: tuple[Message, ...]
-    """System turns may stand anywhere; those before the first other turn are the instructions."""
+    messages: tuple[Message, ...]
+    """System messages may stand anywhere; those before the first other message are the instructions."""
     tools: tuple[Tool, ...] = ()
     choice: Choice | None = None
     parallel: bool | None = None

@@ -23,9 +23,9 @@ from routecodex.routing.sessions.state import EMPTY
 from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.storage.contract import InThread
 from routecodex.routing.storage.disk import Disk
-from routecodex.routing.turn.company import Company
 from routecodex.routing.turn.hidden import Hidden
 from routecodex.routing.turn.lifecycle import Lifecycle
+from routecodex.routing.turn.participants import Participants
 from routecodex.routing.turn.plugins import Plugin, TurnInfo
 from routecodex.routing.turn.roster import takers
 from routecodex.routing.values import Call, Caller, Dialect, JsonObject, Kind, ToolCall, Usage
@@ -137,29 +137,29 @@ class House:
         turn = TurnInfo(id, call, Caller("test", kind, session, derived=derived), key, EMPTY, time.time, self.clock, prompt="p")
         played = Played()
         self.lives.append(Lifecycle(turn, takers([*self.others, self.plugin, *self.later], turn)))
-        company = Company(self.lives[-1], call, Past(), key, at_once)
+        participants = Participants(self.lives[-1], call, Past(), key, at_once)
         try:
-            await self._rounds(company, list(replies), played, begun, able=able)
+            await self._rounds(participants, list(replies), played, begun, able=able)
         except Exception as error:
-            await company.leave(aborted=False, error=type(error).__name__)
+            await participants.leave(aborted=False, error=type(error).__name__)
             raise
         finally:
             played.status = turn.status
             played.notes = turn.notes
-        await company.leave(aborted=turn.aborted, error="it failed" if played.status == "error" else "")
+        await participants.leave(aborted=turn.aborted, error="it failed" if played.status == "error" else "")
         return played
 
     async def _rounds(
         self,
-        company: Company,
+        participants: Participants,
         replies: list[Reply],
         played: Played,
         begun: Callable[[], Awaitable[None]] | None,
         *,
         able: bool,
     ) -> None:
-        life = company.life
-        call = company.offer(await company.begin(), able=able)
+        life = participants.life
+        call = participants.offer(await participants.begin(), able=able)
         while True:
             played.bodies.append(json.loads(for_target(call, "", foreign=False)))
             reply = replies.pop(0)
@@ -172,14 +172,14 @@ class House:
                 life.fail(RuntimeError("no answer"))
                 return
             if life.turn.stream:
-                company.begun()
+                participants.begun()
                 if begun is not None and not life.turn.rounds:
                     await begun()
-            following = await company.next(reply, able=able)
+            following = await participants.next(reply, able=able)
             if following is None:
                 if life.turn.aborted:
                     return
                 break
             played.suffixes.append(following.suffix)
             call = following.call
-        await company.settle("msg-1")
+        await participants.settle("msg-1")

@@ -74,14 +74,14 @@ def test_c29_with_the_clock_itself(tmp_path: Path, dialect: Dialect, name: str) 
     plain = house.desk.route(reading, orders)
 
     async def edited() -> tuple[Reply | Plan, bytes]:
-        company = house.desk.company(reading, orders, at_once)
-        assert company is not None
-        sent = await company.begin()
-        outcome = house.desk.route(reading, orders, company.life.hints, sent=sent)
+        participants = house.desk.participants(reading, orders, at_once)
+        assert participants is not None
+        sent = await participants.begin()
+        outcome = house.desk.route(reading, orders, participants.life.hints, sent=sent)
         assert isinstance(outcome, Plan)
-        outcome.call = company.offer(outcome.call, able=outcome.provider.server_tools)
+        outcome.call = participants.offer(outcome.call, able=outcome.provider.server_tools)
         body = outcome.request().body
-        await company.leave(aborted=True)
+        await participants.leave(aborted=True)
         return outcome, body
 
     outcome, body = asyncio.run(edited())

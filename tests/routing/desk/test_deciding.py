@@ -96,7 +96,7 @@ def test_what_a_call_waits_for(tmp_path: Path, text: str, plugins: int, outcome:
     assert carrier.log == asked
     if isinstance(found, Departure):
         assert found.request.host == f"{found.plan.target.provider}.example"
-        assert (found.company is not None) is bool(plugins)
+        assert (found.participants is not None) is bool(plugins)
 
 
 def test_a_short_rest_of_all_keys_is_slept_through(tmp_path: Path) -> None:

@@ -203,7 +203,7 @@ def test_why_a_target_is_no_longer_in_force(two: Build) -> None:
 def test_who_made_a_seal(two: Build) -> None:
     one, other = two()
     handled = Tool(one).say("hi")
-    handled.plan.heard(b'{"signature": "sealed-by-the-first"}')
+    handled.plan.note_seals(b'{"signature": "sealed-by-the-first"}')
     one.tell()
     Tool(other).say("hi")
     assert other.learned.seals.maker_of("sealed-by-the-first") == "p"

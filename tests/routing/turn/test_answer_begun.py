@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from routecodex.routing.turn.actions import Action, Began, Forward
-from routecodex.routing.turn.company import Company
 from routecodex.routing.turn.lifecycle import Lifecycle
+from routecodex.routing.turn.participants import Participants
 from routecodex.routing.turn.plugins import TurnInfo
 from routecodex.routing.values import Dialect
 from tests.routing.turn.acting import Actor, run, tcall, tsaid, tturn
-from tests.routing.turn.test_company import at_once
 from tests.routing.turn.test_echoing import Store
+from tests.routing.turn.test_participants import at_once
 from tests.routing.turn.test_turn_rounds import FORMS, Bench
 
 SHOWN = tuple(Dialect)
@@ -59,24 +59,24 @@ def test_a_round_that_fails_before_its_content_has_not_begun() -> None:
 # ---- the plugins ----
 
 
-def together(actor: Actor, *, stream: bool) -> Company:
+def together(actor: Actor, *, stream: bool) -> Participants:
     call = tcall(stream=stream)
     turn = tturn(call)
-    return Company(Lifecycle(turn, [actor], warn=actor.log.append), call, Store(), turn.session, at_once)
+    return Participants(Lifecycle(turn, [actor], warn=actor.log.append), call, Store(), turn.session, at_once)
 
 
 def test_a_stream_tells_of_each_round() -> None:
     seen: list[tuple[int, int]] = []
-    company = together(Actor("A", begun=lambda turn: seen.append((turn.rounds, turn.begun))), stream=True)
+    participants = together(Actor("A", begun=lambda turn: seen.append((turn.rounds, turn.begun))), stream=True)
 
     async def play() -> None:
-        await company.begin()
-        company.begun()
-        company.begun()
-        await company.next(tsaid("one"), able=True)
-        company.begun()
-        await company.next(tsaid("two"), able=True)
-        await company.settle("msg-1")
+        await participants.begin()
+        participants.begun()
+        participants.begun()
+        await participants.next(tsaid("one"), able=True)
+        participants.begun()
+        await participants.next(tsaid("two"), able=True)
+        await participants.settle("msg-1")
 
     run(play())
     assert seen == [(0, 1), (1, 2)]
@@ -85,15 +85,15 @@ def test_a_stream_tells_of_each_round() -> None:
 def test_a_whole_answer_begins_when_it_is_about_to_leave() -> None:
     """A round that was asked for and never answered does not count."""
     seen: list[tuple[str, int]] = []
-    company = together(Actor("A", begun=lambda turn: seen.append((turn.status, turn.begun))), stream=False)
+    participants = together(Actor("A", begun=lambda turn: seen.append((turn.status, turn.begun))), stream=False)
 
     async def play() -> None:
-        await company.begin()
-        await company.next(tsaid("one"), able=True)
-        await company.next(tsaid("two"), able=True)
+        await participants.begin()
+        await participants.next(tsaid("one"), able=True)
+        await participants.next(tsaid("two"), able=True)
         assert seen == []
-        await company.settle("msg-1")
-        await company.leave(aborted=False)
+        await participants.settle("msg-1")
+        await participants.leave(aborted=False)
 
     run(play())
     assert seen == [("processing", 2)]
@@ -101,13 +101,13 @@ def test_a_whole_answer_begins_when_it_is_about_to_leave() -> None:
 
 def test_not_once_the_client_has_left() -> None:
     seen: list[TurnInfo] = []
-    company = together(Actor("A", begun=seen.append), stream=True)
+    participants = together(Actor("A", begun=seen.append), stream=True)
 
     async def play() -> None:
-        await company.begin()
-        company.life.abort()
-        company.begun()
-        await company.leave(aborted=True)
+        await participants.begin()
+        participants.life.abort()
+        participants.begun()
+        await participants.leave(aborted=True)
 
     run(play())
     assert seen == []
@@ -118,17 +118,17 @@ def test_an_error_is_logged_and_the_answer_goes_on() -> None:
         raise ValueError("secret")
 
     actor = Actor("A", begun=fails)
-    company = together(actor, stream=True)
+    participants = together(actor, stream=True)
 
     async def play() -> None:
-        await company.begin()
-        company.begun()
-        await company.next(tsaid("one"), able=True)
-        await company.settle("msg-1")
-        await company.leave(aborted=False)
+        await participants.begin()
+        participants.begun()
+        await participants.next(tsaid("one"), able=True)
+        await participants.settle("msg-1")
+        await participants.leave(aborted=False)
 
     run(play())
-    assert company.life.turn.status == "completed"
+    assert participants.life.turn.status == "completed"
     (line,) = [line for line in actor.log if "on_answer_begun" in line]
     assert line.startswith("Plugin A failed: on_answer_begun raised ValueError")
     assert "secret" not in line

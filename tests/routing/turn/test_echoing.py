@@ -12,15 +12,15 @@ from routecodex.routing.dialects.echo import EchoFailure, echo_answer
 from routecodex.routing.redact import Redactor
 from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.storage.contract import InThread
-from routecodex.routing.turn.company import Company
 from routecodex.routing.turn.echoing import converse
 from routecodex.routing.turn.hidden import Hidden
 from routecodex.routing.turn.lifecycle import Lifecycle
+from routecodex.routing.turn.participants import Participants
 from routecodex.routing.turn.plugins import AfterRequest, Plugin, TurnInfo, UserText
 from routecodex.routing.turn.replies import Replies, Reply
 from routecodex.routing.values import Call, Dialect, Text
 from tests.routing.turn.acting import Actor, run, tcall, tturn
-from tests.routing.turn.test_company import at_once
+from tests.routing.turn.test_participants import at_once
 from tests.system.tool import text_of
 
 REPLIES = Replies(Redactor([]), lambda: 1.0)
@@ -60,7 +60,7 @@ def echo(call: Call) -> Reply:
 def played(call: Call, *texts: str) -> tuple[Reply, Store]:
     store = Store()
     turn = tturn(call)
-    together = Company(Lifecycle(turn, [Asking(*texts)]), call, store, turn.session, at_once)
+    together = Participants(Lifecycle(turn, [Asking(*texts)]), call, store, turn.session, at_once)
 
     async def whole() -> Reply:
         first = await together.begin()
@@ -95,7 +95,7 @@ def test_m18_a_later_round_that_fails_leaves_the_answer_as_it_was(dialect: Diale
 
 def test_the_client_waits_as_long_as_its_rounds_were_told_to() -> None:
     call = tcall(stream=False)
-    together = Company(Lifecycle(tturn(call), [Asking("second")]), call, Store(), tturn(call).session, at_once)
+    together = Participants(Lifecycle(tturn(call), [Asking("second")]), call, Store(), tturn(call).session, at_once)
 
     async def whole() -> Reply:
         first = await together.begin()
@@ -108,7 +108,7 @@ def test_plugins_see_each_round() -> None:
     actor = Actor("A")
     call = tcall(stream=False)
     turn = tturn(call)
-    together = Company(Lifecycle(turn, [actor, Asking("second")]), call, Store(), turn.session, at_once)
+    together = Participants(Lifecycle(turn, [actor, Asking("second")]), call, Store(), turn.session, at_once)
 
     async def whole() -> None:
         await converse(together, await together.begin(), echo)

@@ -555,7 +555,7 @@ def test_what_an_answer_could_not_be_told_stands_in_the_comment(house: Build) ->
     plan = Tool(house()).say("hello").plan
     plan.request()
     plan.unsay("")
-    assert "left out of the answer" not in plan.comment + plan.told
+    assert "left out of the answer" not in plan.comment + plan.long_comment
     plan.unsay("citations")
     assert "left out of the answer: citations" in plan.comment
-    assert "left out of the answer: citations" in plan.told
+    assert "left out of the answer: citations" in plan.long_comment

@@ -124,7 +124,7 @@ class Script:
     def unsay(self, left_out: str) -> None:
         pass
 
-    def said(self, items: Sequence[JsonObject]) -> None:
+    def note_seals_of(self, items: Sequence[JsonObject]) -> None:
         pass
 
     def answered(self, id: str, now: float) -> None:

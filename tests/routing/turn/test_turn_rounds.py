@@ -97,7 +97,7 @@ class Script:
     def unsay(self, left_out: str) -> None:
         pass
 
-    def said(self, items: Sequence[JsonObject]) -> None:
+    def note_seals_of(self, items: Sequence[JsonObject]) -> None:
         self.heard.append(items)
 
     def answered(self, id: str, now: float) -> None:

@@ -16,9 +16,9 @@ from ....values import Endpoint, JsonObject
 from ...calls.editing import items_in, text_in
 from ...fields import list_of, object_of, text_of
 from ..neutral import Conversation, Effort, Feature, Format, Reasoning
+from .chat_history import read_messages
 from .chat_parts import Notes
 from .chat_tools import read_choice, read_tools
-from .chat_turns import read_turns
 
 _EFFORTS: dict[str, Effort] = {
     "none": "none",
@@ -66,15 +66,15 @@ _USUAL: Mapping[str, object] = {"n": 1, "modalities": ["text"], "service_tier": 
 
 def read(body: JsonObject, endpoint: Endpoint) -> Conversation:
     notes: Notes = {}
-    turns = read_turns(items_in(body, "messages"), notes)
-    if not turns:
+    messages = read_messages(items_in(body, "messages"), notes)
+    if not messages:
         raise BadCall("`messages` says nothing: a call needs at least one message with content")
     _note_the_rest(body, notes)
     parallel = body.get("parallel_tool_calls")
     return Conversation(
         model=text_in(body, "model"),
         stream=body.get("stream") is True,
-        turns=turns,
+        messages=messages,
         tools=read_tools(body, notes),
         choice=read_choice(body, notes),
         parallel=parallel if isinstance(parallel, bool) else None,

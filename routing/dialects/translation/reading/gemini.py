@@ -70,7 +70,7 @@ def read(body: JsonObject, endpoint: Endpoint) -> Conversation:
         )
     others = Others()
     config = named(inner.get("generationConfig"))
-    turns = _turns(inner, others)
+    messages = _messages(inner, others)
     tools = read_tools(inner.get("tools"), others)
     choice = read_choice(inner.get("toolConfig"), others)
     form = _format(config, others)
@@ -83,7 +83,7 @@ def read(body: JsonObject, endpoint: Endpoint) -> Conversation:
     return Conversation(
         model=(endpoint.model or text_of(outer.get("model")) or text_of(inner.get("model"))).removeprefix("models/"),
         stream=endpoint.stream is True,
-        turns=turns,
+        messages=messages,
         tools=tools,
         choice=choice,
         max_tokens=whole_of(config.get("maxOutputTokens")),
@@ -100,7 +100,7 @@ def read(body: JsonObject, endpoint: Endpoint) -> Conversation:
     )
 
 
-def _turns(inner: JsonObject, others: Others) -> tuple[Message, ...]:
+def _messages(inner: JsonObject, others: Others) -> tuple[Message, ...]:
     contents = inner.get("contents")
     if isinstance(contents, dict):
         contents = [contents]
@@ -108,10 +108,10 @@ def _turns(inner: JsonObject, others: Others) -> tuple[Message, ...]:
         raise BadCall("`contents` is not a list of messages: each is an object with `role` and `parts`")
     history = History(others)
     system = _system(inner.get("systemInstruction"), history)
-    turns = [turn for item in contents for turn in history.turns(named(item))]
-    if not turns:
+    messages = [message for item in contents for message in history.messages(named(item))]
+    if not messages:
         raise BadCall("`contents` holds nothing that could be sent: give at least one message with text or a file")
-    return (Message("system", system), *turns) if system else tuple(turns)
+    return (Message("system", system), *messages) if system else tuple(messages)
 
 
 def _system(given: object, history: History) -> tuple[Block, ...]:

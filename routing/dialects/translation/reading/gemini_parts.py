@@ -6,10 +6,10 @@ import binascii
 import re
 from base64 import b64decode
 from collections.abc import Collection, Mapping
-from functools import lru_cache
 from typing import Literal
 
 from ....jsonbytes import dumps
+from ....short_cache import of_short
 from ....values import Dialect, JsonObject
 from ...fields import list_of, object_of, text_of
 from .. import opaque
@@ -64,7 +64,7 @@ _ENDINGS = {
 _MOST_DIGITS = 18
 
 
-@lru_cache(maxsize=512)
+@of_short(512)
 def _camel(name: str) -> str:
     head, *rest = name.split("_")
     return head + "".join(word[:1].upper() + word[1:] for word in rest) if head else name
@@ -123,7 +123,7 @@ class History:
         self._used: set[str] = set()
         self._calls = self._results = 0
 
-    def turns(self, content: JsonObject) -> list[Message]:
+    def messages(self, content: JsonObject) -> list[Message]:
         """One message; two where a model's message holds results of tools as well."""
         parts = content.get("parts")
         blocks = unloaded([block for part in (parts if isinstance(parts, list) else [parts]) for block in self.blocks(part)])
@@ -133,8 +133,8 @@ class History:
         role = _ROLES.get(text_of(content.get("role")).lower(), "assistant" if called else "user")
         if role == "user":
             return [Message(role, results + rest)] if blocks else []
-        turns = [Message(role, rest)] if rest else []
-        return [*turns, Message("user", results)] if results else turns
+        messages = [Message(role, rest)] if rest else []
+        return [*messages, Message("user", results)] if results else messages
 
     def blocks(self, given: object) -> list[Block]:
         """One part; a plain string counts as its text."""

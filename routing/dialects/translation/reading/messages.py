@@ -1,6 +1,6 @@
 """A client's Messages call as it was meant.
 
-1. The client's billing line is not for the model. A system message that was meant for one turn alone goes with it.
+1. The client's billing line is not for the model. A system message that was meant for one message alone goes with it.
 2. A wrapped seal that belongs to a call stands in an empty thinking block before it, and goes back to that call.
 3. What a tool of the provider's brought is told in plain words where it stood; its encrypted parts are left out and named.
 """
@@ -69,14 +69,14 @@ def read(body: JsonObject, endpoint: Endpoint) -> Conversation:
             "`max_tokens` is 0: this call only fills the prompt cache of Anthropic, and the provider it is routed to has none"
             " that can be filled so. Leave the call out, or route it to a provider that speaks Messages."
         )
-    turns = (*_instructions(body.get("system"), met), *_turns(items, met))
+    messages = (*_instructions(body.get("system"), met), *_messages(items, met))
     tools = read_tools(body.get("tools"), items, met)
     choice, parallel = read_choice(body.get("tool_choice"))
     _name_the_rest(body, met)
     return Conversation(
         model=text_of(body.get("model")),
         stream=body.get("stream") is True,
-        turns=turns,
+        messages=messages,
         tools=tools,
         choice=choice,
         parallel=parallel,
@@ -92,7 +92,7 @@ def read(body: JsonObject, endpoint: Endpoint) -> Conversation:
     )
 
 
-# --- turns ------------------------------------------------------------------------------------------------------------
+# --- messages ---------------------------------------------------------------------------------------------------------
 
 
 def _instructions(system: object, met: Met) -> list[Message]:
@@ -110,8 +110,8 @@ def _instructions(system: object, met: Met) -> list[Message]:
     return [Message("system", tuple(blocks))] if blocks else []
 
 
-def _turns(items: Sequence[JsonObject], met: Met) -> list[Message]:
-    turns: list[Message] = []
+def _messages(items: Sequence[JsonObject], met: Met) -> list[Message]:
+    messages: list[Message] = []
     names: dict[str, str] = {}
     last_user = max((index for index, item in enumerate(items) if item.get("role") == "user"), default=-1)
     for index, item in enumerate(items):
@@ -125,15 +125,15 @@ def _turns(items: Sequence[JsonObject], met: Met) -> list[Message]:
             continue
         match role:
             case "assistant":
-                turns.append(Message("assistant", tuple(blocks)))
+                messages.append(Message("assistant", tuple(blocks)))
             case "user":
                 blocks.sort(key=lambda block: not isinstance(block, ToolResult))
-                turns.append(Message("user", tuple(blocks)))
+                messages.append(Message("user", tuple(blocks)))
             case "system":
-                turns.append(Message("system", tuple(blocks)))
+                messages.append(Message("system", tuple(blocks)))
             case _:
                 raise BadCall(f"`role` of message {index} is none of user, assistant, system")
-    return turns
+    return messages
 
 
 # --- what is wanted of the answer -------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def _reasoning(body: JsonObject, items: Sequence[JsonObject]) -> Reasoning:
 
 
 def _effort(body: JsonObject, items: Sequence[JsonObject]) -> Effort | None:
-    """The one set for this turn by a system message, or else for the whole call."""
+    """The one set for this message by a system message, or else for the whole call."""
     for item in reversed(items):
         if item.get("role") == "system" and (found := _EFFORTS.get(text_of(object_of(item.get("output_config")).get("effort")))):
             return found

@@ -1,6 +1,6 @@
 """OpenAI Responses: a client's call is read into a conversation.
 
-1. `instructions` is the first system turn; developer and system messages are system turns wherever they stand.
+1. `instructions` is the first system message; developer messages are system messages wherever they stand.
 2. A history that the provider keeps (`previous_response_id`, `conversation`, a stored prompt) is not here: such a call is
    refused, for an answer without it would be an answer to something else.
 3. What a conversation has no place for is named in `others`; what says nothing to anybody else (`store: false`, ids, states)
@@ -16,7 +16,7 @@ from ....values import Endpoint, JsonObject
 from ...calls.editing import items_in
 from ...fields import list_of, object_of, text_of
 from ..neutral import Conversation, Effort, Feature, Format, Message, Reasoning, Text
-from .responses_items import History, read_items, turns_of
+from .responses_items import History, messages_of, read_items
 from .responses_tools import Notes, choice_of, declared
 
 _KEPT_ELSEWHERE = {
@@ -73,7 +73,7 @@ def read(body: JsonObject, endpoint: Endpoint) -> Conversation:
     return Conversation(
         model=text_of(body.get("model")) or endpoint.model or "",
         stream=body.get("stream") is True if endpoint.stream is None else endpoint.stream,
-        turns=_turns(body, history),
+        messages=_messages(body, history),
         tools=tools,
         choice=choice,
         parallel=parallel if isinstance(parallel, bool) else None,
@@ -104,13 +104,13 @@ def _history(body: JsonObject, notes: Notes) -> History:
     return read_items(items_in({"input": given}, "input") if given is not None else [], notes)
 
 
-def _turns(body: JsonObject, history: History) -> tuple[Message, ...]:
+def _messages(body: JsonObject, history: History) -> tuple[Message, ...]:
     instructions = text_of(body.get("instructions"))
     first = (Message("system", (Text(instructions),)),) if instructions else ()
-    turns = (*first, *turns_of(history))
-    if not turns:
+    messages = (*first, *messages_of(history))
+    if not messages:
         raise BadCall("The call says nothing: `input` and `instructions` are empty")
-    return turns
+    return messages
 
 
 def _number(body: JsonObject, name: str) -> float | None:

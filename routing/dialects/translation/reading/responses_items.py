@@ -1,7 +1,7 @@
-"""OpenAI Responses, a client's call: the items of its input become turns.
+"""OpenAI Responses, a client's call: the items of its input become messages.
 
-1. What the model said in a row (reasoning, messages, calls of every kind) is one turn; so are the answers to its calls with the
-   message that follows them. Other messages are turns of their own.
+1. What the model said in a row (reasoning, messages, calls of every kind) is one message; so are the answers to its calls with
+   the message that follows them. Other messages stand alone.
 2. The payload of a seal is what the item held (`summary`, `id`, `content`, `encrypted_content`); that of a compacted history
    has its `type` too. Several summaries are one text.
 3. A history that is not here cannot be translated: an item that only points at another is refused, but for reasoning.
@@ -46,7 +46,7 @@ class History:
     """What is known after some items; each item adds to it."""
 
     notes: Notes
-    turns: list[tuple[Literal["system", "user", "assistant"], list[Block]]] = field(default_factory=list)
+    messages: list[tuple[Literal["system", "user", "assistant"], list[Block]]] = field(default_factory=list)
     tools: list[object] = field(default_factory=list)
     """Declarations that stand in the input."""
     settings: JsonObject = field(default_factory=dict)
@@ -63,11 +63,11 @@ class History:
             return
         if role != "assistant":
             self.call_seal = None
-        last = self.turns[-1] if self.turns else None
+        last = self.messages[-1] if self.messages else None
         if last is not None and last[0] == role and (role == "assistant" or isinstance(last[1][-1], ToolResult)):
             last[1].extend(new)
         else:
-            self.turns.append((role, new))
+            self.messages.append((role, new))
 
 
 def read_items(items: Iterable[JsonObject], notes: Notes) -> History:
@@ -86,8 +86,8 @@ def read_items(items: Iterable[JsonObject], notes: Notes) -> History:
     return history
 
 
-def turns_of(history: History) -> tuple[Message, ...]:
-    return tuple(Message(role, tuple(blocks)) for role, blocks in history.turns)
+def messages_of(history: History) -> tuple[Message, ...]:
+    return tuple(Message(role, tuple(blocks)) for role, blocks in history.messages)
 
 
 # --- messages ---------------------------------------------------------------------------------------------------------

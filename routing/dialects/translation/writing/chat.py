@@ -16,10 +16,10 @@ from ....jsonbytes import dumps
 from ....values import JsonObject
 from .. import ids
 from ..neutral import Conversation, Feature, Format, LeftOut, Text, Written
+from .chat_history import write_messages
 from .chat_hosts import Host, host_of, limits_completion, most_output, samples_freely
 from .chat_thinking import thinks, write_reasoning
 from .chat_tools import fit_tools, fitting_name, write_tools
-from .chat_turns import write_messages
 
 _KEY = re.compile(r"[\x21-\x7e]+")
 _LONGEST_KEY = 64
@@ -33,7 +33,7 @@ def write(conversation: Conversation, *, model: str, session: str, maker: str) -
     host = host_of(maker, model)
     tools = fit_tools(conversation.tools, host, left)
     messages = write_messages(
-        conversation.turns,
+        conversation.messages,
         tools,
         maker=maker,
         thinks=thinks(conversation.reasoning),
@@ -132,8 +132,8 @@ def _format_instruction(conversation: Conversation, host: Host, left: LeftOut) -
         left.add(Feature.STRUCTURED, "the schema is told, not enforced")
         return _JSON_OF_SCHEMA.format(dumps(asked.schema).decode())
     # up to the first message alone: what is said later must not change the beginning, by which the hosts cache
-    first = next((place for place, turn in enumerate(conversation.turns) if turn.role != "system"), 0)
-    said = (block.text for turn in conversation.turns[: first + 1] for block in turn.blocks if isinstance(block, Text))
+    first = next((place for place, message in enumerate(conversation.messages) if message.role != "system"), 0)
+    said = (block.text for message in conversation.messages[: first + 1] for block in message.blocks if isinstance(block, Text))
     return "" if any("json" in text.lower() for text in said) else _JSON_ONLY
 
 
@@ -142,9 +142,9 @@ def _name_the_rest(conversation: Conversation, host: Host, session: str, left: L
         left.add(feature, what)
     if conversation.user and conversation.user != session:
         left.add(Feature.METADATA, "user")
-    marked = any(getattr(block, "cached", False) for turn in conversation.turns for block in turn.blocks)
+    marked = any(getattr(block, "cached", False) for message in conversation.messages for block in message.blocks)
     if marked or any(tool.cached for tool in conversation.tools):
         left.add(Feature.CACHE_MARKS)
-    last = conversation.turns[-1]
+    last = conversation.messages[-1]
     if last.role == "assistant" and last.blocks and isinstance(last.blocks[-1], Text) and not host.strict_order:
         left.add(Feature.OTHER, "going on with the assistant's last message")

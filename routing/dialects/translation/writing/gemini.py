@@ -30,8 +30,8 @@ def write(conversation: Conversation, *, model: str, session: str, maker: str) -
     tools = write_tools(conversation, names, left_out)
     choice = write_choice(conversation, names, left_out)
     form = Form(family, maker, names, left_out)
-    system, turns = write_system(conversation.turns, form)
-    contents = write_contents(turns, form)
+    system, messages = write_system(conversation.messages, form)
+    contents = write_contents(messages, form)
     config = _generation_config(conversation, family, left_out)
     if tools and not family.modern:
         system += _asked_in_words(config, conversation, left_out)

@@ -1,4 +1,4 @@
-"""A conversation's turns as Google's contents.
+"""A conversation's messages as Google's contents.
 
 1. User and model take turns; what follows a model's calls begins with one answer for each, in their order.
 2. Only our own maker's signatures are written. A model of version 3 or later wants one on the first call of every answer;
@@ -55,18 +55,18 @@ class Form:
         return text_of(seal.payload.get("thoughtSignature")) or text_of(seal.payload.get("signature"))
 
 
-def write_system(turns: Sequence[Message], form: Form) -> tuple[list[JsonObject], Sequence[Message]]:
-    """The parts of the instructions, and the turns behind them."""
-    count = next((place for place, turn in enumerate(turns) if turn.role != "system"), len(turns))
-    texts = [block.text for turn in turns[:count] for block in turn.blocks if isinstance(block, Text) and block.text]
-    if any(not isinstance(block, Text) for turn in turns[:count] for block in turn.blocks):
+def write_system(messages: Sequence[Message], form: Form) -> tuple[list[JsonObject], Sequence[Message]]:
+    """The parts of the instructions, and the messages behind them."""
+    count = next((place for place, message in enumerate(messages) if message.role != "system"), len(messages))
+    texts = [block.text for message in messages[:count] for block in message.blocks if isinstance(block, Text) and block.text]
+    if any(not isinstance(block, Text) for message in messages[:count] for block in message.blocks):
         form.left_out.add(Feature.FILES, "in the instructions")
-    return [{"text": text} for text in texts], turns[count:]
+    return [{"text": text} for text in texts], messages[count:]
 
 
-def write_contents(turns: Sequence[Message], form: Form) -> list[JsonObject]:
-    contents = _Contents(form, _results_by_id(turns))
-    for role, blocks in _grouped(turns, form):
+def write_contents(messages: Sequence[Message], form: Form) -> list[JsonObject]:
+    contents = _Contents(form, _results_by_id(messages))
+    for role, blocks in _grouped(messages, form):
         if role == "assistant":
             contents.add_model(blocks)
         else:
@@ -74,22 +74,22 @@ def write_contents(turns: Sequence[Message], form: Form) -> list[JsonObject]:
     return contents.ended()
 
 
-def _results_by_id(turns: Sequence[Message]) -> dict[str, deque[ToolResult]]:
+def _results_by_id(messages: Sequence[Message]) -> dict[str, deque[ToolResult]]:
     found: dict[str, deque[ToolResult]] = defaultdict(deque)
-    for block in (block for turn in turns for block in turn.blocks):
+    for block in (block for message in messages for block in message.blocks):
         if isinstance(block, ToolResult):
             found[block.id].append(block)
     return found
 
 
-def _grouped(turns: Sequence[Message], form: Form) -> Iterable[tuple[str, list[Block]]]:
+def _grouped(messages: Sequence[Message], form: Form) -> Iterable[tuple[str, list[Block]]]:
     """Neighbours of one side as one; without what cannot be written."""
     groups: list[tuple[str, list[Block]]] = []
-    for turn in turns:
-        blocks = [block for block in turn.blocks if _is_written(block, turn, form)]
-        if turn.role == "system":
+    for message in messages:
+        blocks = [block for block in message.blocks if _is_written(block, message, form)]
+        if message.role == "system":
             blocks = [_as_reminder(block) for block in blocks]
-        role = "assistant" if turn.role == "assistant" else "user"
+        role = "assistant" if message.role == "assistant" else "user"
         if blocks and groups and groups[-1][0] == role:
             groups[-1][1].extend(blocks)
         elif blocks:
@@ -97,11 +97,11 @@ def _grouped(turns: Sequence[Message], form: Form) -> Iterable[tuple[str, list[B
     return groups
 
 
-def _is_written(block: Block, turn: Message, form: Form) -> bool:
+def _is_written(block: Block, message: Message, form: Form) -> bool:
     if getattr(block, "cached", False):
         form.left_out.add(Feature.CACHE_MARKS)
     if isinstance(block, Thought):
-        if turn.role == "assistant" and form.own_signature(block.seal):
+        if message.role == "assistant" and form.own_signature(block.seal):
             return True
         form.left_out.add(Feature.THOUGHTS, "" if block.seal else "unsigned")
         return False

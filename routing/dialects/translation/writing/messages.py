@@ -37,17 +37,17 @@ _JSON_ONLY = "Answer with one JSON object and nothing else: no words around it, 
 
 
 def write(conversation: Conversation, *, model: str, session: str, maker: str) -> Written:
-    if not conversation.turns:
+    if not conversation.messages:
         raise BadCall("The call holds no message, so there is nothing to answer. Send at least one.")
     left = LeftOut()
     for feature, what in conversation.others:
         left.add(feature, what)
     traits, names = traits_of(model), Names()
-    leading, turns = instructions_of(conversation.turns)
+    leading, others = instructions_of(conversation.messages)
     declared = write_tools(conversation.tools, names, traits, left)
     chosen = write_choice(declared, conversation.choice, conversation.parallel, traits, left)
     system = write_instructions(leading, left)
-    messages = write_history(turns, names, left, maker=maker, system=traits.system)
+    messages = write_history(others, names, left, maker=maker, system=traits.system)
     chosen = _with_tools_of_history(chosen, conversation, names)
     schema, asked = _schema(conversation.format, traits, left)
     max_tokens = _max_tokens(conversation, traits, left)
@@ -94,7 +94,7 @@ def _blocks(message: JsonObject) -> list[JsonObject]:
 def _with_tools_of_history(chosen: Chosen, conversation: Conversation, names: Names) -> Chosen:
     if chosen.tools:
         return chosen
-    calls = [block for turn in conversation.turns for block in turn.blocks if isinstance(block, ToolUse)]
+    calls = [block for message in conversation.messages for block in message.blocks if isinstance(block, ToolUse)]
     return Chosen(tools_of_history(calls, names), {"type": "none"}) if calls else chosen
 
 

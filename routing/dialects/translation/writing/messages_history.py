@@ -1,9 +1,9 @@
-"""The turns of a conversation as messages that the API takes.
+"""The messages of a conversation as the API takes them.
 
 1. User and assistant take turns, the user first; neighbours of one side are one message.
 2. A call's result stands at the beginning of the message behind it. A result that is missing is said to be missing; one
    without its call, or in another place, is told as text.
-3. A system turn in the middle is a system message where the model listens to those (behind the user's, and not before
+3. A system message in the middle is a system message where the model listens to those (behind the user's, and not before
    another of the user's); anywhere else a `<system-reminder>` in the user's message, which Claude knows not to be typed.
 4. What only a user may show (pictures of the assistant's, pictures of a failed result) stands in the user's message.
 """
@@ -56,20 +56,20 @@ class History:
     """What the next user message has to show for the assistant."""
 
 
-def instructions_of(turns: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
-    """The system turns at the beginning, and all others."""
-    first = next((index for index, turn in enumerate(turns) if turn.role != "system"), len(turns))
-    return turns[:first], turns[first:]
+def instructions_of(messages: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
+    """The system messages at the beginning, and all others."""
+    first = next((index for index, message in enumerate(messages) if message.role != "system"), len(messages))
+    return messages[:first], messages[first:]
 
 
-def write_instructions(turns: Iterable[Message], left: LeftOut) -> list[JsonObject]:
-    blocks = [block for turn in turns for block in turn.blocks]
+def write_instructions(messages: Iterable[Message], left: LeftOut) -> list[JsonObject]:
+    blocks = [block for message in messages for block in message.blocks]
     return [wire for block in blocks for wire in _only_text(block, left)]
 
 
-def write_history(turns: Iterable[Message], names: Names, left: LeftOut, *, maker: str, system: bool) -> list[JsonObject]:
+def write_history(messages: Iterable[Message], names: Names, left: LeftOut, *, maker: str, system: bool) -> list[JsonObject]:
     history = History(names, left, maker)
-    for role, blocks in _in_turn(_that_say_something(turns, left), system=system):
+    for role, blocks in _in_turn(_that_say_something(messages, left), system=system):
         match role:
             case "assistant":
                 _assistant(history, blocks)
@@ -88,25 +88,25 @@ def write_history(turns: Iterable[Message], names: Names, left: LeftOut, *, make
 # --- who speaks when --------------------------------------------------------------------------------------------------
 
 
-def _that_say_something(turns: Iterable[Message], left: LeftOut) -> list[Message]:
-    """Without turns of white space or thinking alone, which the API refuses."""
+def _that_say_something(messages: Iterable[Message], left: LeftOut) -> list[Message]:
+    """Without messages of white space or thinking alone, which the API refuses."""
     found = []
-    for turn in turns:
-        if any(block.text.strip() if isinstance(block, Text) else not isinstance(block, Thought) for block in turn.blocks):
-            found.append(turn)
-        elif any(isinstance(block, Thought) for block in turn.blocks):
+    for message in messages:
+        if any(block.text.strip() if isinstance(block, Text) else not isinstance(block, Thought) for block in message.blocks):
+            found.append(message)
+        elif any(isinstance(block, Thought) for block in message.blocks):
             left.add(Feature.THOUGHTS)
     return found
 
 
-def _in_turn(turns: Sequence[Message], *, system: bool) -> list[tuple[str, list[Block]]]:
-    """Roles with their blocks: neighbours joined, system turns where they may stand."""
+def _in_turn(messages: Sequence[Message], *, system: bool) -> list[tuple[str, list[Block]]]:
+    """Roles with their blocks: neighbours joined, system messages where they may stand."""
     joined: list[tuple[str, list[Block]]] = []
-    for turn in turns:
-        if joined and joined[-1][0] == turn.role:
-            joined[-1][1].extend(turn.blocks)
+    for message in messages:
+        if joined and joined[-1][0] == message.role:
+            joined[-1][1].extend(message.blocks)
         else:
-            joined.append((turn.role, list(turn.blocks)))
+            joined.append((message.role, list(message.blocks)))
     placed: list[tuple[str, list[Block]]] = []
     held: list[Block] = []
     for index, (role, blocks) in enumerate(joined):
@@ -167,7 +167,7 @@ def _assistant(history: History, blocks: Iterable[Block]) -> None:
     while content and content[-1]["type"] in _THOUGHTS:  # an answer cannot end in thinking
         content.pop()
         history.left.add(Feature.THOUGHTS, "at the end of an answer")
-    if history.shown and not content:  # the turn is kept: behind a system message only the assistant may speak
+    if history.shown and not content:  # the message is kept: behind a system message only the assistant may speak
         content = write_text("(What the assistant made here is shown in the next message.)")
     if content:
         history.messages.append(_message("assistant", content))

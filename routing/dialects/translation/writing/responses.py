@@ -1,7 +1,7 @@
 """A conversation as a call of OpenAI's Responses.
 
 1. Nothing is stored (`store: false`): the whole history goes along every time, and so does sealed reasoning, in both directions.
-2. The system turns at the beginning are the `instructions`; where nothing else is said, they are developer messages.
+2. The system messages at the beginning are the `instructions`; where nothing else is said, they are developer messages.
 3. The cache finds the call by its session. Cache marks are not written: the API caches by itself, and older models refuse them.
 4. What a model of a known family refuses is left out (`responses_models`).
 """
@@ -52,10 +52,10 @@ def write(conversation: Conversation, *, model: str, session: str, maker: str) -
 
 
 def _said(conversation: Conversation, names: Names, left: LeftOut, maker: str) -> JsonObject:
-    instructions, others = _leading(conversation.turns)
+    instructions, others = _leading(conversation.messages)
     items = write_items(others, names, left, maker=maker)
     if not items:
-        instructions, items = [], write_items(conversation.turns, names, left, maker=maker)
+        instructions, items = [], write_items(conversation.messages, names, left, maker=maker)
     if not items:
         raise BadCall("The call says nothing: it has neither text nor files")
     if conversation.format is not None and conversation.format.schema is None:
@@ -66,13 +66,13 @@ def _said(conversation: Conversation, names: Names, left: LeftOut, maker: str) -
     return {"instructions": text, "input": items} if text else {"input": items}
 
 
-def _leading(turns: Sequence[Message]) -> tuple[list[str], Sequence[Message]]:
-    """The texts of the system turns at the beginning, and all other turns. (A system turn that shows files is a message.)"""
+def _leading(messages: Sequence[Message]) -> tuple[list[str], Sequence[Message]]:
+    """The texts of the system messages at the beginning, and all others. (One that shows files is a message.)"""
     texts: list[str] = []
-    for index, turn in enumerate(turns):
-        found = [block.text for block in turn.blocks if isinstance(block, Text)]
-        if turn.role != "system" or len(found) != len(turn.blocks):
-            return texts, turns[index:]
+    for index, message in enumerate(messages):
+        found = [block.text for block in message.blocks if isinstance(block, Text)]
+        if message.role != "system" or len(found) != len(message.blocks):
+            return texts, messages[index:]
         texts += [text for text in found if text.strip()]
     return texts, ()
 
@@ -125,7 +125,7 @@ def _name_the_rest(conversation: Conversation, session: str, left: LeftOut) -> N
 
 
 def _is_marked(conversation: Conversation) -> bool:
-    blocks = (block for turn in conversation.turns for block in turn.blocks)
+    blocks = (block for message in conversation.messages for block in message.blocks)
     return any(tool.cached for tool in conversation.tools) or any(
         getattr(block, "cached", False) or (isinstance(block, ToolResult) and any(inner.cached for inner in block.blocks))
         for block in blocks

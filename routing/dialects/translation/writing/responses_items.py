@@ -1,9 +1,9 @@
-"""The turns of a conversation as items of OpenAI Responses' input.
+"""The messages of a conversation as items of OpenAI Responses' input.
 
 1. Every call has its output and every output its call: one that is missing is said to be missing, one that is alone is told by
    the user. Ids are unique; some providers count from the beginning in every answer.
 2. An answer does not end in reasoning: the API refuses reasoning whose item is not there.
-3. A system turn in the middle is a developer message in its place.
+3. A system message in the middle is a developer message in its place.
 4. What the assistant said has an id made from its place and text: the official types want one, and the same one every time.
 """
 
@@ -41,16 +41,16 @@ class History:
     """The user has spoken since the last call."""
 
 
-def write_items(turns: Iterable[Message], names: Names, left: LeftOut, *, maker: str) -> list[JsonObject]:
+def write_items(messages: Iterable[Message], names: Names, left: LeftOut, *, maker: str) -> list[JsonObject]:
     history = History(names, left, maker)
-    for turn in turns:
-        match turn.role:
+    for message in messages:
+        match message.role:
             case "assistant":
-                _assistant(history, turn.blocks)
+                _assistant(history, message.blocks)
             case "user":
-                _user(history, turn.blocks)
+                _user(history, message.blocks)
             case "system":
-                _message(history, "developer", write_parts(turn.blocks, left))
+                _message(history, "developer", write_parts(message.blocks, left))
     _fill_missing(history)
     return history.items
 

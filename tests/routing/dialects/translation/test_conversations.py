@@ -264,7 +264,7 @@ def check_thinking(given: Meant, body: dict[str, Any], *, same: bool) -> None:
 
 def check_read_back(given: Meant, sent: Sent, body: dict[str, Any], spoken: Dialect) -> None:
     read = READ[spoken](body, Endpoint(spoken))
-    blocks = [block for turn in read.turns for block in turn.blocks]
+    blocks = [block for turn in read.messages for block in turn.blocks]
     uses = [block for block in blocks if isinstance(block, ToolUse)]
     assert [use.name for use in uses] == [name for _, name, _ in sent.calls]
     assert [{"input": use.arguments} if use.custom else json.loads(use.arguments) for use in uses] == [

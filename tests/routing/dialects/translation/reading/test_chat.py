@@ -43,7 +43,7 @@ def _read(**body: Any) -> Conversation:
 
 
 def _turns(*messages: dict[str, Any]) -> tuple[Message, ...]:
-    return _read(messages=list(messages)).turns
+    return _read(messages=list(messages)).messages
 
 
 def _blocks(*parts: object) -> tuple[object, ...]:
@@ -121,7 +121,7 @@ def test_parts(name: str) -> None:
 )
 def test_what_has_no_place_is_named(part: object, words: str) -> None:
     conversation = _read(messages=[{"role": "user", "content": [part, {"type": "text", "text": "a"}]}])
-    assert conversation.turns == (Message("user", (Text("a"),)),)
+    assert conversation.messages == (Message("user", (Text("a"),)),)
     assert conversation.others == ((Feature.OTHER, words),)
 
 
@@ -310,7 +310,7 @@ def test_other_things_an_assistant_said() -> None:
             },
         ]
     )
-    assert conversation.turns == (
+    assert conversation.messages == (
         Message("assistant", (Text("I will not"),)),
         Message("assistant", (Media("image", "image/png", data="AAAA"),)),
     )
@@ -475,7 +475,7 @@ def test_there_are_recorded_calls() -> None:
 def test_recorded_calls_lose_no_text_and_no_tool(request_: Any) -> None:
     body = json.loads(request_.raw)
     conversation = read(body, CHAT)
-    texts = [block.text for turn in conversation.turns for block in turn.blocks if isinstance(block, Text)]
+    texts = [block.text for turn in conversation.messages for block in turn.blocks if isinstance(block, Text)]
     assert texts == _texts_of(body)
     assert [tool.name for tool in conversation.tools] == [
         (tool.get("function") or tool)["name"] for tool in body.get("tools", [])
@@ -517,6 +517,6 @@ def test_noise_is_read_or_refused(seed: int) -> None:
         except RouteCodexError:
             refused += 1
             continue
-        assert conversation.turns
-        assert all(turn.blocks for turn in conversation.turns)
+        assert conversation.messages
+        assert all(turn.blocks for turn in conversation.messages)
     assert 0 < refused < 300

@@ -46,7 +46,7 @@ def conversation(**fields: object) -> Conversation:
 
 
 def blocks(*parts: object, role: str | None = "user") -> tuple[Block, ...]:
-    (turn,) = read(said(*parts, role=role), GEMINI).turns
+    (turn,) = read(said(*parts, role=role), GEMINI).messages
     return turn.blocks
 
 
@@ -126,7 +126,7 @@ def test_a_result_that_is_told_twice_is_one() -> None:
             {"role": "user", "parts": [answer("b")]},
         ]
     }
-    said = [block for turn in read(body, GEMINI).turns for block in turn.blocks]
+    said = [block for turn in read(body, GEMINI).messages for block in turn.blocks]
     result = ToolResult("1", (Text("a"),), name="f")
     assert said == [ToolUse("1", "f", "{}"), result, Text("go on"), replace(result, blocks=(Text("b"),))]
 
@@ -154,7 +154,7 @@ def test_a_turn_with_tools() -> None:
             },
         ]
     }
-    assert read(body, GEMINI).turns == (
+    assert read(body, GEMINI).messages == (
         Message("user", (Text("go"),)),
         Message(
             "assistant",
@@ -203,13 +203,13 @@ IDS: dict[str, tuple[list[dict[str, object]], list[tuple[str, str]]]] = {
 @pytest.mark.parametrize("name", IDS)
 def test_ids_of_calls_and_results(name: str) -> None:
     contents, expected = IDS[name]
-    assert _ids(read({"contents": contents}, GEMINI).turns) == expected
+    assert _ids(read({"contents": contents}, GEMINI).messages) == expected
 
 
 def test_a_longer_history_keeps_the_ids_of_the_shorter() -> None:
     history = _exchange(F, F) + _exchange({"name": "g"}, {"name": "g"})
-    shorter = _ids(read({"contents": history}, GEMINI).turns)
-    assert _ids(read({"contents": history + _exchange(F, F)}, GEMINI).turns)[: len(shorter)] == shorter
+    shorter = _ids(read({"contents": history}, GEMINI).messages)
+    assert _ids(read({"contents": history + _exchange(F, F)}, GEMINI).messages)[: len(shorter)] == shorter
 
 
 ANSWERS: dict[str, tuple[object, tuple[Text | Media, ...], bool]] = {
@@ -253,13 +253,13 @@ def test_what_stands_beside_a_picture_of_a_result_is_named() -> None:
 
 
 def test_a_message_without_a_role_is_the_models_if_it_calls_tools() -> None:
-    (turn,) = read(said({"functionCall": {"name": "f"}}, role=None), GEMINI).turns
+    (turn,) = read(said({"functionCall": {"name": "f"}}, role=None), GEMINI).messages
     assert turn.role == "assistant"
 
 
 def test_results_in_a_models_message_are_the_users() -> None:
     body = said({"functionCall": {"name": "f"}}, {"functionResponse": {"name": "f", "response": {}}}, role="model")
-    assert read(body, GEMINI).turns == (
+    assert read(body, GEMINI).messages == (
         Message("assistant", (ToolUse("f_1", "f", "{}"),)),
         Message("user", (ToolResult("f_1", (), name="f"),)),
     )
@@ -278,12 +278,12 @@ SYSTEMS: dict[str, tuple[object, tuple[Text, ...]]] = {
 @pytest.mark.parametrize("field", ["systemInstruction", "system_instruction"])
 def test_instructions(name: str, field: str) -> None:
     given, expected = SYSTEMS[name]
-    assert conversation(**{field: given}).turns == (Message("system", expected), Message("user", (Text("hi"),)))
+    assert conversation(**{field: given}).messages == (Message("system", expected), Message("user", (Text("hi"),)))
 
 
 @pytest.mark.parametrize("given", ["", {}, [], None, {"parts": []}, 7])
 def test_no_instructions(given: object) -> None:
-    assert conversation(systemInstruction=given).turns == (Message("user", (Text("hi"),)),)
+    assert conversation(systemInstruction=given).messages == (Message("user", (Text("hi"),)),)
 
 
 def test_the_model_and_the_form_come_from_the_path() -> None:
@@ -296,7 +296,7 @@ def test_the_model_and_the_form_come_from_the_path() -> None:
 def test_a_call_for_a_count() -> None:
     body = {"generateContentRequest": {"model": "models/m", "contents": said({"text": "hi"})["contents"]}}
     read_ = read(body, Endpoint(Dialect.GEMINI, action="count"))
-    assert (read_.turns, read_.model) == ((Message("user", (Text("hi"),)),), "m")
+    assert (read_.messages, read_.model) == ((Message("user", (Text("hi"),)),), "m")
 
 
 # --- tools ---------------------------------------------------------------------------------------------------------------
@@ -531,7 +531,7 @@ def test_recorded_calls_lose_no_text(name: str, raw: bytes, endpoint: Endpoint) 
     body = orjson.loads(raw)
     inner = body["request"] if endpoint.envelope else body
     read_ = read(inner, endpoint)
-    kept = {block.text for turn in read_.turns for block in turn.blocks if isinstance(block, Text)}
+    kept = {block.text for turn in read_.messages for block in turn.blocks if isinstance(block, Text)}
     assert _texts(inner) - {""} <= kept
     declared = [one["name"] for tool in inner.get("tools", []) for one in tool["functionDeclarations"]]
     assert [tool.name for tool in read_.tools] == declared
@@ -540,7 +540,7 @@ def test_recorded_calls_lose_no_text(name: str, raw: bytes, endpoint: Endpoint) 
 
 def test_the_recorded_call_with_a_result() -> None:
     raw, endpoint = next((raw, endpoint) for name, raw, endpoint in RECORDED if "function-response" in name)
-    _, asked, called, answered = read(orjson.loads(raw), endpoint).turns
+    _, asked, called, answered = read(orjson.loads(raw), endpoint).messages
     assert (asked.role, called.role, answered.role) == ("user", "assistant", "user")
     (use,) = [block for block in called.blocks if isinstance(block, ToolUse)]
     (result,) = answered.blocks
@@ -568,5 +568,5 @@ def test_anything_is_read_or_refused(body: dict[str, Any], parts: list[dict[str,
             read_ = read(given_, GEMINI)
         except RouteCodexError:
             continue
-        assert read_.turns
-        assert all(turn.blocks for turn in read_.turns)
+        assert read_.messages
+        assert all(turn.blocks for turn in read_.messages)

@@ -49,7 +49,7 @@ def call(*messages: object, **fields: object) -> Conversation:
 
 
 def blocks(*parts: object, role: str = "user") -> tuple[Block, ...]:
-    (turn,) = call({"role": role, "content": list(parts)}).turns
+    (turn,) = call({"role": role, "content": list(parts)}).messages
     assert turn.role == role
     return turn.blocks
 
@@ -170,7 +170,7 @@ def test_what_says_nothing_is_no_block(wire: object) -> None:
 
 def test_an_unknown_block_is_named_and_its_text_kept() -> None:
     found = call({"role": "user", "content": [{"type": "new", "text": "words"}, {"type": "newer"}]})
-    assert found.turns == (Message("user", (Text("words"),)),)
+    assert found.messages == (Message("user", (Text("words"),)),)
     assert found.others == ((Feature.OTHER, "newer block"),)
 
 
@@ -187,7 +187,7 @@ def test_results_know_their_tool_and_stand_first() -> None:
             ],
         },
     )
-    assert found.turns[2].blocks == (
+    assert found.messages[2].blocks == (
         ToolResult("t1", (Text("a"),), name="Read"),
         ToolResult("lost", (Text("b"),)),
         Text("reminder"),
@@ -289,7 +289,7 @@ SERVED: list[tuple[list[dict[str, object]], str]] = [
 @pytest.mark.parametrize(("parts", "told"), SERVED)
 def test_what_a_tool_of_the_providers_brought_is_told(parts: list[dict[str, object]], told: str) -> None:
     found = call({"role": "assistant", "content": parts})
-    assert found.turns[0].blocks == (Text(told),)
+    assert found.messages[0].blocks == (Text(told),)
     assert features(found) == {Feature.SERVER_RESULTS}
     assert "SECRET" not in repr(found)
 
@@ -319,25 +319,25 @@ BILLING = "x-anthropic-billing-header: cc_version=2; cch=1;"
 )
 def test_instructions(system: object, expected: tuple[Block, ...]) -> None:
     found = call(system=system)
-    assert found.turns == (Message("system", expected), Message("user", (Text("hi"),)))
-    assert "cch" not in repr(found.turns)
+    assert found.messages == (Message("system", expected), Message("user", (Text("hi"),)))
+    assert "cch" not in repr(found.messages)
 
 
 @pytest.mark.parametrize("system", [None, "", [], [{"type": "text", "text": BILLING}], BILLING])
 def test_no_instructions(system: object) -> None:
-    assert call(system=system).turns == (Message("user", (Text("hi"),)),)
+    assert call(system=system).messages == (Message("user", (Text("hi"),)),)
 
 
 def test_system_messages_stand_where_they_were_said() -> None:
     found = call(HI, {"role": "system", "content": "be quick"}, {"role": "assistant", "content": "ok"}, HI)
-    assert [turn.role for turn in found.turns] == ["user", "system", "assistant", "user"]
-    assert found.turns[1].blocks == (Text("be quick"),)
+    assert [turn.role for turn in found.messages] == ["user", "system", "assistant", "user"]
+    assert found.messages[1].blocks == (Text("be quick"),)
 
 
 def test_a_system_message_for_one_turn_is_gone_in_the_next() -> None:
     once = {"role": "system", "content": "just now", "clear_at": "next_user_message"}
-    assert [turn.role for turn in call(HI, once).turns] == ["user", "system"]
-    assert [turn.role for turn in call(HI, once, {"role": "assistant", "content": "ok"}, HI).turns] == [
+    assert [turn.role for turn in call(HI, once).messages] == ["user", "system"]
+    assert [turn.role for turn in call(HI, once, {"role": "assistant", "content": "ok"}, HI).messages] == [
         "user",
         "assistant",
         "user",
@@ -506,7 +506,7 @@ def test_tools_change_on_the_way() -> None:
         tools=[{"name": name} for name in "abc"],
     )
     assert sorted(tool.name for tool in found.tools) == ["a", "new"]
-    assert [turn.role for turn in found.turns] == ["user", "assistant", "user"]
+    assert [turn.role for turn in found.messages] == ["user", "assistant", "user"]
     assert found.others == ()
 
 
@@ -543,7 +543,7 @@ def heard(blocks: tuple[Block, ...]) -> Iterator[str]:
 def test_a_recorded_call_loses_no_text(body: dict[str, Any], endpoint: Endpoint) -> None:
     found = read(body, endpoint)
     said = [text for text in (*texts(body.get("system")), *texts(body["messages"])) if not text.startswith("x-anthropic-billing")]
-    assert sorted(text for turn in found.turns for text in heard(turn.blocks)) == sorted(said)
+    assert sorted(text for turn in found.messages for text in heard(turn.blocks)) == sorted(said)
     assert [tool.name for tool in found.tools] == [tool["name"] for tool in body.get("tools", [])]
     assert found.max_tokens == body.get("max_tokens")
     assert found.reasoning.effort == body.get("output_config", {}).get("effort")
@@ -554,9 +554,9 @@ def test_a_recorded_call_loses_no_text(body: dict[str, Any], endpoint: Endpoint)
 def test_a_recorded_tool_hop_of_claude_code() -> None:
     body = next(json.loads(request.raw) for request, _ in CALLS if request.name == "claude-code/05-messages-tool-result-turn")
     found = read(body, GENERATE)
-    assert [turn.role for turn in found.turns] == ["system", "user", "system", "assistant", "user"]
-    assert [len(turn.blocks) for turn in found.turns] == [3, 2, 1, 2, 1]
-    assert found.turns[-1].blocks == (
+    assert [turn.role for turn in found.messages] == ["system", "user", "system", "assistant", "user"]
+    assert [len(turn.blocks) for turn in found.messages] == [3, 2, 1, 2, 1]
+    assert found.messages[-1].blocks == (
         ToolResult("toolu_lab718f8ef14b584015", (Text("LAB_TOOL_OUTPUT"),), name="Bash", cached=True),
     )
     assert found.reasoning == Reasoning(on=True, effort="medium", adaptive=True, shown=False)

@@ -59,7 +59,7 @@ def brought(id: str, output: object) -> dict[str, object]:
 
 
 def turns(*items: object, **fields: object) -> list[tuple[str, list[Block]]]:
-    return [(turn.role, list(turn.blocks)) for turn in read(call(*items, **fields), HERE).turns]
+    return [(turn.role, list(turn.blocks)) for turn in read(call(*items, **fields), HERE).messages]
 
 
 def tools(*declared: object) -> tuple[Tool, ...]:
@@ -76,7 +76,7 @@ def named(conversation: Conversation) -> set[tuple[Feature, str]]:
 def test_an_input_of_one_text_is_one_user_turn() -> None:
     conversation = read({"model": "gpt-5", "input": "hello", "instructions": "be kind", "stream": True}, HERE)
     assert conversation == Conversation(
-        model="gpt-5", stream=True, turns=(Message("system", (Text("be kind"),)), Message("user", (Text("hello"),)))
+        model="gpt-5", stream=True, messages=(Message("system", (Text("be kind"),)), Message("user", (Text("hello"),)))
     )
 
 
@@ -129,7 +129,7 @@ def test_a_refusal_is_text_and_empty_text_is_nothing() -> None:
 
 def test_a_role_nobody_knows_is_the_users_and_named() -> None:
     conversation = read(call({"role": "critic", "content": "hm"}), HERE)
-    assert conversation.turns == (Message("user", (Text("hm"),)),)
+    assert conversation.messages == (Message("user", (Text("hm"),)),)
     assert named(conversation) == {(Feature.OTHER, "role critic")}
 
 
@@ -141,13 +141,13 @@ def test_messages_between_agents_say_who_wrote_them() -> None:
         "content": [{"type": "input_text", "text": "look there"}, {"type": "encrypted_content", "encrypted_content": "g"}],
     }
     conversation = read(call(item), HERE)
-    assert conversation.turns == (Message("user", (Text("Message from /root to /root/tester:"), Text("look there"))),)
+    assert conversation.messages == (Message("user", (Text("Message from /root to /root/tester:"), Text("look there"))),)
     assert named(conversation) == {(Feature.OTHER, "sealed parts, which only their maker can read")}
 
 
 def test_an_item_nobody_knows_is_named_and_its_text_is_kept() -> None:
     conversation = read(call({"type": "novelty", "content": [{"type": "input_text", "text": "hi"}]}, {"type": "empty"}), HERE)
-    assert conversation.turns == (Message("user", (Text("hi"),)),)
+    assert conversation.messages == (Message("user", (Text("hi"),)),)
     assert named(conversation) == {(Feature.OTHER, "item novelty"), (Feature.OTHER, "item empty")}
 
 
@@ -191,7 +191,7 @@ def test_parts(part: dict[str, object], media: Media | Text) -> None:
 
 def test_parts_that_are_not_known_are_named() -> None:
     conversation = read(call(user({"type": "hologram"}, {"type": "input_image"}, "plain", 5)), HERE)
-    assert conversation.turns == (Message("user", (Text("plain"),)),)
+    assert conversation.messages == (Message("user", (Text("plain"),)),)
     assert named(conversation) == {
         (Feature.OTHER, "part hologram"),
         (Feature.OTHER, "part input_image"),
@@ -250,7 +250,7 @@ def test_a_compacted_history_is_a_seal_without_words_and_named() -> None:
         call({"type": "compaction", "id": "cmp_1", "encrypted_content": "g"}, {"role": "user", "content": "hi"}), HERE
     )
     payload = {"type": "compaction", "encrypted_content": "g", "id": "cmp_1"}
-    assert conversation.turns[0] == Message("assistant", (Thought("", Seal(Dialect.RESPONSES, "", payload)),))
+    assert conversation.messages[0] == Message("assistant", (Thought("", Seal(Dialect.RESPONSES, "", payload)),))
     assert named(conversation) == {(Feature.OTHER, "compacted history, which only its maker can read")}
 
 
@@ -361,7 +361,7 @@ def test_what_the_providers_own_tools_brought_is_named_but_a_picture_is_kept() -
         ),
         HERE,
     )
-    assert conversation.turns == (Message("assistant", (Media("image", "image/png", data="iVBORw0KGgo="),)),)
+    assert conversation.messages == (Message("assistant", (Media("image", "image/png", data="iVBORw0KGgo="),)),)
     assert named(conversation) == {
         (Feature.SERVER_RESULTS, kind) for kind in ("web_search_call", "mcp_list_tools", "image_generation_call")
     }
@@ -403,7 +403,7 @@ def test_tools_inside_the_input_and_in_namespaces() -> None:
         ],
     }
     conversation = read(call(carried, {"role": "user", "content": "hi"}, tools=[{"type": "function", "name": "sleep"}]), HERE)
-    assert conversation.turns == (Message("user", (Text("hi"),)),)
+    assert conversation.messages == (Message("user", (Text("hi"),)),)
     assert conversation.tools == (
         Tool("sleep"),
         Tool("exec", kind="custom", native={"type": "custom", "name": "exec"}),
@@ -424,7 +424,7 @@ def test_tools_that_a_search_found_are_declared() -> None:
     found = {"type": "tool_search_output", "call_id": "c", "tools": [{"type": "function", "name": "deep", "parameters": SCHEMA}]}
     conversation = read(call({"type": "tool_search_call", "call_id": "c", "arguments": {"query": "deep"}}, found), HERE)
     assert conversation.tools == (Tool("deep", "", SCHEMA),)
-    assert conversation.turns[1].blocks == (ToolResult("c", (Text("Found tools: deep"),), name="tool_search"),)
+    assert conversation.messages[1].blocks == (ToolResult("c", (Text("Found tools: deep"),), name="tool_search"),)
 
 
 @pytest.mark.parametrize(
@@ -537,7 +537,7 @@ def test_settings() -> None:
     assert conversation == Conversation(
         model="gpt-5",
         stream=False,
-        turns=(Message("user", (Text("hi"),)),),
+        messages=(Message("user", (Text("hi"),)),),
         parallel=False,
         max_tokens=500,
         temperature=0.5,
@@ -651,7 +651,7 @@ def test_what_cannot_be_translated_is_refused_with_words_that_help(body: dict[st
 
 def test_reasoning_that_is_kept_elsewhere_is_left_out() -> None:
     conversation = read(call({"type": "item_reference", "id": "rs_1"}, {"role": "user", "content": "hi"}), HERE)
-    assert conversation.turns == (Message("user", (Text("hi"),)),)
+    assert conversation.messages == (Message("user", (Text("hi"),)),)
     assert named(conversation) == {(Feature.THOUGHTS, "kept at another provider")}
 
 
@@ -675,7 +675,7 @@ def test_recorded_calls_lose_no_text(name: str, body: dict[str, Any]) -> None:
             read(body, HERE)
         return
     conversation = read(body, HERE)
-    said = str(conversation.turns)
+    said = str(conversation.messages)
     given = [body["input"]] if isinstance(body["input"], str) else _texts_of(body["input"])
     assert given
     assert all(repr(text)[1:-1] in said for text in given)
@@ -690,7 +690,7 @@ def test_codex_declares_its_tools_in_the_input() -> None:
         ("", "wait", "function"),
         ("clock", "sleep", "function"),
     ]
-    assert [turn.role for turn in conversation.turns] == ["system"] * 4 + ["user"] * 2
+    assert [turn.role for turn in conversation.messages] == ["system"] * 4 + ["user"] * 2
     assert conversation.choice == Choice()
     assert conversation.parallel is False
 
@@ -731,5 +731,5 @@ def test_no_body_raises_anything_but_a_refusal(body: dict[str, object], items: l
             conversation = read(tried, HERE)
         except RouteCodexError:
             continue
-        assert conversation.turns
-        assert all(turn.blocks for turn in conversation.turns)
+        assert conversation.messages
+        assert all(turn.blocks for turn in conversation.messages)

@@ -169,7 +169,7 @@ def test_ids_are_the_providers_or_follow_from_the_rounds() -> None:
 def _read_back(message: dict[str, Any]) -> list[Any]:
     """The blocks of the answer when the client sends it back."""
     body = {"model": "m", "messages": [{"role": "user", "content": "q"}, message, {"role": "user", "content": "r"}]}
-    return list(read(body, Endpoint(CHAT)).turns[1].blocks)
+    return list(read(body, Endpoint(CHAT)).messages[1].blocks)
 
 
 @pytest.mark.parametrize("whole", (True, False))

@@ -246,7 +246,7 @@ def test_seals_come_back_to_their_makers(stream: bool) -> None:
     events += [*call("c1", "f", '{"a":1}', seal=OF_CALL), *call("c2", "g", "{}"), END]
     output = response(events)["output"] if stream else json.loads(tell_whole(events, spoken.asked(RESPONSES)))["output"]
     body = {"model": "m", "input": [{"role": "user", "content": "q"}, *output], "store": False}
-    blocks = read(body, Endpoint(RESPONSES)).turns[1].blocks
+    blocks = read(body, Endpoint(RESPONSES)).messages[1].blocks
     assert [(block.text, block.seal) for block in blocks if isinstance(block, Thought)] == [
         ("tu", SIGNED),
         ("v", SIGNED),
@@ -425,7 +425,7 @@ def test_a_chat_providers_answer_as_codex_gets_it(include_usage: bool) -> None:
     assert [item["type"] for item in output] == ["reasoning", "message", "function_call", "function_call"]
     assert [item["arguments"] for item in output[2:]] == ['{"cmd": "ls"}', '{"cmd": "pwd"}']
     body = {"model": "m", "input": [{"role": "user", "content": "q"}, *output], "store": False}
-    first = read(body, Endpoint(RESPONSES)).turns[1].blocks[0]
+    first = read(body, Endpoint(RESPONSES)).messages[1].blocks[0]
     assert first == Thought("let me see", Seal(Dialect.CHAT, "glm", {"reasoning_content": True}))
 
 

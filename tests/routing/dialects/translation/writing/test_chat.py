@@ -42,7 +42,7 @@ HI = Message("user", (Text("hi"),))
 
 
 def _talk(*turns: Message, **fields: Any) -> Conversation:
-    return Conversation(model="theirs", stream=fields.pop("stream", False), turns=turns or (HI,), **fields)
+    return Conversation(model="theirs", stream=fields.pop("stream", False), messages=turns or (HI,), **fields)
 
 
 def _write(*turns: Message, model: str = "m", maker: str = "mine", session: str = "", **fields: Any) -> Written:
@@ -667,7 +667,7 @@ ROUND_TRIPS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("conversation", ROUND_TRIPS, ids=lambda conversation: str(len(conversation.turns)))
+@pytest.mark.parametrize("conversation", ROUND_TRIPS, ids=lambda conversation: str(len(conversation.messages)))
 def test_what_was_written_is_read_as_it_was(conversation: Conversation) -> None:
     written = write(conversation, model="theirs", session="", maker="mine")
     assert not written.left_out.found
@@ -693,7 +693,7 @@ def test_recorded_calls_lose_no_text(request_: Any, maker: str, model: str) -> N
     written = write(conversation, model=model, session="s", maker=maker)
     messages: Any = written.body["messages"]
     texts = [message["content"] for message in messages]
-    for turn in conversation.turns:
+    for turn in conversation.messages:
         for block in turn.blocks:
             assert any(block.text in text for text in texts)  # type: ignore[union-attr]
     tools: Any = written.body.get("tools", [])

@@ -652,8 +652,8 @@ def test_recorded_calls_come_back(name: str, raw: bytes, endpoint: Endpoint) -> 
     asked = read(body["request"] if endpoint.envelope else body, endpoint)
     out = write(asked, model=NEW, session="", maker="google")
     again = read(out.body, endpoint)
-    merged = [block for turn in asked.turns for block in turn.blocks]
-    assert [block for turn in again.turns for block in turn.blocks] == merged
+    merged = [block for turn in asked.messages for block in turn.blocks]
+    assert [block for turn in again.messages for block in turn.blocks] == merged
     assert (again.max_tokens, again.temperature, again.reasoning) == (asked.max_tokens, asked.temperature, asked.reasoning)
     assert len(again.tools) == len(asked.tools)
     assert _illegal(out.body) == []

@@ -966,12 +966,12 @@ def bare(conversation: Conversation) -> Conversation:
 
     turns = tuple(
         Message(role, tuple(plain(block) for turn in run for block in turn.blocks))
-        for role, run in groupby(conversation.turns, lambda turn: turn.role)
+        for role, run in groupby(conversation.messages, lambda turn: turn.role)
     )
     tools = tuple(
         replace(tool, cached=False, schema=tool.schema or {"type": "object", "properties": {}}) for tool in conversation.tools
     )
-    return replace(conversation, turns=turns, tools=tools, user="", others=(), reasoning=Reasoning(), temperature=None)
+    return replace(conversation, messages=turns, tools=tools, user="", others=(), reasoning=Reasoning(), temperature=None)
 
 
 @pytest.mark.parametrize("body", RECORDED)
@@ -994,7 +994,7 @@ def test_the_same_history_is_written_to_the_same_bytes(body: dict[str, Any], mod
     conversation = read(body, Endpoint(Dialect.MESSAGES))
     once = orjson.dumps(write(conversation, model=model, session="s", maker="x").body)
     assert once == orjson.dumps(write(read(body, Endpoint(Dialect.MESSAGES)), model=model, session="s", maker="x").body)
-    longer = replace(conversation, turns=(*conversation.turns, assistant("ok"), user("more")))
+    longer = replace(conversation, messages=(*conversation.messages, assistant("ok"), user("more")))
     before: Any = unmarked(orjson.loads(once))
     after: Any = unmarked(write(longer, model=model, session="s", maker="x").body)
     assert after["messages"][: len(before["messages"])] == before["messages"]
@@ -1104,7 +1104,7 @@ def test_whatever_was_meant_is_written_legally(conversation: Conversation, model
     body: Any = write(conversation, model=model, session="", maker="anthropic").body
     legal(body)
     everything = "\n".join(said(body))
-    for turn in conversation.turns:
+    for turn in conversation.messages:
         for block in turn.blocks:
             inner = block.blocks if isinstance(block, ToolResult) else (block,)
             assert all(part.text.strip() in everything for part in inner if isinstance(part, Text))

@@ -43,7 +43,7 @@ SEAL = Seal(Dialect.RESPONSES, MAKER, {"summary": [], "id": "rs_1", "encrypted_c
 
 
 def said(*turns: Message, **fields: Any) -> Conversation:
-    return Conversation(model="client-model", stream=True, turns=turns or (HELLO,), **fields)
+    return Conversation(model="client-model", stream=True, messages=turns or (HELLO,), **fields)
 
 
 def written(*turns: Message, model: str = "gpt-5", session: str = "", **fields: Any) -> Written:
@@ -598,7 +598,8 @@ def test_recorded_calls_read_as_before_once_they_are_written(name: str, raw: byt
     again = read(write(first, model=first.model, session="", maker=MAKER).body, HERE)
     # instructions are one text; what stands in a namespace is a name of its own; a form for tools is always said
     assert _texts(again) == _texts(first)
-    assert [turn for turn in again.turns if turn.role != "system"] == [turn for turn in first.turns if turn.role != "system"]
+    others = [[turn for turn in one.messages if turn.role != "system"] for one in (again, first)]
+    assert others[0] == others[1]
     assert [tool.schema for tool in again.tools] == [tool.schema for tool in first.tools]
     same = ("choice", "parallel", "max_tokens", "reasoning", "format", "stream", "model")
     assert [getattr(again, field) for field in same] == [
@@ -607,7 +608,7 @@ def test_recorded_calls_read_as_before_once_they_are_written(name: str, raw: byt
 
 
 def _texts(conversation: Conversation) -> str:
-    blocks = [block for turn in conversation.turns for block in turn.blocks]
+    blocks = [block for turn in conversation.messages for block in turn.blocks]
     return "\n\n".join(block.text for block in blocks if isinstance(block, Text))
 
 

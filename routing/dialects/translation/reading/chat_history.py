@@ -1,6 +1,6 @@
-"""OpenAI Chat, a client's call: its messages as turns.
+"""OpenAI Chat, a client's call: its messages as neutral ones.
 
-1. Results of tools that stand in a row are one user turn; every other message is a turn of its own.
+1. Results of tools that stand in a row are one user message; every other message is one of its own.
 2. Calls and results are paired in order. A call without an id, and a later one with the same id, get an id that is made from
    what they have, so that no two calls of a conversation share one.
 3. Where thinking stands (several hosts, several fields): see `_thoughts`.
@@ -26,9 +26,9 @@ _RESULTS = ("tool", "function")
 _THINKING_FIELDS = ("reasoning_content", "reasoning", "thinking")
 
 
-def read_turns(messages: Sequence[JsonObject], notes: Notes) -> tuple[Message, ...]:
+def read_messages(messages: Sequence[JsonObject], notes: Notes) -> tuple[Message, ...]:
     pairs = _Pairs()
-    turns: list[Message] = []
+    found: list[Message] = []
     results: list[Block] = []
     for place, message in enumerate(messages):
         role = message.get("role")
@@ -36,13 +36,13 @@ def read_turns(messages: Sequence[JsonObject], notes: Notes) -> tuple[Message, .
             results.append(_result(message, pairs, notes))
             continue
         if results:
-            turns.append(Message("user", tuple(results)))
+            found.append(Message("user", tuple(results)))
             results = []
         if blocks := _blocks(role, place, message, pairs, notes):
-            turns.append(Message("system" if role in _SYSTEM else "user" if role == "user" else "assistant", blocks))
+            found.append(Message("system" if role in _SYSTEM else "user" if role == "user" else "assistant", blocks))
     if results:
-        turns.append(Message("user", tuple(results)))
-    return tuple(turns)
+        found.append(Message("user", tuple(results)))
+    return tuple(found)
 
 
 def _blocks(role: object, place: int, message: JsonObject, pairs: _Pairs, notes: Notes) -> tuple[Block, ...]:

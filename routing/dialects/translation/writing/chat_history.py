@@ -1,11 +1,11 @@
-"""OpenAI Chat, a provider's call: turns as messages.
+"""OpenAI Chat, a provider's call: neutral messages as its own.
 
 1. The results of a message's calls stand right behind it, in the order of the calls, wherever they stood before. A call without
    a result gets one that says so; a result without a call is told as the user's text.
 2. A tool's message holds text alone. Pictures and files of results follow all of them in one user message that says whose they
    are; a failed result says so in its text.
 3. Content is plain text wherever there is nothing but text: several hosts take no list there.
-4. System text at the beginning is one message. Later system turns stay where they were; for hosts that refuse them there they
+4. System text at the beginning is one message. Later system messages stay where they were; for hosts that refuse them there they
    are user messages marked as reminders.
 """
 
@@ -46,15 +46,15 @@ _MISTRAL_ID = re.compile(r"[a-zA-Z0-9]{9}")
 
 
 def write_messages(
-    turns: Sequence[Message], tools: Tools, *, maker: str, thinks: bool, left: LeftOut, instruction: str = ""
+    messages: Sequence[Message], tools: Tools, *, maker: str, thinks: bool, left: LeftOut, instruction: str = ""
 ) -> list[JsonObject]:
     """`instruction`: more system text, behind what stands at the beginning."""
-    first = next((place for place, turn in enumerate(turns) if turn.role != "system"), len(turns))
+    first = next((place for place, message in enumerate(messages) if message.role != "system"), len(messages))
     writer = _Writer(tools, maker, thinks and tools.host.misses_thoughts, left)
-    head = _joined([*(block for turn in turns[:first] for block in turn.blocks), Text(instruction)])
+    head = _joined([*(block for message in messages[:first] for block in message.blocks), Text(instruction)])
     if head:
         writer.messages.append({"role": "system", "content": head})
-    writer.write(_merged(turns[first:]))
+    writer.write(_merged(messages[first:]))
     return _in_order(writer.messages) if tools.host.strict_order else writer.messages
 
 
@@ -69,14 +69,14 @@ def call_id(id: str, host: Host) -> str:
             return ids.fitting(id, _ID, _LONGEST_ID)
 
 
-def _merged(turns: Sequence[Message]) -> list[Message]:
-    """The assistant's turns in a row as one: what it calls in parallel must stand in one message."""
+def _merged(messages: Sequence[Message]) -> list[Message]:
+    """The assistant's messages in a row as one: what it calls in parallel must stand in one message."""
     merged: list[Message] = []
-    for turn in turns:
-        if merged and turn.role == merged[-1].role == "assistant":
-            merged[-1] = Message("assistant", (*merged[-1].blocks, *turn.blocks))
+    for message in messages:
+        if merged and message.role == merged[-1].role == "assistant":
+            merged[-1] = Message("assistant", (*merged[-1].blocks, *message.blocks))
         else:
-            merged.append(turn)
+            merged.append(message)
     return merged
 
 
@@ -91,23 +91,23 @@ class _Writer:
     _told: set[int] = field(default_factory=set)
     """The results that stand behind their calls, by their ordinal."""
 
-    def write(self, turns: Sequence[Message]) -> None:
-        for turn, ordinal in zip(turns, self._find_results(turns), strict=True):
-            match turn.role:
+    def write(self, messages: Sequence[Message]) -> None:
+        for message, ordinal in zip(messages, self._find_results(messages), strict=True):
+            match message.role:
                 case "assistant":
-                    self._assistant(turn.blocks, ordinal)
+                    self._assistant(message.blocks, ordinal)
                 case "user":
-                    self._user(turn.blocks, ordinal)
+                    self._user(message.blocks, ordinal)
                 case "system":
-                    self._system(turn.blocks)
+                    self._system(message.blocks)
 
-    def _find_results(self, turns: Sequence[Message]) -> list[int]:
-        """For every turn the ordinal of its first result."""
+    def _find_results(self, messages: Sequence[Message]) -> list[int]:
+        """For every message the ordinal of its first result."""
         begins: list[int] = []
         count = 0
-        for turn in turns:
+        for message in messages:
             begins.append(count)
-            for block in turn.blocks:
+            for block in message.blocks:
                 if isinstance(block, ToolResult):
                     self._results[block.id].append((count, block))
                     count += 1

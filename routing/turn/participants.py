@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -36,7 +36,7 @@ class NextCall:
     plugin: str
 
 
-class Company:
+class Participants:
     def __init__(
         self,
         life: Lifecycle,
@@ -72,6 +72,11 @@ class Company:
         if offered.left_out and not self.life.turn.rounds:
             self.life.turn.notes.append(f"tools of ours are left out: {offered.left_out}")
         return offered.call
+
+    @property
+    def offered(self) -> Sequence[str]:
+        """Names of our tools in the call."""
+        return sorted(self._own)
 
     def answer(self, asked: Asked) -> Answer:
         return Answer(asked, own=self._own)

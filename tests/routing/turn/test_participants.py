@@ -14,9 +14,9 @@ from routecodex.routing.dialects.translation import going_up
 from routecodex.routing.errors import StoreError
 from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.storage.contract import InThread
-from routecodex.routing.turn.company import Company
 from routecodex.routing.turn.hidden import Hidden
 from routecodex.routing.turn.lifecycle import Lifecycle
+from routecodex.routing.turn.participants import Participants
 from routecodex.routing.turn.plugins import AfterRequest, Plugin, PluginFailed, Request, TurnInfo, UserText
 from routecodex.routing.values import Dialect
 from tests.routing.turn.acting import Actor, raising, run, tcall, tsaid, tturn
@@ -41,11 +41,11 @@ async def at_once(work: Callable[[], None]) -> None:
     work()
 
 
-def company(*plugins: Plugin, memory: Memory | None = None, notes: list[str] | None = None) -> Company:
+def participants(*plugins: Plugin, memory: Memory | None = None, notes: list[str] | None = None) -> Participants:
     turn = tturn(tcall())
     life = Lifecycle(turn, list(plugins))
     told = notes.append if notes is not None else lambda line: None
-    return Company(life, turn.call, memory or Memory(), turn.session, at_once, told)
+    return Participants(life, turn.call, memory or Memory(), turn.session, at_once, told)
 
 
 def asking(*texts: str) -> Callable[..., Any]:
@@ -69,7 +69,7 @@ def sent(call: Any) -> list[Any]:
 
 
 def test_m09_each_round_is_asked_with_everything_that_came_before() -> None:
-    together = company(Actor("A", after=asking("go on", "and on")))
+    together = participants(Actor("A", after=asking("go on", "and on")))
 
     async def turn() -> None:
         assert sent(await together.begin()) == ["hi"]
@@ -93,7 +93,7 @@ def test_what_a_plugin_edits_in_a_round_holds_for_that_round_alone() -> None:
         if len(seen) == 1:
             request.append(UserText("only now"))
 
-    together = company(Actor("A", before=before, after=asking("go on")))
+    together = participants(Actor("A", before=before, after=asking("go on")))
 
     async def turn() -> None:
         assert "only now" in "".join(sent(await together.begin()))
@@ -112,7 +112,7 @@ def test_what_later_calls_need_is_remembered_before_the_turn_ends() -> None:
     async def end(turn: TurnInfo) -> None:
         order.append(f"end with {len(memory.entries)} remembered")
 
-    together = company(Actor("A", after=asking("go on"), end=end), memory=memory)
+    together = participants(Actor("A", after=asking("go on"), end=end), memory=memory)
 
     async def turn() -> None:
         await together.begin()
@@ -130,7 +130,7 @@ def test_what_later_calls_need_is_remembered_before_the_turn_ends() -> None:
 
 def test_an_answer_that_began_before_its_provider_is_remembered_by_the_clients_id_too() -> None:
     memory = Memory()
-    together = company(Actor("A", after=asking("go on")), memory=memory)
+    together = participants(Actor("A", after=asking("go on")), memory=memory)
 
     async def turn() -> None:
         await together.begin()
@@ -145,7 +145,7 @@ def test_an_answer_that_began_before_its_provider_is_remembered_by_the_clients_i
 
 def test_a_turn_of_one_round_hides_nothing() -> None:
     memory = Memory()
-    together = company(Actor("A"), memory=memory)
+    together = participants(Actor("A"), memory=memory)
 
     async def turn() -> None:
         await together.begin()
@@ -158,7 +158,7 @@ def test_a_turn_of_one_round_hides_nothing() -> None:
 
 def test_a_disk_that_fails_costs_the_memory_and_not_the_answer() -> None:
     notes: list[str] = []
-    together = company(Actor("A", after=asking("go on")), memory=Memory(fails=StoreError("disk full")), notes=notes)
+    together = participants(Actor("A", after=asking("go on")), memory=Memory(fails=StoreError("disk full")), notes=notes)
 
     async def turn() -> None:
         await together.begin()
@@ -182,7 +182,7 @@ def test_l02_whatever_happens_the_clean_ups_run_once(aborted: bool, error: str, 
         return lambda: cleaned.append(turn.status)
 
     actor = Actor("A", start=start)
-    together = company(actor)
+    together = participants(actor)
 
     async def turn() -> None:
         await together.begin()
@@ -198,7 +198,7 @@ def test_l02_whatever_happens_the_clean_ups_run_once(aborted: bool, error: str, 
 
 
 def test_l03_a_plugin_that_fails_at_the_start_fails_the_turn() -> None:
-    together = company(Actor("A", start=raising(ValueError("no"))))
+    together = participants(Actor("A", start=raising(ValueError("no"))))
 
     async def turn() -> None:
         with pytest.raises(PluginFailed):
@@ -211,7 +211,7 @@ def test_l03_a_plugin_that_fails_at_the_start_fails_the_turn() -> None:
 @pytest.mark.parametrize("dialect", list(Dialect))
 @pytest.mark.parametrize("stream", [True, False])
 def test_the_answer_is_of_the_calls_dialect_and_form(dialect: Dialect, stream: bool) -> None:
-    together = company(Actor("A"))
+    together = participants(Actor("A"))
     together.life.turn.call = tcall(dialect, stream=stream)
     answer = together.answer(going_up.asked(together.life.turn.call, "0123"))
     answer.begin_round()
