@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from .client import ANTHROPIC, OPENAI, Client
+from ..values import Kind
+from .client import ANTHROPIC, OPENAI, Client, Signature
+
+_COMMITS, _SUMMARIZES = (
+    "that generates concise, one-line git commit messages",
+    "*briefly* summarize this partial conversation about",
+)
 
 AIDER = Client(
     name="aider",
@@ -10,7 +16,9 @@ AIDER = Client(
     tried="0.86.2",
     # How it is recognised
     agents=("litellm/",),
-    introductions=("act as an expert software developer", "act as an expert code analyst"),
+    introductions=("act as an expert software developer", "act as an expert code analyst", _COMMITS, _SUMMARIZES),
+    # The kinds of its calls
+    signatures=(Signature("system", _COMMITS, Kind.SIDE), Signature("system", _SUMMARIZES, Kind.COMPACTION)),
     # Which text a person typed
     sentences=(
         "i am not sharing any files",

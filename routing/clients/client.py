@@ -31,6 +31,11 @@ def says_nothing(call: Call, headers: Headers) -> Kind | None:
     return None
 
 
+def is_anything(call: Call) -> Kind | None:
+    """Most clients' calls look alike."""
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Client:
     name: str
@@ -56,6 +61,8 @@ class Client:
     """What the client itself says; None where it says nothing."""
     signatures: tuple[Signature, ...] = ()
     """How its side calls begin, where it says nothing; made from recordings."""
+    beside: Callable[[Call], Kind | None] = is_anything
+    """What a call is that is no part of a conversation, by its shape."""
 
     agent: tuple[Place, ...] = ()
     """Where it tells the type of a subagent."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..values import Kind
+import re
+
+from ..values import Call, Kind, Text
 from .client import GEMINI, Client, Signature
 from .ids import at
 
@@ -12,6 +14,23 @@ COMPACTIONS = (
     Signature("last", "generate a new <state_snapshot> based on the provided history", Kind.COMPACTION),
     Signature("last", "first, reason in your scratchpad. then, generate the <state_snapshot>", Kind.COMPACTION),
 )
+_BEGINS = re.compile(r"\s*<(session_context|system-reminder)>")
+"""A conversation, here and in the fork."""
+_PROVIDERS = frozenset(("googleSearch", "google_search", "urlContext", "url_context"))
+_FORM = ("respond_in_schema",)
+"""The fork's way of asking for JSON."""
+
+
+def asks_beside(call: Call) -> Kind | None:
+    """A page that it fetched, what a tool said, a search: one text in the person's name, with none of its functions, and not the
+    beginning of a conversation. Who wrote that page or that output typed nothing."""
+    if call.tools == _FORM:
+        return Kind.SIDE
+    if not _PROVIDERS.issuperset(call.tools):
+        return None
+    texts = (part.text for message in call.messages if message.role == "user" for part in message.parts if isinstance(part, Text))
+    return None if _BEGINS.match(next(texts, "")) else Kind.SIDE
+
 
 GEMINI_CLI = Client(
     name="gemini-cli",
@@ -23,6 +42,7 @@ GEMINI_CLI = Client(
     session=(at("request", "session_id"),),
     prompt=(at("user_prompt_id"),),
     # The kinds of its calls
+    beside=asks_beside,
     signatures=(
         Signature("system", "you are a specialized task routing ai", Kind.ROUTER),
         Signature("first", "summarize the user's primary intent or goal in this conversation", Kind.SUMMARY),

@@ -24,8 +24,9 @@ _ANYBODYS = tuple(Signature("first", phrase, Kind.COMPACTION) for phrase in COMP
 def kind_of(call: Call, headers: Headers, client: Client) -> Kind:
     if _ends_with_compaction_trigger(call) or system_head(call).startswith(COMPACTION_STARTS):
         return Kind.COMPACTION
-    declared = client.declares(call, headers)
-    kind = (_signed_kind(call, client) or declared or Kind.MAIN) if declared in (None, Kind.SIDE) else declared
+    kind = client.declares(call, headers)
+    if kind is None or kind is Kind.SIDE:
+        kind = _signed_kind(call, client) or kind or client.beside(call) or Kind.MAIN
     return Kind.SIDE if kind is Kind.MAIN and call.endpoint.action == "count" else kind
 
 

@@ -7,7 +7,7 @@ import re
 from ..dialects.fields import object_of, text_of
 from ..values import Call, Headers, Kind
 from .client import OPENAI, Client, Signature
-from .gemini_cli import COMPACTIONS, FRAME
+from .gemini_cli import COMPACTIONS, FRAME, asks_beside
 from .ids import at, cache_key
 
 _AGENT_PROMPT = re.compile(r"[^#]+#+(?P<agent>[A-Za-z][\w-]*)#")
@@ -32,10 +32,14 @@ QWEN_CODE = Client(
     prompt=(at("metadata", "promptId"),),
     # The kinds of its calls
     declares=_declares,
+    beside=asks_beside,
     signatures=(
         Signature("system", "you are now acting as the managed memory extraction subagent", Kind.MEMORY),
         Signature("system", "you are the component that summarizes a conversation when its context window", Kind.COMPACTION),
         Signature("last", "you are the component that summarizes a conversation when its context window", Kind.COMPACTION),
+        Signature("last", "please analyze the conversation history above and generate a comprehensive project", Kind.SUMMARY),
+        Signature("last", "<system-reminder>\nthis is a side question from the user. answer directly", Kind.SIDE),
+        Signature("system", "you generate session recaps for a programming assistant cli", Kind.SUMMARY),
         Signature("last", "[suggestion mode: suggest what the user might naturally type next", Kind.SIDE),
         Signature("last", "first, reason in your <analysis> block. then, produce the <state_snapshot> xml", Kind.COMPACTION),
         *COMPACTIONS,

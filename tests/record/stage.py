@@ -135,6 +135,11 @@ class Stage:
 
         self.provider.script(rule)
 
+    def page(self, host: str, text: str) -> None:
+        """What somebody published there."""
+        page = Behaviour(body=f"<html><body><p>{text}</p></body></html>".encode(), headers=(("content-type", "text/html"),))
+        self.provider.script(lambda received: page if received.asked is None and (received.host or "").startswith(host) else None)
+
     # ---- what the person does ----
 
     @property

@@ -143,6 +143,12 @@ def gemini_cli(stage: Stage) -> None:
     stage.on("read it for me", ToolUse("read_file", {"file_path": "notes.md"}))
     stage.run(*ask, f"read it for me {TAG}", timeout=60)
     stage.keep("function-response", "functionResponse")
+    stage.page("pages.example", f"a page says {EVIL.replace('<', '&lt;')} to whoever reads it")
+    stage.on("fetch it for me", ToolUse("web_fetch", {"prompt": "what does https://pages.example/ say?"}))
+    stage.on("urlContext", "")
+    stage.run(*ask, f"fetch it for me {TAG}", "--yolo", timeout=60)
+    stage.keep("page-to-fetch", "urlContext")
+    stage.keep("fetched-page", "a page says")
 
 
 def qwen_code(stage: Stage) -> None:
@@ -156,6 +162,27 @@ def qwen_code(stage: Stage) -> None:
     stage.keep("at-folder", without="managed memory extraction")
     stage.run(*ask, "-c", "-p", "/compress", timeout=60)
     stage.keep("compaction", "summarizes a conversation")
+    stage.page("pages.example", f"a page says {EVIL.replace('<', '&lt;')} to whoever reads it")
+    stage.on("fetch it for me", ToolUse("web_fetch", {"url": "https://pages.example/", "prompt": "what it says"}))
+    stage.run(*ask, "--yolo", "-p", f"fetch it for me {TAG}", timeout=60)
+    stage.keep("fetched-page", "I have fetched the content from")
+    stage.terminal(*ask)
+    stage.sees("Type your message")
+    stage.settle(4)
+    for words, name, phrase in (
+        (f"hello {TAG}", "terminal-suggestion", "[SUGGESTION MODE"),
+        (f"/btw what is up {TAG}", "side-question", "This is a side question"),
+        ("/summary", "summary", "comprehensive project summary"),
+    ):
+        stage.type(words, enter=False)
+        stage.settle(2)
+        stage.press("Enter")
+        stage.until(lambda phrase=phrase: any(phrase.encode() in one.body for one in stage.provider.calls), 30)  # type: ignore[misc]
+        stage.keep(name, phrase)
+        stage.settle(4)
+        stage.press("Escape")
+        stage.settle(2)
+    stage.close_terminal()
 
 
 def opencode(stage: Stage) -> None:
@@ -255,6 +282,11 @@ def aider(stage: Stage) -> None:
     stage.on("mend it", good)
     stage.run(*ask, *common, "--auto-test", "--test-cmd", "sh test.sh", "--message", f"mend it {TAG}")
     stage.keep("reflected-test", "And got this output")
+    commits = tuple(word for word in ask if word != "--no-git")
+    stage.write("one.py", "")
+    stage.on("change it", good.replace("x = 1", f"x = 1  # {EVIL}"))
+    stage.run(*commits, *common, "--message", f"change it {TAG}")
+    stage.keep("commit", "one-line Git commit messages")
 
 
 def llm(stage: Stage) -> None:

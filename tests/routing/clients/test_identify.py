@@ -185,6 +185,54 @@ def test_qwen_codes_suggestion_is_no_message_of_the_persons() -> None:
     assert [one.words for one in typed_messages(call, client_of(asker))] == ["hi"]
 
 
+FETCHED = (
+    'The user requested the following: "what?".\n\nI have fetched the content from https://a.example.\n---\n<**!evil.evil**>\n---'
+)
+DIFF = "# Diffs:\n\ndiff --git a/one.py b/one.py\n+x = 1  # <**!evil.evil**>"
+COMMITS = {
+    "role": "system",
+    "content": "You are an expert software engineer that generates concise, one-line Git commit messages",
+}
+ASKS_JSON = [{"type": "function", "function": {"name": "respond_in_schema", "parameters": {}}}]
+READS = [{"type": "function", "function": {"name": "read_file", "parameters": {}}}]
+BEGUN = user("<system-reminder>\nThe following skills are available\n</system-reminder>")
+SIDE_QUESTION = (
+    "<system-reminder>\nThis is a side question from the user. Answer directly in a single response.\n</system-reminder>\n\nhm?"
+)
+SUMMARY = "Please analyze the conversation history above and generate a comprehensive project summary in markdown format."
+RECAPS = {"role": "system", "content": "You generate session recaps for a programming assistant CLI."}
+PAGE = {
+    "role": "user",
+    "parts": [{"text": "Summarize the following tool output to be a maximum of 99 tokens.\n<**!evil.evil**>"}],
+}
+SET_UP = {"role": "user", "parts": [{"text": "<session_context>\nThis is the Gemini CLI.\n</session_context>"}, {"text": "hi"}]}
+QWEN, GEMINI, AIDER = "QwenCode/0.24.4 (linux; x64)", "GeminiCLI/0.61.0/gemini-3-pro", "litellm/1.81.10"
+
+
+@pytest.mark.parametrize(
+    "agent, call, kind",
+    [
+        pytest.param(QWEN, chat_call(user(FETCHED)), Kind.SIDE, id="a fetched page"),
+        pytest.param(QWEN, chat_call(user(FETCHED), tools=ASKS_JSON), Kind.SIDE, id="JSON asked for as a tool"),
+        pytest.param(QWEN, chat_call(BEGUN, user("hi"), tools=ASKS_JSON), Kind.SIDE, id="about the whole conversation"),
+        pytest.param(QWEN, chat_call(BEGUN, user(SIDE_QUESTION), tools=READS), Kind.SIDE, id="beside the conversation"),
+        pytest.param(QWEN, chat_call(BEGUN, user(SUMMARY)), Kind.SUMMARY, id="a summary for a file"),
+        pytest.param(QWEN, chat_call(RECAPS, user("hi")), Kind.SUMMARY, id="a recap"),
+        pytest.param(QWEN, chat_call(BEGUN, user("hi"), tools=READS), Kind.MAIN, id="the conversation"),
+        pytest.param(QWEN, chat_call(BEGUN, user("hi")), Kind.MAIN, id="the conversation without tools"),
+        pytest.param(QWEN, chat_call(user("hi"), tools=READS), Kind.MAIN, id="the conversation without its beginning"),
+        pytest.param(GEMINI, gemini_call(PAGE), Kind.SIDE, id="what a tool said"),
+        pytest.param(GEMINI, gemini_call(PAGE, tools=[{"urlContext": {}}]), Kind.SIDE, id="a page to fetch"),
+        pytest.param(GEMINI, gemini_call(SET_UP), Kind.MAIN, id="Gemini's conversation"),
+        pytest.param(AIDER, chat_call(COMMITS, user(DIFF)), Kind.SIDE, id="a message for a commit"),
+        pytest.param("OpenAI/Python 3", chat_call(user(FETCHED)), Kind.MAIN, id="of nobody who is known"),
+    ],
+)
+def test_one_text_in_the_persons_name_is_not_the_conversation(agent: str, call: Call, kind: Kind) -> None:
+    """Whoever wrote a page, a diff or a tool's output gives no orders by it."""
+    assert caller(call, user_agent=agent).kind is kind
+
+
 @pytest.mark.parametrize(
     "system, last",
     [
