@@ -145,7 +145,8 @@ class Reader:
         if (error := error_of(document)) is not None or not said:
             return [Failed(error or UNREADABLE)]
         numbered = [
-            _numbered(choice) if choice is first else {**choice, "index": choice.get("index") or -1} for choice in choices
+            _numbered(_with_calls(choice, choices)) if choice is first else {**choice, "index": choice.get("index") or -1}
+            for choice in choices
         ]
         return [*self._read({**document, "choices": numbered}), Done()]
 
@@ -304,6 +305,15 @@ def _with_entry(known: JsonObject, entry: JsonObject, kind: str) -> JsonObject:
     told = {n: v for n, v in object_of(entry.get(kind)).items() if n != BODIES[kind] and v is not None and not body.get(n)}
     beside = {n: v for n, v in entry.items() if v is not None and n != "index" and n not in BODIES and not known.get(n)}
     return {**known, **beside, kind: {**body, **told}}
+
+
+def _with_calls(first: JsonObject, choices: list[JsonObject]) -> JsonObject:
+    """Copilot parts what was said at once: the first choice names calls as its reason, and the next one holds them."""
+    message = object_of(first.get("message"))
+    if first.get("finish_reason") != "tool_calls" or message.get("tool_calls"):
+        return first
+    calls = next((called for one in choices if (called := object_of(one.get("message")).get("tool_calls"))), None)
+    return {**first, "message": {**message, "tool_calls": calls}} if calls else first
 
 
 def _numbered(choice: JsonObject) -> JsonObject:

@@ -1035,3 +1035,84 @@ stream(
     text=HELLO,
     cited=("https://a.example",),
 )
+
+# --- what the models of 2026 send ---------------------------------------------------------------------------------------------
+
+whole(
+    "Copilot",
+    "the text in one choice and the call in another",
+    message(
+        HELLO,
+        "tool_calls",
+        top={
+            "choices": [
+                {"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "content": HELLO}},
+                {
+                    "index": 0,
+                    "finish_reason": "tool_calls",
+                    "message": {"role": "assistant", "content": None, "tool_calls": [used()]},
+                },
+            ]
+        },
+    ),
+    text=HELLO,
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "OpenRouter",
+    "a picture behind the text",
+    [
+        *TEXT,
+        chunk({"content": "", "images": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}]}),
+        STOP,
+    ],
+    text=HELLO,
+    media="iVBORw0KGgo=",
+)
+stream(
+    "OpenAI",
+    "sound and what it says",
+    [
+        ROLE,
+        chunk({"audio": {"id": "audio_1", "transcript": "Hello,"}}),
+        chunk({"audio": {"data": "AAAA"}}),
+        chunk({"audio": {"transcript": " world."}}),
+        chunk({"audio": {"expires_at": 1767225600}}),
+        STOP,
+    ],
+    text="",
+    abroad=HELLO,
+)
+stream(
+    "DeepSeek",
+    "reasoning empty and null by turns",
+    [
+        chunk({"role": "assistant", "content": None, "reasoning_content": ""}),
+        chunk({"content": None, "reasoning_content": "I think."}),
+        chunk({"content": "Hello,", "reasoning_content": None}),
+        chunk({"content": " world.", "reasoning_content": ""}),
+        STOP,
+    ],
+    text=HELLO,
+    thinking="I think.",
+)
+stream(
+    "Mistral",
+    "the error as a word beside a code",
+    [*TEXT, {"object": "error", "message": "Out of luck", "type": "server_error", "code": 3000}],
+    error="Out of luck",
+)
+stream(
+    "Cerebras",
+    "an error with its status",
+    [ROLE, {"error": {"message": "Too many", "type": "too_many", "code": "queue_exceeded"}, "status_code": 429}],
+    error="Too many",
+)
+stream(
+    "Z.ai",
+    "a call's arguments all at once, and then again nothing",
+    [ROLE, chunk(calls(entry('{"path":"a.py"}', "call_1", "read"))), chunk(calls(entry(""))), chunk({"content": ""}), USE_END],
+    calls=CALL,
+    finish="tool_calls",
+)

@@ -457,3 +457,62 @@ stream(
     text="Grüße.",
     cited=("https://a.example", "https://b.example"),
 )
+
+# --- what the models of 2026 send ---------------------------------------------------------------------------------------------
+
+LOOKED_UP: Document = {"toolCall": {"toolType": "GOOGLE_SEARCH_WEB", "id": "s1", "args": {"queries": ["a"]}}, **SIGNED}
+FOUND: Document = {
+    "toolResponse": {"toolType": "GOOGLE_SEARCH_WEB", "id": "s1", "response": {"search_suggestions": "x"}},
+    **SIGNED,
+}
+stream(
+    "Google",
+    "a search of its own as parts, then text",
+    [chunk(LOOKED_UP), chunk(FOUND), chunk(text(HELLO, **SIGNED), reason="STOP", usage=USAGE)],
+    text=HELLO,
+)
+stream(
+    "Google",
+    "a search of its own as parts, then a call",
+    [chunk(LOOKED_UP), chunk(FOUND), chunk(call(id="c1", **SIGNED), reason="STOP", usage=USAGE)],
+    calls=CALL,
+    finish="tool_calls",
+)
+whole(
+    "Google",
+    "a search of its own as parts, and text",
+    chunk(LOOKED_UP, FOUND, text(HELLO), reason="STOP", usage=USAGE),
+    text=HELLO,
+)
+stream(
+    "Google",
+    "a signature is missing",
+    [
+        HEAD,
+        chunk(
+            reason="MISSING_THOUGHT_SIGNATURE", usage=USAGE, candidate={"finishMessage": "Function call is missing a signature"}
+        ),
+    ],
+    text="Hello,",
+    finish="error",
+)
+stream(
+    "Google",
+    "too many calls",
+    [HEAD, chunk(reason="TOO_MANY_TOOL_CALLS", usage=USAGE)],
+    text="Hello,",
+    finish="error",
+    words={MESSAGES: "end_turn", CHAT: "stop"},
+)
+stream(
+    "Vertex",
+    "the tier that it ran at",
+    [HEAD, chunk(text(" world."), reason="STOP", usage={**USAGE, "trafficType": "ON_DEMAND", "serviceTier": "STANDARD"})],
+    text=HELLO,
+)
+stream(
+    "Google",
+    "the signature alone in the last chunk",
+    [HEAD, chunk(text(" world.")), chunk(SIGNED, reason="STOP", usage=USAGE)],
+    text=HELLO,
+)

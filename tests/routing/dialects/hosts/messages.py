@@ -474,3 +474,76 @@ whole(
     ],
     text=HELLO,
 )
+
+# --- what the models of 2026 send ---------------------------------------------------------------------------------------------
+
+stream(
+    "Anthropic",
+    "a compaction that failed",
+    [
+        start(),
+        opened(0, type="compaction", content=None),
+        delta(0, "compaction_delta", content=None),
+        closed(0),
+        *text(1),
+        *end(),
+    ],
+    text=HELLO,
+)
+stream(
+    "Anthropic",
+    "a compaction with a seal",
+    [
+        start(),
+        opened(0, type="compaction", content=None, encrypted_content=None),
+        delta(0, "compaction_delta", content="Summary.", encrypted_content="EqQB"),
+        closed(0),
+        *text(1),
+        *end(),
+    ],
+    text=HELLO,
+)
+stream(
+    "Anthropic",
+    "edits of the context, and counts of each iteration, beside the reason",
+    [
+        start(),
+        *text(),
+        {
+            **end(usage={"output_tokens": 12, "iterations": [{"type": "message", "input_tokens": 30, "output_tokens": 12}]})[0],
+            "context_management": {"applied_edits": [{"type": "clear_thinking_20251015", "cleared_thinking_turns": 2}]},
+        },
+        end()[1],
+    ],
+    text=HELLO,
+)
+stream(
+    "Anthropic",
+    "an adviser's word",
+    [
+        start(),
+        opened(0, type="server_tool_use", id="srvtoolu_1", name="advisor", input={}),
+        delta(0, "input_json_delta", partial_json="{}"),
+        closed(0),
+        opened(1, type="advisor_tool_result", tool_use_id="srvtoolu_1", content={"type": "advisor_result", "text": "Go on."}),
+        closed(1),
+        *text(2),
+        *end(),
+    ],
+    text=HELLO,
+)
+SAMPLES.stream(
+    "a gateway",
+    "types only in the names of the events",
+    b"".join(
+        b"event: "
+        + one["type"].encode()
+        + b"\ndata: "
+        + compact({name: value for name, value in one.items() if name != "type"})
+        + b"\n\n"
+        for one in [start(), *text(), *end()]
+    ),
+    text=HELLO,
+    **COUNTED,
+)
+stream("a gateway", "a reason in a second message_delta", [start(), *text(), {**end(None)[0]}, *end()], text=HELLO)

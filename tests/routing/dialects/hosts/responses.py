@@ -462,3 +462,89 @@ whole(
     text=HELLO,
     cited=("https://a.example",),
 )
+
+# --- what the models of 2026 send ---------------------------------------------------------------------------------------------
+
+PHASED = [said(part("Hello,"), id="msg_1"), said(part(" world."), id="msg_2")]
+stream(
+    "OpenAI",
+    "a comment before the answer, each with its phase",
+    [
+        *BEGIN,
+        item_event("added", 0, {**said(id="msg_1", status="in_progress"), "phase": "commentary"}),
+        *text_events(0, ("Hello,",))[1:-1],
+        item_event("done", 0, {**PHASED[0], "phase": "commentary"}),
+        item_event("added", 1, {**said(id="msg_2", status="in_progress"), "phase": "final_answer"}),
+        *text_events(1, (" world.",), id="msg_2")[1:-1],
+        item_event("done", 1, {**PHASED[1], "phase": "final_answer"}),
+        ended(output=[{**PHASED[0], "phase": "commentary"}, {**PHASED[1], "phase": "final_answer"}]),
+    ],
+    text=HELLO,
+)
+stream(
+    "OpenAI",
+    "queued first",
+    [{"type": "response.queued", "response": response("queued")}, *BEGIN, *text_events(), ended(output=[TOLD])],
+    text=HELLO,
+)
+stream(
+    "a gateway",
+    "an event that nobody knows, about nothing that is said",
+    [
+        *BEGIN,
+        *text_events()[:3],
+        {"type": "response.doom_loop_check", "doom_loop_check": {}},
+        *text_events()[3:],
+        ended(output=[TOLD]),
+    ],
+    text=HELLO,
+)
+SHELL = {"id": "sh_1", "type": "shell_call", "call_id": "call_1", "status": "completed", "action": {"commands": ["ls"]}}
+stream(
+    "OpenAI",
+    "a shell's command in pieces",
+    [
+        *BEGIN,
+        item_event("added", 0, {**SHELL, "status": "in_progress", "action": {"commands": []}}),
+        {"type": "response.shell_call_command.added", "output_index": 0, "command_index": 0, "command": ""},
+        {"type": "response.shell_call_command.delta", "output_index": 0, "command_index": 0, "delta": "ls"},
+        {"type": "response.shell_call_command.done", "output_index": 0, "command_index": 0, "command": "ls"},
+        item_event("done", 0, SHELL),
+        ended(output=[SHELL]),
+    ],
+    calls=(("shell", {"commands": ["ls"]}),),
+    finish="tool_calls",
+)
+PATCH = {
+    "id": "ap_1",
+    "type": "apply_patch_call",
+    "call_id": "call_1",
+    "status": "completed",
+    "operation": {"type": "update_file", "path": "a.py", "diff": "@@\n-a\n+b"},
+}
+stream(
+    "OpenAI",
+    "a patch in pieces",
+    [
+        *BEGIN,
+        item_event("added", 0, {**PATCH, "status": "in_progress", "operation": {**PATCH["operation"], "diff": ""}}),  # type: ignore[dict-item]
+        about("apply_patch_call_operation_diff.delta", 0, "ap_1", delta="@@\n-a\n+b", obfuscation="x"),
+        about("apply_patch_call_operation_diff.done", 0, "ap_1", diff="@@\n-a\n+b"),
+        item_event("done", 0, PATCH),
+        ended(output=[PATCH]),
+    ],
+    calls=(("apply_patch", {"type": "update_file", "path": "a.py", "diff": "@@\n-a\n+b"}),),
+    finish="tool_calls",
+)
+stream(
+    "OpenAI",
+    "what it wrote to its cache, among the counts",
+    [
+        *BEGIN,
+        *text_events(),
+        ended(output=[TOLD], usage={**USAGE, "input_tokens_details": {"cached_tokens": 10, "cache_write_tokens": 5}}),
+    ],
+    text=HELLO,
+    cached=10,
+    written=5,
+)
