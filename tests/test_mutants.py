@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import mutants
+from tests.equivalents import BY_ROW
 from tests.mutants import Mutant, dies, drawn, mutants_of, stages_of
 
 SOURCE = b'''"""A module."""
@@ -50,6 +51,32 @@ def test_the_same_seed_draws_the_same() -> None:
     for mutant in drawn_once:
         source = (mutants.ROOT / mutant.path).read_bytes()
         assert source[mutant.start : mutant.end].decode() == mutant.was
+
+
+def test_what_nobody_can_see_is_named_with_its_reason() -> None:
+    """By its place or its row; a row whose code is gone goes, too."""
+    source = b"for one, other in zip(a, b, strict=True):\n    print(one, other, sep=sep and end)\n"
+    assert {mutant.text: bool(mutant.why_unseen) for mutant in mutants_of(Path("pairs.py"), source)} == {
+        "False": True,
+        "pass": False,
+        "(sep) or (end)": False,
+    }
+    for file, was, text in [row for rows in BY_ROW.values() for row in rows]:
+        found = mutants_of(Path(file), (mutants.ROOT / file).read_bytes())
+        assert any((mutant.was, mutant.text) == (was, text) and mutant.why_unseen for mutant in found), (file, was, text)
+
+
+@pytest.mark.parametrize("dying, counts, ends", [("no", "0 of 1", 1), ("yes", "1 of 1", 0)])
+def test_what_nobody_can_see_does_not_count(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], dying: str, counts: str, ends: int
+) -> None:
+    both = [Mutant(Path("a.py"), 0, 1, "False", 1, "True", place) for place in ("zip(strict)", "told(it)")]
+    monkeypatch.setattr(mutants, "drawn", lambda *_: both)
+    monkeypatch.setattr(mutants, "NEEDED", ())
+    monkeypatch.setattr(mutants, "dies", lambda mutant, *_, **__: dying == "yes" and not mutant.why_unseen)
+    assert mutants.main([]) == ends
+    assert f"{counts} died" in (told := capsys.readouterr().out)
+    assert "1 that nobody can see" in told
 
 
 def test_the_nearest_tests_come_first() -> None:

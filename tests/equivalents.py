@@ -1,0 +1,32 @@
+"""Mistakes of `tests/mutants.py` that nobody can see, by what makes them so. Everything else that survives lacks a test.
+
+A row names a file, what stood there and what the mistake made of it, never a line: it goes with the code that it is about
+(`tests/test_mutants.py` sees to that).
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+Row: TypeAlias = tuple[str, str, str]
+"""File, before, after."""
+
+BY_PLACE = {
+    "zip(strict)": "a guard for lengths that are the same already",
+    "dataclass(slots)": "saves memory",
+    "dataclass(frozen)": "a guard for who writes the code; mypy keeps it, too",
+    "dataclass(kw_only)": "a guard for who writes the code; mypy keeps it, too",
+    "dataclass(eq)": "what is never compared",
+    "field(repr)": "for who debugs",
+    "field(compare)": "what is never compared",
+    "Thread(daemon)": "matters where the process ends, which others do",
+}
+"""The value of a keyword, and why nobody sees it."""
+
+BY_ROW: dict[str, tuple[Row, ...]] = {
+    "a bound on what is read or kept at once: anything of that size does": (
+        ("addons/control/supervisor.py", "20", "21"),
+        ("addons/shown_flows.py", "256", "257"),
+    ),
+    "the beginning of an id that we make up: another one is as good": (("routing/dialects/answer/chat/write.py", "0", "1"),),
+}
