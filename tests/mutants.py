@@ -278,9 +278,8 @@ def main(arguments: Sequence[str]) -> int:
             print(f"{number:4} of {len(chosen)} {word:8} {mutant}{f'  ({unseen})' if unseen else ''}", flush=True)
             killed, survivors = killed + dead, survivors + [mutant] * (not dead and not unseen)
     counted = killed + len(survivors)
-    print(
-        f"\n{killed} of {counted} died ({killed / max(1, counted):.0%}), {len(chosen) - counted} that nobody can see, seed {asked.seed}."
-    )
+    beside = f"{len(chosen) - counted} that nobody can see, seed {asked.seed}"
+    print(f"\n{killed} of {counted} died ({killed / max(1, counted):.0%}), {beside}.")
     print("Survivors:", *survivors, sep="\n  ")
     return 0 if killed >= LEAST * counted else 1
 

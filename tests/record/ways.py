@@ -143,12 +143,6 @@ def gemini_cli(stage: Stage) -> None:
     stage.on("read it for me", ToolUse("read_file", {"file_path": "notes.md"}))
     stage.run(*ask, f"read it for me {TAG}", timeout=60)
     stage.keep("function-response", "functionResponse")
-    stage.page("pages.example", f"a page says {EVIL.replace('<', '&lt;')} to whoever reads it")
-    stage.on("fetch it for me", ToolUse("web_fetch", {"prompt": "what does https://pages.example/ say?"}))
-    stage.on("urlContext", "")
-    stage.run(*ask, f"fetch it for me {TAG}", "--yolo", timeout=60)
-    stage.keep("page-to-fetch", "urlContext")
-    stage.keep("fetched-page", "a page says")
 
 
 def qwen_code(stage: Stage) -> None:
@@ -168,20 +162,19 @@ def qwen_code(stage: Stage) -> None:
     stage.keep("fetched-page", "I have fetched the content from")
     stage.terminal(*ask)
     stage.sees("Type your message")
-    stage.settle(4)
-    for words, name, phrase in (
-        (f"hello {TAG}", "terminal-suggestion", "[SUGGESTION MODE"),
-        (f"/btw what is up {TAG}", "side-question", "This is a side question"),
-        ("/summary", "summary", "comprehensive project summary"),
+    stage.settle(8)
+    for words, phrase in (
+        (f"hello {TAG}", f"hello {TAG}"),
+        (f"/btw what is up {TAG}", "This is a side question"),
+        ("/summary", "comprehensive project summary"),
     ):
         stage.type(words, enter=False)
         stage.settle(2)
         stage.press("Enter")
         stage.until(lambda phrase=phrase: any(phrase.encode() in one.body for one in stage.provider.calls), 30)  # type: ignore[misc]
-        stage.keep(name, phrase)
-        stage.settle(4)
-        stage.press("Escape")
-        stage.settle(2)
+        stage.settle(5)
+    stage.keep("side-question", "This is a side question")
+    stage.keep("summary", "comprehensive project summary")
     stage.close_terminal()
 
 

@@ -105,6 +105,8 @@ class Writer(_Writer):
         """It was told."""
         self._next = 0
         """The client's next index of a tool call."""
+        self._lists: dict[str, int] = {}
+        """How many entries of a list in the delta were told."""
         self._counted: Counted | None = None
         self._texts: dict[Block, list[str]] = {}
         """What was written of thoughts, and what waits of calls of custom tools."""
@@ -311,7 +313,10 @@ class Writer(_Writer):
     def _open(self, block: Block) -> bytes:
         self._name_lost(block)
         if block.kind == "media" and block.media is not None:
-            return self._delta(shown_media(block.media))
+            shown = shown_media(block.media)
+            return self._delta(
+                {name: self._listed(name, told) if isinstance(told, list) else told for name, told in shown.items()}
+            )
         if block.kind != "call" or not block.name:
             return b""
         self._place(block)
@@ -324,7 +329,13 @@ class Writer(_Writer):
         if told is None:
             self.left_out.add(Feature.CITATIONS, cited.citation.title)
             return b""
-        return self._delta({"annotations": [told]})
+        return self._delta({"annotations": self._listed("annotations", [told])})
+
+    def _listed(self, name: str, entries: list[JsonObject]) -> list[JsonObject]:
+        """The SDK's helper puts a list together by its entries' index, and fails where one has none."""
+        first = self._lists.get(name, 0)
+        self._lists[name] = first + len(entries)
+        return [{**entry, "index": place} for place, entry in enumerate(entries, first)]
 
     def _entry(self, block: Block, entry: JsonObject) -> bytes:
         return self._delta({"tool_calls": [{"index": self._place(block), **entry}]})

@@ -99,6 +99,18 @@ MADE["a picture"] = (
         {"images": [{"index": 0, "type": "image_url", "image_url": {"url": "data:image/png;base64,iVBO"}}]},
     ],
 )
+_ANOTHER = foreign("media")
+_ANOTHER.media = Media("image", "image/png", "Rw0K")
+MADE["two pictures"] = (
+    [Opened(_PICTURE), Opened(_ANOTHER)],
+    [
+        {"role": "assistant", "content": ""},
+        *(
+            {"images": [{"index": place, "type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}]}
+            for place, data in enumerate(("iVBO", "Rw0K"))
+        ),
+    ],
+)
 
 
 @pytest.mark.parametrize("case", MADE)
