@@ -1,6 +1,6 @@
 """Mistakes of `tests/mutants.py` that nobody can see, by what makes them so. Everything else that survives lacks a test.
 
-A row names a file, what stood there and what the mistake made of it, never a line: it goes with the code that it is about
+A row names a file, a statement and what the mistake made of a piece of it, never a line: it goes with the code that it is about
 (`tests/test_mutants.py` sees to that).
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 Row: TypeAlias = tuple[str, str, str]
-"""File, before, after."""
+"""File, the statement as Python writes it, the piece after."""
 
 BY_PLACE = {
     "zip(strict)": "a guard for lengths that are the same already",
@@ -24,9 +24,13 @@ BY_PLACE = {
 """The value of a keyword, and why nobody sees it."""
 
 BY_ROW: dict[str, tuple[Row, ...]] = {
-    "a bound on what is read or kept at once: anything of that size does": (
-        ("addons/control/supervisor.py", "20", "21"),
-        ("addons/shown_flows.py", "256", "257"),
+    "a bound on what is read or kept at once: another of that size does as well": (
+        ("addons/control/supervisor.py", "lines = file.read(1 << 20).decode(errors='replace').splitlines()", "21"),
+        ("addons/shown_flows.py", "MOST_BYTES = 256 << 20", "257"),
+        ("routing/codex/telling.py", "_ERROR_BYTES = 1 << 20", "2"),
+        ("routing/codex/telling.py", "_ERROR_BYTES = 1 << 20", "21"),
     ),
-    "the beginning of an id that we make up: another one is as good": (("routing/dialects/answer/chat/write.py", "0", "1"),),
+    "the beginning of an id that we make up: another one is as good": (
+        ("routing/dialects/answer/chat/write.py", "self._named = 0", "1"),
+    ),
 }

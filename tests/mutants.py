@@ -64,11 +64,13 @@ class Mutant:
     was: str
     place: str = ""
     """Whose keyword it is the value of: `zip(strict)`."""
+    statement: str = ""
+    """The whole of it in one line, where it is simple."""
 
     @property
     def why_unseen(self) -> str:
         """What makes it one that nobody can see; nothing where somebody could."""
-        row = (self.path.as_posix(), self.was, self.text)
+        row = (self.path.as_posix(), self.statement, self.text)
         return BY_PLACE.get(self.place, "") or next((why for why, rows in BY_ROW.items() if row in rows), "")
 
     def __str__(self) -> str:
@@ -91,11 +93,14 @@ def mutants_of(path: Path, source: bytes) -> list[Mutant]:
         if isinstance(call, ast.Call)
         for keyword in call.keywords
     }
+    simple = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr)
+    statements = {id(part): ast.unparse(one) for one in ast.walk(tree) if isinstance(one, simple) for part in ast.walk(one)}
     for node, text in _changes(tree):
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         start, end = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
-        found.append(Mutant(path, start, end, text, node.lineno, source[start:end].decode(), places.get(id(node), "")))
+        was, statement = source[start:end].decode(), statements.get(id(node), "")
+        found.append(Mutant(path, start, end, text, node.lineno, was, places.get(id(node), ""), statement))
     return found
 
 

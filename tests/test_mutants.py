@@ -61,9 +61,11 @@ def test_what_nobody_can_see_is_named_with_its_reason() -> None:
         "pass": False,
         "(sep) or (end)": False,
     }
-    for file, was, text in [row for rows in BY_ROW.values() for row in rows]:
+    for file, statement, text in [row for rows in BY_ROW.values() for row in rows]:
         found = mutants_of(Path(file), (mutants.ROOT / file).read_bytes())
-        assert any((mutant.was, mutant.text) == (was, text) and mutant.why_unseen for mutant in found), (file, was, text)
+        same = [mutant for mutant in found if (mutant.statement, mutant.text) == (statement, text)]
+        assert same, (file, statement, text)
+        assert all(mutant.why_unseen for mutant in same)
 
 
 @pytest.mark.parametrize("dying, counts, ends", [("no", "0 of 1", 1), ("yes", "1 of 1", 0)])

@@ -379,6 +379,7 @@ def test_what_lies_where_is_private(door: Door) -> None:
     assert door.run("start", "--web").returncode == 0
     said = door.status()
     assert said["web"].startswith("http://127.0.0.1:")
+    assert f"look at each call: {said['web']}" in door.run("run", "true").stderr
     here = Places(door.home / ".routecodex")
     for file in (here.log, here.line, here.port):
         assert file.stat().st_mode & 0o077 == 0, file

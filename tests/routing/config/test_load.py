@@ -694,6 +694,8 @@ def test_all_problems_of_a_file_are_told_at_once() -> None:
         "mitm-config.yaml:9",
         "mitm-config.yaml:9",
     ]
+    both = refusal(GLM.replace("ROUTE", "nobody.x") + "nonsense: 1\nproxy: {timeouts: {idleMs: soon}}\n", KEYED)
+    assert [word in both for word in ("nonsense", "idleMs", "nobody")] == [True] * 3, "what is wrong elsewhere is looked for, too"
     many = "".join(f"unknown{number}: 1\n" for number in range(50))
     lines = refusal(ROUTED + many).splitlines()
     assert (len(lines), lines[-1]) == (31, "mitm-config.yaml: … and 20 more")

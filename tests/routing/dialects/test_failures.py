@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from routecodex.routing.dialects import failures
 from routecodex.routing.dialects.failures import (
     document_without_empty_error,
     failure_inside,
@@ -29,6 +30,16 @@ NOW = 1_800_000_000.0
 def _read(status: int, body: object, headers: dict[str, str] | None = None) -> ProviderError:
     raw = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
     return read_failure(status, headers or {}, raw, now=NOW)
+
+
+def test_a_word_stands_for_a_status_that_there_is() -> None:
+    """What is retried, where, and after how long hangs on it."""
+    assert set(failures._STATUS.values()) == {400, 401, 402, 403, 404, 409, 413, 429, 500, 501, 503, 504, 529}
+    words = {429: "rate_limit_error rate_limit_exceeded insufficient_quota resource_exhausted throttling 1302 2056"}
+    words |= {400: "invalid_request_error invalid_argument 1261", 401: "authentication_error unauthenticated 1001 2049"}
+    words |= {402: "billing_error arrearage 1008", 503: "server_is_overloaded slow_down unavailable", 529: "overloaded_error"}
+    for status, named in words.items():
+        assert [failures._STATUS[word] for word in named.split()] == [status] * len(named.split()), status
 
 
 def _google(status: int, word: str, *details: dict[str, Any], message: str = "m") -> dict[str, Any]:

@@ -100,6 +100,14 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.parametrize("asked, gets", [(999, 999), (1_000, 1_000), (1_001, 1_000), (10**9, 1_000)])
+def test_a_bound_asks_for_so_much_and_no_more(asked: int, gets: int) -> None:
+    names = [f"n{number}" for number in range(min(asked, 1_500))]
+    assert len(smallest({"type": "string", "minLength": asked})) == gets  # type: ignore[arg-type]
+    assert len(smallest({"type": "array", "minItems": asked, "items": {"type": "null"}})) == gets  # type: ignore[arg-type]
+    assert len(smallest({"type": "object", "required": names})) == gets  # type: ignore[arg-type]
+
+
 @given(JSON)
 def test_whatever_a_schema_holds(schema: object) -> None:
     dumps(smallest(schema))
