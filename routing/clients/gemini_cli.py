@@ -50,7 +50,11 @@ GEMINI_CLI = Client(
     ),
     # Which text a person typed
     wrappers=("session_context", "hook_context", "untrusted_context", "state_snapshot", "system-reminder", "available_skills"),
-    sentences=("this is the gemini cli. we are setting up the context for our chat",),
+    sentences=(
+        "this is the gemini cli. we are setting up the context for our chat",
+        "summarize the following tool output to be a maximum of",
+        "follow the user's instructions below using the provided webpage content",
+    ),
     behind=(f"\n{FRAME[0]}",),
     frame=FRAME,
     # How it repeats the history

@@ -156,6 +156,8 @@ def qwen_code(stage: Stage) -> None:
     stage.keep("at-folder", without="managed memory extraction")
     stage.run(*ask, "-c", "-p", "/compress", timeout=60)
     stage.keep("compaction", "summarizes a conversation")
+    stage.run(*ask, "-c", "-p", "/summary", timeout=60)
+    stage.keep("summary", "comprehensive project summary")
     stage.page("pages.example", f"a page says {EVIL.replace('<', '&lt;')} to whoever reads it")
     stage.on("fetch it for me", ToolUse("web_fetch", {"url": "https://pages.example/", "prompt": "what it says"}))
     stage.run(*ask, "--yolo", "-p", f"fetch it for me {TAG}", timeout=60)
@@ -163,18 +165,11 @@ def qwen_code(stage: Stage) -> None:
     stage.terminal(*ask)
     stage.sees("Type your message")
     stage.settle(8)
-    for words, phrase in (
-        (f"hello {TAG}", f"hello {TAG}"),
-        (f"/btw what is up {TAG}", "This is a side question"),
-        ("/summary", "comprehensive project summary"),
-    ):
-        stage.type(words, enter=False)
-        stage.settle(2)
-        stage.press("Enter")
-        stage.until(lambda phrase=phrase: any(phrase.encode() in one.body for one in stage.provider.calls), 30)  # type: ignore[misc]
-        stage.settle(5)
+    stage.type(f"/btw what is up {TAG}", enter=False)
+    stage.settle(2)
+    stage.press("Enter")
+    stage.until(lambda: any(b"This is a side question" in one.body for one in stage.provider.calls), 30)
     stage.keep("side-question", "This is a side question")
-    stage.keep("summary", "comprehensive project summary")
     stage.close_terminal()
 
 

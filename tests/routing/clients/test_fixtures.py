@@ -263,9 +263,24 @@ RECORDED: dict[str, tuple[str, Kind, bool, bool, list[str]]] = {
         False,
         [f"look @lib and {TAG}", "First, reason in your <analysis> block. Then, produce the <state_snapshot> XML."],
     ),
+    "qwen-code/fetched-page": ("qwen-code", Kind.SIDE, True, False, []),
+    "qwen-code/summary": (
+        "qwen-code",
+        Kind.SUMMARY,
+        True,
+        False,
+        [
+            f"hello {TAG}",
+            "Please analyze the conversation history above and generate a comprehensive project summary in markdown…",
+        ],
+    ),
+    "aider/commit": ("aider", Kind.SIDE, False, False, [f"USER: change it {TAG}…"]),
+    "qwen-code/side-question": ("qwen-code", Kind.SIDE, True, False, [f"what is up {TAG}"]),
 }
 QUOTED_FILES = {"claude-code/command-with-arguments", "claude-code/compaction-with-instructions", "claude-code/background-agent"}
-"""A command's file holds what the person typed behind the command; an agent's task is all that its call holds."""
+QUOTED_FILES |= {"aider/commit"}
+"""A command's file holds what the person typed behind the command; an agent's task, or what a commit is named after, is all that its
+call holds."""
 CANNOT_BE_TOLD = {"llm/with-fragment"}
 """The file stands in front of the typed text, in one text, with no mark between them."""
 

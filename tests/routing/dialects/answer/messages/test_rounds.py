@@ -333,6 +333,16 @@ def test_citations_stay_with_the_text() -> None:
     assert said[1].native[0]["content"] == [{"type": "text", "text": "b", "citations": [{"n": 2}]}]
 
 
+def test_a_later_rounds_block_keeps_its_own_fields() -> None:
+    empty, own = b'"text": ""}', b'"text": "", "citations": []}'
+    later = rounds.messages_stream(spoken(("text", "let me"), ("server", "q"), ("found", "t"), ("text", "so")), 2)
+    head, _, tail = later.rpartition(empty)
+    assert head, later
+    raw, _ = rounds.drive(_merger(), [rounds.messages_stream(spoken(TEXT), 1), head + own + tail])
+    begun = [one["content_block"] for one in rounds.sse_documents(raw) if one["type"] == "content_block_start"]
+    assert begun[-1] == {"type": "text", "text": "", "citations": []}
+
+
 def test_a_call_that_was_cut_off_keeps_its_words() -> None:
     raw = rounds.messages_stream(spoken(("own", '{"a": "bcd"}'), finish="max_tokens"), 1).replace(b'd\\"}', b"")
     _, said = rounds.feed_round(_merger(), raw)
