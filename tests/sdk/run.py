@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from itertools import groupby
 from typing import Any
@@ -45,7 +46,7 @@ def agree(told: str, whole: str) -> None:
         raise AssertionError(f"the helper's events say {told!r}, its answer says {whole!r}")
 
 
-class Talk:
+class Talk(ABC):
     """A conversation with one SDK; subclasses know the SDK."""
 
     model = "client-model"
@@ -59,7 +60,7 @@ class Talk:
         return self.ask(way)
 
     def follow(self, previous: str, text: str, way: str) -> Result:
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} has no answers to follow")
 
     def give(self, result: str | list[str], way: str) -> Result:
         self.history += self.results([result] * len(self.calls) if isinstance(result, str) else result)
@@ -68,11 +69,11 @@ class Talk:
     def user(self, text: str) -> Any:
         return {"role": "user", "content": text}
 
-    def results(self, results: list[str]) -> list[Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def results(self, results: list[str]) -> list[Any]: ...
 
-    def ask(self, way: str) -> Result:
-        raise NotImplementedError
+    @abstractmethod
+    def ask(self, way: str) -> Result: ...
 
 
 class Anthropic(Talk):

@@ -279,8 +279,8 @@ RECORDED: dict[str, tuple[str, Kind, bool, bool, list[str]]] = {
 }
 QUOTED_FILES = {"claude-code/command-with-arguments", "claude-code/compaction-with-instructions", "claude-code/background-agent"}
 QUOTED_FILES |= {"aider/commit"}
-"""A command's file holds what the person typed behind the command; an agent's task, or what a commit is named after, is all that its
-call holds."""
+"""A command's file holds what the person typed behind the command; an agent's task, or what a commit is named after, is all that
+its call holds."""
 CANNOT_BE_TOLD = {"llm/with-fragment"}
 """The file stands in front of the typed text, in one text, with no mark between them."""
 
