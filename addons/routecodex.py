@@ -121,7 +121,7 @@ class RouteCodex(quick_hooks.Own):
         self.untrusted = Untrusted()
         self.shown = ShownFlows()
         self.in_turn = InTurn()
-        self.spent = garbage.Spent()
+        self.spent = garbage.Spent(self.relay.running)
         self.panel = panel.Panel(self.settings)
         self.by_hand = ByHand(self.relay)
         self.addons = [Commands(self.settings.served, self.by_hand.begin)]
