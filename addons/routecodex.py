@@ -136,7 +136,7 @@ class RouteCodex(quick_hooks.Own):
         loader.add_option("routecodex_server", str, "", "RouteCodex: whose sessions these are (default: address and port).")
         loader.add_option("routecodex_http2", bool, False, "RouteCodex: offer HTTP/2 to clients.")
         loader.add_option(
-            "routecodex_web_flows", int, 1000, "RouteCodex: so many flows stay in mitmweb (0: all, as in mitmproxy)."
+            "routecodex_web_flows", int, 500, "RouteCodex: so many flows stay in mitmweb (0: all, as in mitmproxy)."
         )
         loader.add_option(
             "routecodex_page", int, 0, "RouteCodex: serve its page at this port of this machine (0: only mitmweb shows it)."
