@@ -115,7 +115,7 @@ class RouteCodex(quick_hooks.Own):
 
     def __init__(self) -> None:
         self.relay = relay.shared(flows.REQUEST_BYTES)
-        self.journal = Journal(worker.here.tell if worker.here is not None else None)
+        self.journal = Journal(worker.here.tell if worker.here is not None else None, _keeps_records)
         self.settings = settings.Settings(ROOT, self.journal)
         self.leash: leash.Leash | None = None
         self.untrusted = Untrusted()
@@ -417,6 +417,10 @@ class RouteCodex(quick_hooks.Own):
     def over(self, flow: http.HTTPFlow) -> None:
         self.shown.add(flow, ctx.options.routecodex_web_flows)
         self.spent.add(len(flow.request.raw_content or b""))
+
+
+def _keeps_records() -> bool:
+    return ctx.master.addons.get("eventstore") is not None
 
 
 addons: list[Any] = [RouteCodex()]
