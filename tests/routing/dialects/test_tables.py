@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 
+from routecodex.routing.config.providers import _find_family
 from routecodex.routing.values import Dialect
 from tests.test_layout import ROUTING, name_of
 
@@ -16,6 +17,10 @@ def tables() -> Iterator[tuple[str, set[object]]]:
         for name, value in vars(module).items():
             if isinstance(value, dict | tuple) and len(value) > 2 and all(isinstance(key, Dialect) for key in value):
                 yield f"{path}: {name}", set(value)
+
+
+def test_a_provider_of_a_dialect_is_not_taken_for_one_of_another() -> None:
+    assert [_find_family(dialect) for dialect in Dialect] == list(Dialect)
 
 
 def test_every_table_knows_every_dialect() -> None:
