@@ -11,11 +11,15 @@ from tests.test_layout import ROUTING, name_of
 
 
 def tables() -> Iterator[tuple[str, set[object]]]:
-    """What each module looks up by dialect; a table of two or fewer is about those alone."""
+    """What each module looks up by dialect, named where it stands; a table of two or fewer is about those alone."""
+    seen: list[object] = []
     for path in ROUTING:
         module = importlib.import_module(name_of(path))
         for name, value in vars(module).items():
+            if any(value is one for one in seen):
+                continue
             if isinstance(value, dict | tuple) and len(value) > 2 and all(isinstance(key, Dialect) for key in value):
+                seen.append(value)
                 yield f"{path}: {name}", set(value)
 
 
