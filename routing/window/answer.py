@@ -23,7 +23,7 @@ _TEXT_LINES = 400
 _FOLDED_LINES = 12
 _BLANK = re.compile(rb"\r?\n\r?\n")
 _SHOWN_BYTES = 4096
-_READ_BYTES = 4 << 20
+_READ_BYTES = 3 << 20
 
 
 def lines(body: bytes, dialect: Dialect, status: int = 0) -> Iterator[str]:

@@ -144,6 +144,15 @@ def test_of_a_long_history_the_newest_is_shown_and_the_rest_is_folded() -> None:
     assert len(lines) < 1000
 
 
+def test_a_large_call_with_half_a_letter_is_shown_and_a_damaged_one_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    much = "x" * (5 << 20)
+    assert any("CONVERSATION" in line for line in page.request_lines({}, _call(f"{much} \ud83d"), MESSAGES))
+    monkeypatch.setattr(call, "read_body", None)
+    lines = list(page.request_lines({}, _call(much)[:-2], MESSAGES))
+    assert "THE CALL CANNOT BE READ" in lines[0]
+    assert "is not valid JSON: unexpected end of data" in lines[1]
+
+
 def test_too_many_objects_are_not_read_for_a_look() -> None:
     body = b'{"messages":[' + b",".join([b"{}"] * 200_000) + b"]}"
     lines = list(call.lines(body, MESSAGES))
