@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from ..routing.sessions.whose import parted
 from ..routing.values import JsonObject
+from ..routing.visible import visible
 from .disk_threads import PATIENT
 
 if sys.platform == "win32":
@@ -38,6 +39,7 @@ logger = logging.getLogger("routecodex")
 PAUSE_S = 0.1
 KEPT_CHARACTERS = 1000
 """Of a record, where somebody keeps them: mitmweb holds the newest ten thousand, however long they are."""
+_LINES = "\n\t"
 _TYPED = 1000
 REMEMBERED = 100
 """So many calls are remembered for a page that shows them."""
@@ -108,7 +110,7 @@ class CallLine:
         parts = (f"{self.asked} → {comment}".strip(), status, spent, more, f"{now - self.began:.1f} s")
         whole = " · ".join(part for part in parts if part)
         session = parted(self.session)[1].removeprefix("derived-")[:8] or "-"
-        return f"{self.user + ' ' if self.user else ''}{session} {self.client or '-'} {whole}"
+        return visible(f"{self.user + ' ' if self.user else ''}{session} {self.client or '-'} {whole}")
 
 
 class Journal:
@@ -132,7 +134,7 @@ class Journal:
 
     def note(self, line: str) -> None:
         """Many lines may leave as one record: each says when it was."""
-        line = f"{time.strftime('%H:%M:%S')} {line}"
+        line = f"{time.strftime('%H:%M:%S')} {visible(line, keep=_LINES)}"
         if self._tell is not None:
             self._tell(line)
         else:
@@ -211,6 +213,19 @@ class DebugFile(Journal):
 
     def _make_way(self) -> None:
         self.path.replace(self.path.with_name(f"{self.path.name}.1"))
+
+
+class Readable(logging.Filter):
+    """What somebody else has said may stand in any line of ours."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        said = record.getMessage()
+        if not said.isprintable():
+            record.msg, record.args = visible(said, keep=_LINES), ()
+        return True
+
+
+logger.addFilter(Readable())
 
 
 class Connections(logging.Filter):

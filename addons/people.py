@@ -12,11 +12,12 @@ from typing import Any
 
 from mitmproxy import ctx, http
 
-from ..routing.errors import ConfigError
+from ..routing.errors import BadCall, ConfigError
 
 _NOTED = "proxyauth"
 _HEADER = b"proxy-authorization"
 _HIDDEN = "****"
+_LONGEST_NAME = 256
 
 
 def are_asked() -> bool:
@@ -33,9 +34,22 @@ def check(*, allow_remote_clients: bool) -> None:
 
 
 def name_of(flow: http.HTTPFlow) -> str:
-    """Empty where nobody was asked."""
+    """Empty where nobody was asked. BadCall where somebody was, and what they said is no name: everybody else who says none
+    would be the same person."""
     noted: Any = flow.metadata.get(_NOTED)
-    return str(noted[0]) if isinstance(noted, tuple | list) and noted else ""
+    if not (isinstance(noted, tuple | list) and noted):
+        return ""
+    name = str(noted[0])
+    if not name.strip():
+        raise BadCall(
+            "This proxy asks people who they are (proxyauth), and your tool gave it no name: "
+            "http://NAME:PASSWORD@host:port in its proxy's address (docs/team.md)."
+        )
+    if len(name) > _LONGEST_NAME or not name.isprintable():
+        raise BadCall(
+            f"The name that your tool gave this proxy is none: it may hold {_LONGEST_NAME} letters, and none that no one sees."
+        )
+    return name
 
 
 def who_says(header: str) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection, Container
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
@@ -15,6 +14,7 @@ from ..routing import headers as fields
 from ..routing.masking import masked
 from ..routing.redact import mask_body
 from ..routing.secret_names import is_secret_header
+from ..routing.short_cache import of_short
 from .framing import with_headers
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def seal_stored(message: http.Message | None) -> None:
         message.raw_content = mask_body(message.raw_content)
 
 
-@functools.lru_cache(maxsize=1024)
+@of_short(1024)
 def _may_hide(name: bytes) -> bool:
     return fields.may_hide(name.decode("latin-1").lower())
 
@@ -156,6 +156,6 @@ def _lower(name: bytes) -> str:
     return name.decode("latin-1").lower()
 
 
-@functools.lru_cache(maxsize=2048)
+@of_short(2048)
 def _may_be_masked(name: bytes) -> bool:
     return fields.may_be_masked(_lower(name))

@@ -7,13 +7,13 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from .errors import ConfigError
 from .secret_names import is_secret_header, is_secret_param
+from .short_cache import of_short
 from .values import Dialect, Headers
 
 Fields = tuple[tuple[str, str], ...]
@@ -189,6 +189,6 @@ def _is_safe(name: str, value: str) -> bool:
     return _is_token(name) and not ("\r" in value or "\n" in value or "\0" in value)
 
 
-@functools.lru_cache(maxsize=1024)
+@of_short(1024)
 def _is_token(name: str) -> bool:
     return _TOKEN.fullmatch(name) is not None

@@ -52,6 +52,8 @@ def loads(raw: bytes, *, deepest: int = ANY_DEPTH) -> object:
 
 def load_object(raw: bytes) -> dict[str, Any] | None:
     """The object; None where it is none. Every event of a stream goes through here, so it takes no detours."""
+    if raw[:1] == b"[":  # nor is the word that ends a stream
+        return None
     if len(raw) < _LONG_BODY and (_two_digits(raw[::_STRIDE]) is None or _LONG_NUMBER not in raw.translate(_DIGITS)):
         try:
             value = orjson.loads(raw)

@@ -6,9 +6,10 @@ sooner than not, for the wire has it back; what would be lost for good (a field 
 
 from __future__ import annotations
 
-import functools
 import re
 from urllib.parse import unquote_plus
+
+from .short_cache import of_short
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BETWEEN = re.compile(r"[^A-Za-z0-9]+")
@@ -42,12 +43,12 @@ _NO_FIELD = re.compile(
 """Names of other things, which are texts as well."""
 
 
-@functools.lru_cache(maxsize=2048)
+@of_short(2048)
 def _as_words(name: str) -> str:
     return _BETWEEN.sub("-", _HUMP.sub("-", name[:200])).strip("-").lower()
 
 
-@functools.lru_cache(maxsize=2048)
+@of_short(2048)
 def is_secret_header(name: str) -> bool:
     lower = name.lower()
     return lower in _ALSO_HEADERS or (_SHOWN.search(_as_words(lower)) is not None and _NO_HEADER.match(lower) is None)
@@ -62,14 +63,14 @@ def is_secret_param(name: str) -> bool:
     return words in _LOGIN or _SHOWN.search(words) is not None
 
 
-@functools.lru_cache(maxsize=4096)
+@of_short(4096)
 def is_secret_field(name: str) -> bool:
     """Whatever it holds is a credential, or a bundle of them."""
     words = _as_words(name)
     return (_FIELD.search(words) is not None or _HEADERS.search(words) is not None) and _NO_FIELD.search(words) is None
 
 
-@functools.lru_cache(maxsize=4096)
+@of_short(4096)
 def is_secret_text(name: str) -> bool:
     """A text in this field is a credential; an object, a number or a switch is none."""
     words = _as_words(name)

@@ -8,14 +8,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import NoReturn, TextIO, cast
 
-from .say import Failed, fail
+from .say import Failed, Readable, fail
 
 COMMANDS = {
     "run": "start a tool through the proxy: routecodex run claude",
@@ -53,7 +54,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that has no arrows gets a question mark, not a traceback
-    words = list(sys.argv[1:] if argv is None else argv)
+    out, errors = cast("TextIO", Readable(sys.stdout)), cast("TextIO", Readable(sys.stderr))
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+        return _main(list(sys.argv[1:] if argv is None else argv))
+
+
+def _main(words: list[str]) -> int:
     command = words[0] if words else ""
     if command not in COMMANDS:
         return _without_command(words)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TextIO
+
+from ...routing.visible import visible
 
 
 class Failed(Exception):
@@ -14,6 +16,19 @@ class Failed(Exception):
     def __init__(self, what: str, next_step: str = "", *, code: int = 1) -> None:
         super().__init__(what)
         self.what, self.next_step, self.code = what, next_step, code
+
+
+class Readable:
+    """A stream for people: what comes from outside (a title, a name, a line of a log) does nothing to their terminal."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def write(self, text: str) -> int:
+        return self._out.write(visible(text, keep="\n\t"))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._out, name)
 
 
 def fail(failed: Failed, *, as_json: bool) -> int:
@@ -25,7 +40,8 @@ def fail(failed: Failed, *, as_json: bool) -> int:
 
 
 def print_json(said: Mapping[str, Any]) -> None:
-    print(json.dumps(said, ensure_ascii=False))
+    written = json.dumps(said, ensure_ascii=False)
+    print(written if written.isprintable() else json.dumps(said))
 
 
 def note(line: str) -> None:

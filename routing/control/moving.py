@@ -16,7 +16,7 @@ from ..dialects.fields import list_of, object_of, read_object, text_of
 from ..errors import RouteCodexError, StoreError
 from ..sessions.shared import key_of, name_of
 from ..sessions.store import FileStore, SessionKey, StateForm
-from ..storage.contract import Key, Kind, Put, Store, read_all
+from ..storage.contract import BOUNDS, Key, Kind, Put, Store, read_all
 from ..storage.disk import Folder, NotRegular
 from ..turn import hidden_store
 from ..turn.hidden_shared import place_of
@@ -25,6 +25,7 @@ from . import kept
 MOVED = (Kind.STATE, Kind.TASKS, Kind.HIDDEN)
 _AT_ONCE = 50
 _LARGEST = 64 << 20
+_LONGEST_NAME = 4096
 
 
 class BadLine(RouteCodexError):
@@ -39,17 +40,47 @@ def to_line(put: Put) -> str:
 
 
 def from_line(line: str, number: int) -> Put:
+    """BadLine where it is none, or holds what cannot be read whole: what is there already would make way for it."""
     try:
         found = json.loads(line)
         kind, id, place, entry = (found[name] for name in ("kind", "id", "place", "entry"))
-        put = Put(Key(Kind(kind), str(id)), str(place), str(entry).encode("utf-8", "surrogateescape"))
-        if put.key.kind is not Kind.TASKS:
-            key_of(put.key.id)
-    except (ValueError, TypeError, KeyError):
-        raise BadLine(f"line {number} is none of an export") from None
+        if not (isinstance(id, str) and isinstance(place, str) and isinstance(entry, str)):
+            raise ValueError
+        put = Put(Key(Kind(kind), id), place, entry.encode("utf-8", "surrogateescape"))
+        session = key_of(id).id if put.key.kind is not Kind.TASKS else id
+        if not session or max(len(id), len(place)) > _LONGEST_NAME:
+            raise ValueError
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise BadLine(f"line {number} is none of an export; nothing was imported") from None
     if put.key.kind not in MOVED or not put.entry:
-        raise BadLine(f"line {number} holds nothing that is moved")
+        raise BadLine(f"line {number} holds nothing that is moved; nothing was imported")
+    if not _is_whole(put, session):
+        raise BadLine(f"line {number} holds what this version cannot read; nothing was imported")
     return put
+
+
+def _is_whole(put: Put, session: str) -> bool:
+    match put.key.kind:
+        case Kind.STATE:
+            found = StateForm().read(session, put.entry)
+            return put.place == "" and found.is_whole and not found.value.empty
+        case Kind.TASKS:
+            record = read_record(put.entry, session)
+            return put.place == "" and record.is_whole and bool(record.tasks)
+        case _:
+            one = hidden_store.read_entry(read_object(put.entry))
+            return len(put.entry) <= BOUNDS[Kind.HIDDEN].bytes and one is not None and put.place == place_of(one)
+
+
+def read_lines(lines: Iterable[str]) -> list[Put]:
+    """All of them, before anything of it is kept. What is there twice counts as it was said last."""
+    puts: dict[tuple[Key, str], Put] = {}
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            put = from_line(line, number)
+            puts.pop((put.key, put.place), None)
+            puts[put.key, put.place] = put
+    return [*puts.values()]
 
 
 # Files

@@ -28,7 +28,7 @@ from ..dialects.echo import EchoFailure, delay_of, echo_answer
 from ..dialects.estimate import count_answer, estimate_tokens
 from ..dialects.finish import Endings
 from ..dialects.translation import going_up
-from ..errors import ClientLeft, KeysWithheld, NoSuchAnswer, NoTarget, Resting, RouteCodexError, not_found
+from ..errors import BadCall, ClientLeft, KeysWithheld, NoSuchAnswer, NoTarget, Resting, RouteCodexError, not_found
 from ..redact import Redactor
 from ..router.attempts import Attempts
 from ..router.balance import Rotation
@@ -41,6 +41,7 @@ from ..sessions.newest import newest_of
 from ..sessions.state import EMPTY, SessionState, Sticky
 from ..sessions.store import SessionKey, States
 from ..sessions.whose import is_of, owned
+from ..short_cache import LONGEST
 from ..storage.contract import InThread
 from ..tags.cleaning import clean
 from ..tags.grammar import Usage, parse_name
@@ -549,9 +550,18 @@ class Desk:
             raise KeysWithheld(self.withheld, details={"provider": provider.id})
         return named
 
+    def _untagged(self, received: Received) -> Reading:
+        """No tag goes to a provider, not even that of a call which was refused, or answered here."""
+        reading = self.read(received)
+        if reading.alone:
+            raise BadCall("it asks a model nothing: its message is tags alone")
+        clean(reading.call, reading.typed, reading.client)
+        take_out(reading.call)
+        return reading
+
     async def once_more(self, received: Received, target: str, carrier: Carrier) -> Departure:
         """A call that a person sends again: no tag is obeyed, nobody takes part, and no conversation goes on with it."""
-        named, read = self.named_by_hand(target), await carrier.compute(partial(self.read, received))
+        named, read = self.named_by_hand(target), await carrier.compute(partial(self._untagged, received))
         reading = replace(read, key=SessionKey("chain", received.id), obeys=False, tags=(), place=None, newest=None)
         wish = self._wish(reading, Orders(EMPTY, force=named), reading.tokens, Hints(), reading.call.model)
         decision = replace(self._choose(reading, wish), route="again", reason="by hand")
@@ -576,9 +586,9 @@ class Desk:
             self.learned.pins.put((reading.key, reading.mark), target)
         if reading.obeys:
             self.learned.answered.put(reading.key, target)
-        if id is not None and reading.call.endpoint.dialect is Dialect.RESPONSES:
+        if id is not None and len(id) <= LONGEST and reading.call.endpoint.dialect is Dialect.RESPONSES:
             self.learned.chains.put(id, (reading.key, target))
-            if begun is not None:
+            if begun is not None and len(begun) <= LONGEST:
                 self.learned.chains.put(begun, (reading.key, target))
                 self.learned.begun.put(begun, id)
 
@@ -600,8 +610,9 @@ class Desk:
                 self.spend(one)
 
     def _lost(self, key: SessionKey, show: Callable[[str], None], loss: Loss) -> None:
-        self.learned.losses.put(key, str(loss))
-        show(str(loss))
+        told = self.hide.text(str(loss))
+        self.learned.losses.put(key, told)
+        show(told)
 
     def _went(self, reading: Reading, went: Went) -> None:
         """Of the conversation itself; what side calls come to says nothing about it."""
@@ -633,6 +644,7 @@ class Desk:
         if participants is None:
             return machine.Answer(asked, quiet=quiet)
         plan.call = participants.offer(plan.call, able=plan.provider.server_tools)
+        plan.added = participants.offered
         participants.life.turn.target = plan.target
         return participants.answer(asked)
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
 from ..errors import BadAnswer
+from ..short_cache import of_short
 
 LIMIT = 16 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
@@ -58,7 +58,7 @@ def write_event_pieces(data: Iterable[bytes], name: str = "") -> Iterator[bytes]
     yield b"\n\n"
 
 
-@lru_cache(256)
+@of_short(256)
 def _word(name: bytes) -> str:
     return name.decode("utf-8", "replace")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import orjson
 
@@ -23,11 +23,14 @@ _FOLDED_LINES = 8
 _NAMES = 40
 _SHOWN_BYTES = 4096
 _MOST_OBJECTS = 100_000
+_READ_TWICE = 4 << 20
+"""A larger one that is damaged is not read again, by what is slower and says better why."""
 _HEAD_FIELDS = frozenset({"model", "system", "tools", "instructions", "systemInstruction", "system_instruction"})
 _MEDIA_NAMES = {"image": "picture", "audio": "sound", "video": "video", "file": "file"}
 
 
-def lines(body: bytes, endpoint: Endpoint) -> Iterator[str]:
+def lines(body: bytes, endpoint: Endpoint, added: Sequence[str] = ()) -> Iterator[str]:
+    """`added`: names of tools that the client did not offer."""
     try:
         history = _History(body, endpoint)
     except RouteCodexError as error:
@@ -45,7 +48,9 @@ def lines(body: bytes, endpoint: Endpoint) -> Iterator[str]:
     if tools := history.head.tools:
         yield rule(count(len(tools), "tool"))
         more = len(tools) - _NAMES
-        yield from wrapped(", ".join(tools[:_NAMES]) + (f", … and {more} more" if more > 0 else ""))
+        names = [f"{name} (added by RouteCodex)" for name in tools if name in added]
+        names += [name for name in tools if name not in added]
+        yield from wrapped(", ".join(names[:_NAMES]) + (f", … and {more} more" if more > 0 else ""))
 
 
 class _History:
@@ -56,7 +61,9 @@ class _History:
             raise BadCall(f"It has more than {_MOST_OBJECTS:,} objects: too many to be read for a look.")
         try:
             whole = orjson.loads(body)
-        except orjson.JSONDecodeError:
+        except orjson.JSONDecodeError as error:
+            if len(body) > _READ_TWICE and "surrogate" not in str(error):
+                raise BadCall(f"The request body is not valid JSON: {error}") from None
             whole = read_body(body)
         if not isinstance(whole, dict):
             raise BadCall("The request body is not a JSON object")

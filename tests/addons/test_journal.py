@@ -193,3 +193,16 @@ def test_a_debug_file_follows_no_link(tmp_path: Path) -> None:
 
     asyncio.run(write())
     assert (tmp_path / "precious").read_text() == "mine"
+
+
+def test_nothing_that_was_said_does_something_to_a_terminal(caplog: pytest.LogCaptureFixture) -> None:
+    """A model's, tool's or person's name, a provider's error: in a line of calls, or in a warning of whoever."""
+    said: list[str] = []
+    one = journal.Journal(said.append)
+    one.note("asked \x1b]0;mine\x07 → \x9b31m\u202e")
+    one.answered(journal.CallLine(user="eve\x1b[8m", session="a\nb", client="c", asked="m\r"), "x\ny", "200", 1.0)
+    logging.getLogger("routecodex").warning("from %s", "a\x1b[2Jb\r")
+    logging.getLogger("routecodex").warning("two\nlines")
+    assert said[0].endswith("asked \\x1b]0;mine\\x07 → \\x9b31m\\u202e")
+    assert said[1].endswith(" eve\\x1b[8m a\\x0ab c m\\x0d → x\\x0ay · 200 · 1.0 s")
+    assert [record.getMessage() for record in caplog.records] == ["from a\\x1b[2Jb\\x0d", "two\nlines"]

@@ -62,8 +62,9 @@ def without_clock(config: str) -> str | None:
 
 
 @contextmanager
-def start_upstream() -> Iterator[dict[str, object]]:
-    command = [sys.executable, "-m", "tests.bench.upstream"]
+def start_upstream(*module: str) -> Iterator[dict[str, object]]:
+    """What it says of itself when it listens; it goes when its input does."""
+    command = [sys.executable, "-m", *(module or ("tests.bench.upstream",))]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
     assert process.stdin is not None
     assert process.stdout is not None

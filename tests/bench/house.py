@@ -1,6 +1,7 @@
 """The house in numbers, of one tree or of several: `python -m tests.bench.house [TREE…]` (without any: this one).
 
-*Lines* of the answer side at equal function: what read and wrote answers before they were one machine, and what does so now.
+*Lines* of the answer side at equal function: what read and wrote answers before they were one machine, and what does so now; what
+answers can do today and could not then is counted apart (`BROUGHT`).
 *One traced call*: a Messages client, a Chat provider whose first key fails, stopMessage and clock on, two rounds of two pieces of
 text each: how many calls of our functions, how many JSON parses, how often execution passes from one of our files to another.
 A tree is a checkout of any commit: `git worktree add ../before c221ee6`.
@@ -8,10 +9,14 @@ A tree is a checkout of any commit: `git worktree add ../before c221ee6`.
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import io
 import json
 import sys
+import tokenize
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +33,93 @@ ANSWER_SIDE = (
     "routing/dialects/merging",
     "routing/dialects/translation/hearing",
     "routing/dialects/translation/telling",
-    *(f"routing/turn/{name}.py" for name in ("edges", "forms", "left_out", "peek", "request", "so_far", "terminal")),
+    *(f"routing/turn/{name}.py" for name in ("edges", "forms", "left_out", "peek", "so_far", "terminal")),
+    "routing/dialects/calls/without_tools.py",
 )
-"""The packages that go, what takes their place, and the tables per dialect that stand outside `dialects`."""
+"""The packages that go, what takes their place, and the tables per dialect that stood outside `dialects`."""
+
+
+@dataclass(frozen=True)
+class Brought:
+    """What an issue brought in that answers could not do before. `modules` hold nothing else, `whole` are functions and classes
+    (`file:Class.function`) that do nothing else; elsewhere the lines and `case`s that speak of it by one of its `names`."""
+
+    what: str
+    modules: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+BROUGHT = (
+    Brought(
+        "sources of a text, and what tools of the provider's did, told in other dialects; what has no place is named",
+        ("beside.py", "chat/abroad.py", "messages/abroad.py", "gemini/abroad.py", "responses/abroad.py"),
+        (
+            "events.py:Cited",
+            "events.py:Lost",
+            "join.py:Join._placed",
+            "join.py:Join._contents",
+            "machine.py:Answer.left_out",
+            "written.py:Document._lose",
+            "chat/history.py:annotation",
+            "chat/write.py:_Writer._name_lost",
+            "chat/write.py:Whole._lose",
+            "chat/write.py:Writer._cite",
+            "messages/history.py:citation",
+            "messages/history.py:served",
+            "messages/history.py:_SERVED",
+            "messages/write.py:_Writer._name_lost",
+            "messages/write.py:Whole._lose",
+            "messages/write.py:Writer._cite",
+            "messages/write.py:Writer._trace",
+            "gemini/write.py:_Writer._name_lost",
+            "gemini/write.py:Whole._lose",
+            "responses/history.py:served",
+            "responses/write.py:_Writer._cite",
+            "responses/write.py:_Writer._write_trace",
+        ),
+        (
+            *("Cited", "Citation", "Lost", "LeftOut", "Trace", "Feature", "left_out", "cited", "citation", "trace", "served"),
+            *("name_media", "name_tool", "abroad", "_abroad", "_lose", "_name_lost", "_cite", "_trace", "_cited"),
+        ),
+    ),
+    Brought(
+        "a key that its provider repeats over several events is masked",
+        ("echoes.py", "kept.py"),
+        (
+            "machine.py:Answer.due",
+            "machine.py:Answer.tick",
+            "machine.py:Answer.echoes",
+            "stream.py:Source._tell_newest",
+        ),
+        ("Echoes", "echoes", "_echoes", "secrets", "_secrets", "_tell_newest", "texts_behind", "_told", "_long", "_marker"),
+    ),
+    Brought("a conversation is compacted in words", ("responses/compaction.py",), (), ("Summary", "NOTHING", "compacts")),
+    Brought(
+        "a line of ours stands before the first text",
+        (),
+        ("machine.py:Answer.notice_sent",),
+        ("notice", "_notice", "notice_sent"),
+    ),
+    Brought(
+        "a count that we ask for stays with us; counts of tokens are no answer",
+        ("counting.py",),
+        ("stream.py:without_empty_count", "machine.py:_only_counts"),
+        ("hides_count", "strips", "counting", "without_empty_count", "_only_counts", "_COUNTS", "_NO_COUNT"),
+    ),
+    Brought(
+        "Google's thoughts in Chat's texts, signatures of whole messages",
+        (),
+        ("chat/read.py:Reader._sign",),
+        ("MARKED", "_MARK", "_MARK_END", "marked", "_sign", "_signed", "signed"),
+    ),
+    Brought(
+        "lists of sources beside Chat's choices",
+        (),
+        ("chat/write.py:_beside_choices",),
+        ("SOURCES", "_beside", "_beside_choices"),
+    ),
+)
 
 CONFIG = """
 virtualrouter:
@@ -50,6 +139,55 @@ def lines(tree: Path) -> dict[str, int]:
     """Of what is left in this tree."""
     counted = {place: sum(_lines_of(tree / place)) for place in ANSWER_SIDE}
     return {place: count for place, count in counted.items() if count}
+
+
+def brought(tree: Path) -> dict[str, int]:
+    """Lines of what was not there before there was one machine; each counts once."""
+    room = tree / "routing/dialects/answer"
+    sources = {str(path.relative_to(room)): path.read_text(encoding="utf-8") for path in sorted(room.rglob("*.py"))}
+    known = {f"{file}:{name}" for file, source in sources.items() for name in _defined(source)} if sources else None
+    counted: dict[str, int] = {}
+    seen: set[tuple[str, int]] = set()
+    for one in BROUGHT:
+        gone = [name for name in (*one.modules, *one.whole) if known is not None and name not in known and name not in sources]
+        assert not gone, f"{one.what}: {gone} are not there any more"
+        found = {(file, line) for file, source in sources.items() for line in _speaking(one, file, source)} - seen
+        counted[one.what] = len(found)
+        seen |= found
+    return counted if sources else {}
+
+
+def _defined(source: str) -> dict[str, tuple[int, int]]:
+    """Functions, classes and names of a module: from which line to which."""
+    found: dict[str, tuple[int, int]] = {}
+
+    def look(body: list[ast.stmt], prefix: str) -> None:
+        for node in body:
+            first, last = node.lineno, node.end_lineno or node.lineno
+            match node:
+                case ast.FunctionDef(name=name, decorator_list=decorators) | ast.ClassDef(name=name, decorator_list=decorators):
+                    found[prefix + name] = min([first, *(one.lineno for one in decorators)]), last
+                    if isinstance(node, ast.ClassDef):
+                        look(node.body, f"{prefix}{name}.")
+                case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                    found[prefix + name] = first, last
+
+    look(ast.parse(source).body, "")
+    return found
+
+
+def _speaking(one: Brought, file: str, source: str) -> set[int]:
+    if file in one.modules:
+        return set(range(1, source.count("\n") + 1))
+    defined = _defined(source)
+    spans = [defined[name.partition(":")[2]] for name in one.whole if name.startswith(f"{file}:")]
+    told = {token.start[0] for token in tokenize.generate_tokens(io.StringIO(source).readline) if token.string in one.names}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.match_case) and told & set(range(node.pattern.lineno, (node.pattern.end_lineno or 0) + 1)):
+            alternatives = node.pattern.patterns if isinstance(node.pattern, ast.MatchOr) else [node.pattern]
+            if all(any(name in ast.unparse(each) for name in one.names) for each in alternatives):
+                spans.append((node.pattern.lineno, node.body[-1].end_lineno or node.body[-1].lineno))
+    return told | {line for first, last in spans for line in range(first, last + 1)}
 
 
 def _lines_of(place: Path) -> Iterator[int]:
@@ -101,9 +239,14 @@ async def _switch(proxy: Mitmdump, path: str) -> bytes:
 
 
 def told(tree: Path) -> str:
-    counted, trace = lines(tree), traced(tree)
+    counted, trace, more = lines(tree), traced(tree), brought(tree)
     rows = [f"== {tree}", f"{sum(counted.values()):7,} lines of the answer side"]
     rows += [f"{count:11,} {place}" for place, count in counted.items()]
+    if more:
+        rows.append(
+            f"{sum(counted.values()) - sum(more.values()):7,} of them for what it could do before; the rest was brought in:"
+        )
+        rows += [f"{count:11,} {what}" for what, count in more.items()]
     rooms = trace.pop("calls by room")
     rows += [f"{count:7,} {name} of one traced call" for name, count in trace.items()]
     rows += [f"{count:11,} calls in {room}" for room, count in rooms.items()]

@@ -17,11 +17,9 @@ import json
 import random
 import re
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -31,7 +29,7 @@ from tests.bench.load import URL, exchange, make_request
 from tests.rig.certificates import provider_authority
 from tests.rig.client import Route
 from tests.rig.pipe import Gone, Pipe
-from tests.rig.proxy import ROOT, SCRIPT, Mitmdump
+from tests.rig.proxy import SCRIPT, Mitmdump
 
 PLAIN = Path(__file__).with_name("plain.py")
 AT_ONCE, STREAMS, EVERY_S = 64, 200, 0.05
@@ -79,23 +77,6 @@ async def _serve(seconds: float) -> None:
     port = server.sockets[0].getsockname()[1]
     print(json.dumps({"plain": port, "tls": port, "ca": str(provider_authority().path)}), flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
-
-
-@contextlib.contextmanager
-def _upstream(seconds: float) -> Iterator[dict[str, object]]:
-    command = [sys.executable, "-m", "tests.bench.live", "upstream", "--seconds", str(seconds)]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        yield json.loads(process.stdout.readline())
-    finally:
-        process.stdin.close()
-        try:
-            process.wait(5)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
 
 
 def _proxy(script: Path, upstream: dict[str, object], folder: Path, *, web: bool = False) -> Mitmdump:
@@ -161,7 +142,7 @@ async def _hear(pipe: Pipe, found: list[tuple[float, float]]) -> None:
 
 def streams(folder: Path, rounds: int, seconds: float) -> None:
     with ExitStack() as stack:
-        upstream = stack.enter_context(_upstream(seconds))
+        upstream = stack.enter_context(start_upstream("tests.bench.live", "upstream", "--seconds", str(seconds)))
         sides = {
             name: stack.enter_context(_proxy(script, upstream, folder / name))
             for name, script in (("plain", PLAIN), ("ours", SCRIPT))

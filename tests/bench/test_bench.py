@@ -16,6 +16,7 @@ from routecodex.routing.sessions.store import FileStore, SessionKey
 from routecodex.routing.values import Dialect, Endpoint
 from tests.bench import agents
 from tests.bench.__main__ import SHIPPED, without_clock
+from tests.bench.before import slower
 from tests.bench.load import (
     COSTS,
     EVENTS,
@@ -147,3 +148,20 @@ def test_the_sessions_and_reminders_of_others_are_such(tmp_path: Path, monkeypat
         assert len(ClockStore(tmp_path).load(f"other-{number}")) == 1
     assert not [warning for store in (FileStore(tmp_path), ClockStore(tmp_path)) for warning in store.warnings.taken()]
     assert len(config.read(agents.CONFIGS["wide"], name="wide", env={}).registry.providers) >= 200
+
+
+@pytest.mark.parametrize(
+    "measure, now, again, ratio, spread, is_slower",
+    [
+        pytest.param(MEASURES[0], [1.02] * 5, [1.02] * 5, 1.02, 0.0, False, id="within three per cent"),
+        pytest.param(MEASURES[0], [1.04] * 5, [1.04] * 5, 1.04, 0.0, True, id="slower"),
+        pytest.param(MEASURES[0], [1.04] * 4, [1.04, 1.04, 1.092, 1.092], 1.04, 0.05, False, id="no more than noise"),
+        pytest.param(MEASURES[0], [1.1] * 5, [1.1, 1.1, 1.1, 1.1, 9.0], 1.1, 0.0, True, id="one wild round excuses nothing"),
+        pytest.param(MEASURES[1], [0.5] * 5, [0.5] * 5, 2.0, 0.0, True, id="fewer a second"),
+    ],
+)
+def test_slower_than_before(
+    measure: Measure, now: list[float], again: list[float], ratio: float, spread: float, is_slower: bool
+) -> None:
+    found = slower(measure, [1.0] * len(now), now, again)
+    assert found == (pytest.approx(ratio), pytest.approx(spread), is_slower)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench.house import lines, traced
+from tests.bench.house import BROUGHT, brought, lines, traced
 from tests.rig.proxy import ROOT
 
 
@@ -12,6 +12,14 @@ def test_the_answer_side_is_where_it_is_counted() -> None:
     counted = lines(ROOT)
     assert counted["routing/dialects/answer"] > 1000
     assert all(counted.values()), "what is gone is not told"
+
+
+def test_what_was_brought_in_is_there_and_counts_once() -> None:
+    room, counted = ROOT / "routing/dialects/answer", brought(ROOT)
+    assert list(counted) == [one.what for one in BROUGHT]
+    assert all(counted.values()), "nothing speaks of it any more"
+    whole = sum((room / module).read_bytes().count(b"\n") for one in BROUGHT for module in one.modules)
+    assert whole < sum(counted.values()) < lines(ROOT)["routing/dialects/answer"] / 4
 
 
 @pytest.mark.system

@@ -66,13 +66,13 @@ def test_a_large_configuration_that_changes(provider: FakeProvider, tmp_path: Pa
         )
 
 
-async def small_calls(proxy: Mitmdump, first: int, count: int, sessions: int, calm: Callable[[], None]) -> None:
-    """Several beside each other, in so many sessions; `calm`: the provider forgets what it was asked."""
+async def small_calls(proxy: Mitmdump, first: int, count: int, sessions: int, calm: Callable[[], None], *, tag: str = "") -> None:
+    """Several beside each other, in so many sessions; `calm`: the provider forgets what it was asked; `tag`: in every other."""
 
     async def row(first: int, last: int) -> None:
         async with Http1(Route(HOSTS[Dialect.MESSAGES], proxy)) as client:
             for number in range(first, last):
-                _, body = write(Dialect.MESSAGES, "m", [("user", f"hello {number}")], False)
+                _, body = write(Dialect.MESSAGES, "m", [("user", f"{tag * (number % 2)}hello {number}")], False)
                 headers = [CREDENTIALS[Dialect.MESSAGES], ("x-session-id", f"row-{number % sessions}")]
                 assert (await client.send("POST", "/v1/messages", body=body, headers=headers)).status == 200
                 if number % 50 == 49:

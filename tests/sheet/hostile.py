@@ -15,6 +15,7 @@ from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.errors import RouteCodexError
 from routecodex.routing.tags.grammar import parse
 from routecodex.routing.tags.scan import find_tags, in_code, strip
+from routecodex.routing.values import Endpoint
 from tests.routing.tags.test_scan import HOSTILE_TEXTS
 from tests.sheet import seen
 
@@ -51,46 +52,77 @@ def test_a_mebibyte_of_hostile_text() -> None:
     )
 
 
+def filled(start: bytes, piece: bytes, end: bytes) -> bytes:
+    return start + piece * (MIB // len(piece) - 1) + piece.rstrip(b",") + end
+
+
+LONGER = b'{"a":"%s"},' % (b"x" * 15)
+"""As short as may be many."""
 JSON = {
     "lists": b"[" * MIB,
     "objects": b'{"a":' * (MIB // 5),
     "escapes": b'"' + b"\\u" * (MIB // 2),
-    "messages": b'{"messages":[' + b"{}," * (MIB // 3) + b"{}]}",
-    "short messages": b'{"messages":[' + b'{"role":"user","content":"a"},' * (MIB // 30) + b"{}]}",
-    "parts": b'{"messages":[{"content":[' + b"{}," * (MIB // 3) + b"{}]}]}",
-    "tools": b'{"messages":[],"tools":[' + b"{}," * (MIB // 3) + b"{}]}",
     "a number": b"9" * MIB,
+    **{
+        f"{name} of {what}": filled(start, piece, end)
+        for what, piece in {
+            "nothing": b"{},",
+            "a field": b'{"a":1},',
+            "a text": b'"a",',
+            "a little": LONGER,
+            "a type": b'{"type":"a", "b":"c"   },',
+        }.items()
+        for name, start, end in (
+            ("messages", b'{"HISTORY":[', b"]}"),
+            ("parts", b'{"HISTORY":[{"role":"user","PARTS":[', b"]}]}"),
+            ("tools", b'{"HISTORY":[],"tools":[', b"]}"),
+            ("results", b'{"HISTORY":[{"role":"tool","type":"function_call_output","PARTS":[', b"]}]}"),
+            ("results within", b'{"HISTORY":[{"role":"user","PARTS":[{"type":"tool_result","content":[', b"]}]}]}"),
+            ("calls", b'{"HISTORY":[{"role":"assistant","tool_calls":[', b"]}]}"),
+            ("declarations", b'{"HISTORY":[],"tools":[{"functionDeclarations":[', b"]}]}"),
+            ("system", b'{"HISTORY":[],"system":[', b"]}"),
+        )
+    },
+    "short messages": filled(b'{"HISTORY":[', b'{"role":"user","PARTS":"a"},', b"]}"),
+}
+PATHS = {
+    "/v1/chat/completions": (b"messages", b"content"),
+    "/v1/messages": (b"messages", b"content"),
+    "/v1/responses": (b"input", b"content"),
+    "/v1beta/models/m:generateContent": (b"contents", b"parts"),
 }
 MOST_TIMES = 100
 
 
 def test_a_mebibyte_of_hostile_json() -> None:
     """As the proxy reads calls of so many pieces: beside its loop, while the collector of garbage rests."""
-    endpoint = endpoint_of("POST", "/v1/chat/completions")
-    assert endpoint is not None
-
-    def read(raw: bytes) -> None:
-        with contextlib.suppress(RouteCodexError):
-            read_call(raw, endpoint)
 
     def parse(raw: bytes) -> None:
         with contextlib.suppress(orjson.JSONDecodeError):
             orjson.loads(raw)
 
-    with resting():
-        spent = {name: cost(read, raw) for name, raw in JSON.items()}
-        slowest = max(spent, key=lambda name: spent[name])
-        parsed = cost(parse, JSON[slowest])
-    grown = {}
-    for name, raw in JSON.items():
-        tracemalloc.start()
-        read(raw)
-        grown[name] = tracemalloc.get_traced_memory()[1] / len(raw)
-        tracemalloc.stop()
-    largest = max(grown, key=lambda name: grown[name])
+    spent, parsed, grown = {}, {}, {}
+    for path, (history, parts) in PATHS.items():
+        endpoint = endpoint_of("POST", path)
+        assert endpoint is not None
+
+        def read(raw: bytes, endpoint: Endpoint = endpoint) -> None:
+            with contextlib.suppress(RouteCodexError):
+                read_call(raw, endpoint)
+
+        for shape, body in JSON.items():
+            name, raw = f"{shape}, {endpoint.dialect}", body.replace(b"HISTORY", history).replace(b"PARTS", parts)
+            with resting():
+                spent[name], parsed[name] = cost(read, raw), cost(parse, raw)
+            tracemalloc.start()
+            read(raw)
+            grown[name] = tracemalloc.get_traced_memory()[1] / len(raw)
+            tracemalloc.stop()
+    slowest, largest = max(spent, key=lambda name: spent[name]), max(grown, key=lambda name: grown[name])
     seen(
         "A4",
-        f"1 MiB of {len(JSON)} hostile JSON texts: at most {spent[slowest]:.0f} ms of CPU ({slowest}; {parsed:.0f} of it "
-        f"are the JSON's own), asked {ASKED_MS:.0f}; {grown[largest]:.0f} times its size ({largest}), asked {MOST_TIMES}",
+        f"1 MiB of {len(JSON)} hostile JSON texts in {len(PATHS)} dialects: at most {spent[slowest]:.0f} ms of CPU ({slowest}; "
+        f"{parsed[slowest]:.0f} of it are the JSON's own), asked {ASKED_MS:.0f}; {grown[largest]:.0f} times its size "
+        f"({largest}), asked {MOST_TIMES}",
         holds=spent[slowest] <= ASKED_MS and grown[largest] < MOST_TIMES,
     )

@@ -1,6 +1,7 @@
 """R12's day: 20 streams at a time for as long as SOAK_S says. The slope is told with the time it was measured over.
 
-Before that what the proxy remembers of 10,000 conversations and messages is filled: until then it grows, as row P shows.
+Before that what the proxy remembers of 10,000 conversations and messages, and of as many that obeyed a tag, is filled: until then
+it grows, as row P shows.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ WARM = 0.25
 """What the first quarter takes is not growth: memories fill up to their bounds."""
 WINDOWS = 12
 """Of each only the least counts: what the collector of garbage has not come to yet is not growth either."""
-FILLS = 12_000
+FILLS = 24_000
+"""Every other one with a tag, as the streams are."""
 STREAMS, EVERY_S, DAY_S, MIB = 20, 5.0, 86_400.0, 1 << 20
 
 
@@ -46,7 +48,7 @@ def test_a_day_of_streams(provider: FakeProvider, tmp_path: Path) -> None:
 
     calm()
     with watched(provider, CONFIG, folder=tmp_path, options=["flow_detail=0"]) as proxy:
-        asyncio.run(small_calls(proxy, 0, FILLS, FILLS, calm))
+        asyncio.run(small_calls(proxy, 0, FILLS, FILLS, calm, tag="<**six.m**> "))
         before, files = held(proxy), proxy.open_files or 0
         began, calls, points = time.monotonic(), 0, []
 

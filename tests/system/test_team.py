@@ -205,3 +205,40 @@ def test_frames_of_a_web_socket_are_asked_in_the_name_of_who_opened_it(tmp_path:
         shown = saved(proxy)
     assert ["Sticky" in one for one in told[1:3]] == [False, True]
     assert not [word for word in PASSWORDS.values() if word in shown]
+
+
+def test_a_name_that_is_none(tmp_path: Path) -> None:
+    """Where any name is let in: nobody's is everybody's, and one that does something to a terminal does nothing in a log."""
+    options = ["proxyauth=any", "flow_detail=0"]
+    with (
+        FakeProvider() as provider,
+        Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, folder=tmp_path, options=options) as proxy,
+    ):
+        for name, why in (
+            (" ", "gave it no name"),
+            ("\x1b]0;mine\x07", "is none"),
+            ("n" * 300, "is none"),
+            ("e\u202eve", "is none"),
+        ):
+            refused = ask(proxy, "<**!glm.glm-4.7**>", name, "x")
+            assert refused.status_code == 400, name
+            assert why in refused.json()["error"]["message"]
+        empty = httpx.Proxy(proxy.url, headers={"proxy-authorization": "Basic " + base64.b64encode(b":x").decode()})
+        with httpx.Client(proxy=empty, verify=proxy.tls(), trust_env=False, timeout=60) as client:
+            body = {"model": "claude-x", "max_tokens": 9, "messages": [{"role": "user", "content": "<**!glm.glm-4.7**>"}]}
+            nobody = client.post("https://api.anthropic.com/v1/messages", json=body, headers=NAMES)
+        assert (nobody.status_code, "gave it no name" in nobody.text) == (400, True)
+        assert "Routing: normal." in said(ask(proxy, "<**status**>", "alice"))
+        assert provider.calls == []
+        headers = NAMES | {"x-claude-code-session-id": "", "session_id": "a\x1b[8mb", "user-agent": "ev\x1b[2Jil/1"}
+        with httpx.Client(
+            proxy=httpx.Proxy(proxy.url, auth=("bob", "x")), verify=proxy.tls(), trust_env=False, timeout=60
+        ) as client:
+            for model in ("m\x1b[31m", "m\n12:00:00 bob"):
+                told = client.post("https://api.anthropic.com/v1/messages", json=body | {"model": model}, headers=headers)
+                assert (told.status_code, "no model has such a name" in told.text) == (400, True)
+            body["messages"][0]["content"] = "<**status**>"  # type: ignore[index]
+            assert client.post("https://api.anthropic.com/v1/messages", json=body, headers=headers).status_code == 200
+        proxy.stop()
+        assert "\x1b" not in proxy.log
+        assert "bob a\\x1b[8mb claude-code" in proxy.log

@@ -183,6 +183,21 @@ def test_ten_megabytes_that_hold_nothing(site: Site, coding: str) -> None:
     assert longest < STANDSTILL
 
 
+@pytest.mark.parametrize(
+    "message, count", [(b'{"role":"user","content":"a"},   ', 300_000), (b"{},", 350_000)], ids=["that say little", "empty"]
+)
+def test_hundreds_of_thousands_of_messages(site: Site, message: bytes, count: int) -> None:
+    _, body = write(Dialect.MESSAGES, "m", [], False)
+    whole = json.dumps(body).encode().replace(b"[]", b"[" + message * count + message.strip(b", ") + b"]")
+    answers: list[Answer] = []
+    longest, growth = site.watch(lambda: answers.append(send(site, Dialect.MESSAGES, whole, "identity")))
+    assert answers[0].status == 400
+    assert "Begin a new conversation" in answers[0].json["error"]["message"]
+    assert site.provider.calls == []
+    assert growth < GROWTH
+    assert longest < STANDSTILL
+
+
 def test_bombs_one_after_the_other_leave_nothing_behind(site: Site, bombs: dict[str, bytes]) -> None:
     before = site.proxy.rss_bytes
     for _ in range(3):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import gc
 import tracemalloc
 from collections.abc import Callable
@@ -9,12 +11,23 @@ from pathlib import Path
 
 import pytest
 
+from routecodex.routing import headers as fields
+from routecodex.routing.clients.identify import identify
 from routecodex.routing.clients.typed import typed_messages
 from routecodex.routing.clock.store import ClockStore
+from routecodex.routing.dialects.calls import bare, for_target, read_call
+from routecodex.routing.dialects.sse import Events
+from routecodex.routing.dialects.translation.going_up import translate
+from routecodex.routing.dialects.translation.neutral import LeftOut
+from routecodex.routing.errors import BadCall, RouteCodexError
+from routecodex.routing.jsonbytes import dumps
+from routecodex.routing.redact import mask_body
+from routecodex.routing.secret_names import is_secret_header
 from routecodex.routing.sessions.newest import Seen, newest_of
 from routecodex.routing.sessions.state import EMPTY, StopMessage
 from routecodex.routing.sessions.store import FileStore, SessionKey
 from routecodex.routing.turn.hidden_store import HiddenStore
+from routecodex.routing.values import Dialect, Endpoint
 from tests.routing.sessions.calls import messages_call, user
 
 SESSIONS = 5000
@@ -69,3 +82,62 @@ def test_what_was_typed_is_not_kept() -> None:
 
     kept: list[Seen | None] = []
     assert growth(lambda number: kept.append(seen(number)) if number < SESSIONS else None) < 500  # it was 12,000
+
+
+# ---- what is remembered by names that come from outside ----
+
+LONG_NAME = 100_000
+
+
+def remembered(module: str = "routecodex.") -> dict[str, int]:
+    """The longest text that each cache of ours holds as (a part of) a key."""
+
+    def longest(key: object) -> int:
+        if isinstance(key, str | bytes):
+            return len(key)
+        return max(map(longest, key), default=0) if isinstance(key, tuple | list) else 0
+
+    found = {}
+    for one in gc.get_objects():
+        if isinstance(one, functools._lru_cache_wrapper) and str(one.__module__).startswith(module):
+            keys = [key for held in gc.get_referents(one) if type(held) is dict for key in held]
+            found[f"{one.__module__}.{one.__qualname__}"] = max(map(longest, keys), default=0)
+    return found
+
+
+def names(number: int) -> dict[str, object]:
+    long = f"{number}_access_token_" * (LONG_NAME // 16)
+    return {long: "x", f"x{long}": {long: 1}}
+
+
+def test_a_long_name_is_not_remembered() -> None:
+    """A cache of 4,096 entries bounds nothing where an entry may be as long as a call."""
+    for number in range(3):
+        odd = names(number)
+        long = next(iter(odd))
+        tool = {"name": long, "description": "d", "input_schema": {"type": "object", "properties": odd}}
+        said = [{"type": "tool_use", "id": long, "name": long, "input": odd}, {"type": "text", "text": "x", **odd}]
+        messages = [{"role": "user", "content": f"hello <**{long}**>"}, {"role": "assistant", "content": said}]
+        body = {"model": "m", "max_tokens": 1, "messages": messages, "tools": [tool], "metadata": odd, **odd}
+        raw = dumps(body)
+        call = read_call(raw, Endpoint(Dialect.MESSAGES))
+        for dialect in Dialect:
+            with contextlib.suppress(RouteCodexError):
+                translate(bare(call, "m", (), LeftOut()), call.endpoint, dialect, model="m", stream=False, session="s", maker="")
+        mask_body(for_target(call, "", foreign=True))
+        fields.may_hide(long)
+        is_secret_header(long)
+        identify(call, {"user-agent": long, "x-session-id": long}, "/v1/messages", "h")
+        list(Events().feed(f"event: {long}\ndata: {{}}\n\n".encode()))
+    held = remembered()
+    assert len(held) > 12, "the caches that there are"
+    assert {name: length for name, length in held.items() if length > 4096} == {}
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+def test_no_model_has_a_name_of_a_thousand_letters(dialect: Dialect) -> None:
+    """Turns, prices, estimates and counters are kept by it."""
+    raw = dumps({"model": "m" * 1000, "messages": [], "contents": []})
+    endpoint = Endpoint(dialect, model="m" * 1000 if dialect is Dialect.GEMINI else None)
+    with pytest.raises(BadCall, match="no model has such a name"):
+        read_call(raw, endpoint)

@@ -11,11 +11,12 @@ import asyncio
 import contextlib
 import os
 import socket
+import stat
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from .. import servers
 from ..say import Failed, print_json
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 _KEPT_S = 30 * 86_400.0
 """Until a proxy that uses what was imported says otherwise."""
+_LONGEST_LINE = 256 << 20
+_LARGEST_IMPORT = 1 << 30
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -161,7 +164,7 @@ async def _exported(given: argparse.Namespace) -> int:
 
     count = 0
     with contextlib.ExitStack() as stack:
-        out = sys.stdout if given.id == "-" else stack.enter_context(_private(given.id))
+        out = sys.stdout if given.id == "-" else stack.enter_context(_file(given.id, os.O_WRONLY | os.O_CREAT, "w"))
         if given.store:
             async with _opened(given.store) as store:
                 async for put in moving.of_store(store):
@@ -179,8 +182,8 @@ async def _imported(given: argparse.Namespace) -> int:
     from ....routing.control import moving
 
     with contextlib.ExitStack() as stack:
-        lines = sys.stdin if given.id == "-" else stack.enter_context(open(given.id, encoding="utf-8"))  # noqa: ASYNC230
-        puts = [moving.from_line(line, number) for number, line in enumerate(lines, 1) if line.strip()]
+        lines = sys.stdin if given.id == "-" else stack.enter_context(_file(given.id, os.O_RDONLY, "r"))
+        puts = moving.read_lines(_bounded(lines))
     if given.store:
         async with _opened(given.store) as store:
             return await moving.into_store(store, puts)
@@ -190,9 +193,33 @@ async def _imported(given: argparse.Namespace) -> int:
     return moving.into_files(places[0].folder, puts)
 
 
-def _private(path: str) -> TextIO:
-    """What people said stands in it."""
-    return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8")
+def _file(path: str, how: int, mode: Literal["r", "w"]) -> TextIO:
+    """A file and nothing else: a device has no end, a pipe may have no beginning. One that people's words go into is its owner's
+    alone, also where it was there before, and nobody has put a link in its place."""
+    if mode == "w":
+        how |= getattr(os, "O_NOFOLLOW", 0)
+    file = os.open(path, how | getattr(os, "O_NONBLOCK", 0), 0o600)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise Failed(f"{path} is no file", "- reads from a pipe, or writes to one")
+    if mode == "w":
+        if hasattr(os, "fchmod"):
+            os.fchmod(file, 0o600)
+        os.ftruncate(file, 0)
+    return open(file, mode, encoding="utf-8")
+
+
+def _bounded(lines: TextIO) -> Iterator[str]:
+    """Line by line, as far as that is text, and no longer than an entry may be."""
+    read, number = 0, 0
+    try:
+        while line := lines.readline(_LONGEST_LINE):
+            read, number = read + len(line), number + 1
+            if read > _LARGEST_IMPORT or (len(line) == _LONGEST_LINE and not line.endswith("\n")):
+                raise Failed(f"line {number} is longer than any of an export, or the file is; nothing was imported")
+            yield line
+    except UnicodeDecodeError:
+        raise Failed(f"what follows line {number} is no text; nothing was imported") from None
 
 
 @contextlib.asynccontextmanager

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
+from ...errors import BadCall
 from ...jsonbytes import dumps
+from ...short_cache import LONGEST
 from ...values import Call, Dialect, Endpoint, JsonObject
 from ..translation.neutral import LeftOut
 from . import chat, gemini, messages, responses
@@ -40,7 +42,10 @@ _DIALECTS: Mapping[Dialect, _Calls] = {
 
 def read_call(raw: bytes, endpoint: Endpoint) -> Call:
     """The call that these bytes are; BadCall where they are none."""
-    return _DIALECTS[endpoint.dialect].read_call(raw, endpoint)
+    call = _DIALECTS[endpoint.dialect].read_call(raw, endpoint)
+    if len(call.model) > LONGEST or not call.model.isprintable():
+        raise BadCall(f"`model` holds {len(call.model):,} characters, or some that cannot be seen: no model has such a name")
+    return call
 
 
 def edit_texts(call: Call, edits: Mapping[tuple[int, int], str]) -> None:

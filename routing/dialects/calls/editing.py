@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -19,16 +20,58 @@ from ..translation.neutral import Feature, LeftOut
 
 PLACEHOLDER = "continue"
 DEEPEST = 200
+_MANY_PIECES = 20_000
+_MOST_PIECES = 100_000
+"""So many messages are the most that a provider is known to take."""
+_SHORTEST_PIECE = 24
+"""A message or part that says anything is longer; to walk over a million empty ones would hold up everybody."""
+_HOLD_FURTHER = frozenset(
+    {"content", "parts", "tool_calls", "summary", "output", "reasoning_details", "functionDeclarations", "function_declarations"}
+)
+_HOLD_PIECES = _HOLD_FURTHER | frozenset(
+    {"messages", "input", "contents", "system", "systemInstruction", "system_instruction", "tools", "functions"}
+)
+"""Where messages, parts and tools stand, in whatever dialect: in a call, and in one another."""
+_SAID_IN = frozenset({dict, str})
 _CACHE = "cache_control"
 _UNMARKABLE = ("thinking", "redacted_thinking")
 
 
 def read_body(raw: bytes) -> JsonObject:
     """The JSON object a client sent; BadCall for anything else, or nested deeper than `DEEPEST`."""
+    if len(raw) > _MOST_PIECES * _SHORTEST_PIECE and raw.count(b'"role"') > _MOST_PIECES:
+        raise _crumbs(raw)  # before it is read: that alone would keep others waiting
     value = jsonbytes.loads(raw, deepest=DEEPEST)
     if not isinstance(value, dict):
         raise BadCall("The request body is not a JSON object")
+    if len(raw) > _MANY_PIECES and raw.count(b",") > _MANY_PIECES:
+        _count_pieces(value, raw)
     return value
+
+
+def _count_pieces(body: JsonObject, raw: bytes) -> None:
+    """BadCall where there are more of them than anybody can have said something in. What a tool's call or schema holds is data,
+    of which there may be any amount: nobody here looks through it."""
+    most = min(_MOST_PIECES, max(_MANY_PIECES, len(raw) // _SHORTEST_PIECE))
+    holders = [body, *(object_in(body, name) for name in ("request", "generateContentRequest"))]
+    count, todo = 0, [holder[name] for holder in holders for name in _HOLD_PIECES & holder.keys()]
+    while todo:
+        found = todo.pop()
+        if isinstance(found, list):
+            count += sum(map(_SAID_IN.__contains__, map(type, found)))
+            if count > most:
+                raise _crumbs(raw)
+            todo.extend(filter(None, found))
+        elif isinstance(found, dict) and not _HOLD_FURTHER.isdisjoint(found):
+            todo.extend(found[name] for name in _HOLD_FURTHER & found.keys())
+
+
+def _crumbs(raw: bytes) -> BadCall:
+    return BadCall(
+        f"The request holds more messages, parts and tools than can say anything in its {len(raw):,} bytes, or over "
+        f"{_MOST_PIECES:,}: no known tool does that, and nothing was sent on. Begin a new conversation, or have the tool compact "
+        "this one."
+    )
 
 
 def inner_body(call: Call) -> JsonObject:
@@ -50,7 +93,7 @@ def unwrapped(body: JsonObject, *, envelope: bool) -> JsonObject:
 def items_in(body: JsonObject, key: str) -> list[JsonObject]:
     """The message list; BadCall where it is not a list of objects."""
     items = body.get(key)
-    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+    if not isinstance(items, list) or not set(map(type, items)) <= {dict}:
         raise BadCall(f"`{key}` is not a list of objects")
     return cast("list[JsonObject]", items)
 
@@ -130,11 +173,11 @@ def _is_part(part: object) -> bool:
 def content_of(item: JsonObject, key: str) -> str | list[object]:
     """A message's content; nothing is an empty list, and what is neither text nor list is a BadCall."""
     content = item.get(key)
+    if isinstance(content, (str, list)):
+        return content
     if content is None:
         return []
-    if not isinstance(content, (str, list)):
-        raise BadCall(f"`{key}` of a message is neither text nor a list")
-    return content
+    raise BadCall(f"`{key}` of a message is neither text nor a list")
 
 
 def edits_by_message(call: Call, edits: Mapping[tuple[int, int], str]) -> dict[int, dict[int, str]]:
@@ -243,7 +286,7 @@ View = Callable[[int, JsonObject], Message]
 
 
 def views_of(holder: JsonObject, field: str, view: View) -> list[Message]:
-    return [view(index, item) for index, item in enumerate(items_in(holder, field))]
+    return [*map(view, itertools.count(), items_in(holder, field))]
 
 
 def edit_history(

@@ -179,6 +179,9 @@ def _tool_names(inner: JsonObject) -> tuple[str, ...]:
     """Functions by name; what Google itself brings (`googleSearch`) by its field."""
     names: list[str] = []
     for tool in objects_in(inner, "tools"):
+        if tool.keys().isdisjoint(_DECLARED):
+            names.extend(tool)
+            continue
         names.extend(loose_text(function, "name") for function in objects_in(tool, *_DECLARED))
         names.extend(key for key in tool if key not in _DECLARED)
     return tuple(name for name in names if name)

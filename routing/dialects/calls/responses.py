@@ -41,6 +41,8 @@ _SHAPE = Shape("content", {"type": "input_text"})
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
 _METADATA = "internal_chat_message_metadata_passthrough"
 _KINDS = "content_item_kinds"
+_CARRIER = "additional_tools"
+"""An item of the input list that declares tools (Codex)."""
 _PARALLEL = {_KINDS: "unknown", "content_item_metadata": {}}
 """Lists with one entry for each content part, and the entry of a part that nothing is known of."""
 
@@ -65,7 +67,7 @@ _FOREIGN_SEALS = frozenset({"encrypted_content", _METADATA})
 
 def read_call(raw: bytes, endpoint: Endpoint) -> Call:
     body = read_body(raw)
-    carried = [tool for item in list_in(body, "input") if isinstance(item, dict) for tool in _carried_tools(item)]
+    carried = [tool for item in objects_in(body, "input") if item.get("type") == _CARRIER for tool in objects_in(item, "tools")]
     declared = [*objects_in(body, "tools"), *carried]
     form = object_in(object_in(body, "text"), "format")
     return Call(
@@ -146,8 +148,9 @@ def _view(index: int, item: JsonObject) -> Message:
 def _message(index: int, item: JsonObject) -> Message:
     content = content_of(item, "content")
     parts: list[Part] = [Text(content)] if isinstance(content, str) else [_part(*pair) for pair in enumerate(content)]
-    kinds = list_in(object_in(item, _METADATA), _KINDS)
-    hint = tuple(kind if isinstance(kind, str) else "" for kind in kinds)
+    hint: tuple[str, ...] = ()
+    if _METADATA in item:
+        hint = tuple(kind if isinstance(kind, str) else "" for kind in list_in(object_in(item, _METADATA), _KINDS))
     return Message(_ROLES.get(text_in(item, "role"), "system"), parts, index, hint)
 
 
@@ -192,11 +195,6 @@ def _written(arguments: object) -> str:
 
 def _output_text(output: object) -> str:
     return result_text(output)
-
-
-def _carried_tools(item: JsonObject) -> list[JsonObject]:
-    """Tools that are declared in the input list (Codex)."""
-    return objects_in(item, "tools") if item.get("type") == "additional_tools" else []
 
 
 def _tool_names(tools: Iterable[JsonObject]) -> Iterable[str]:

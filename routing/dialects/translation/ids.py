@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import re
+
+from ...short_cache import of_short
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
@@ -18,7 +19,7 @@ def fitting(name: str, allowed: re.Pattern[str], most: int, *, prefix: str = "")
     return f"{prefix}{kept}_{tail}" if allowed.fullmatch("_") else digest(name, most)
 
 
-@functools.lru_cache(maxsize=256)
+@of_short(256)
 def digest(name: str, length: int) -> str:
     """Letters and digits alone, as many as asked for (at most 24)."""
     number = int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=20).digest(), "big")

@@ -105,6 +105,21 @@ def test_typed_and_sent_say_what_was_changed_in_words() -> None:
     assert lines[lines.index(rule("SENT")) + 1] == "  (nothing: RouteCodex answered)"
 
 
+def test_a_tool_of_ours_is_marked_in_words() -> None:
+    body = json.dumps(
+        json.loads(_call("hi")) | {"tools": [{"name": "Read", "input_schema": {}}, {"name": "clock", "input_schema": {}}]}
+    )
+    record = {"typed": "hi", "target": "glm.k1.glm-4.7", "added": ["clock"]}
+    lines = list(page.request_lines(record, body.encode(), MESSAGES))
+    assert "  (tool added: clock)" in lines
+    assert "  clock (added by RouteCodex), Read" in lines
+
+
+def test_an_answer_says_what_failed_before_it() -> None:
+    lines = list(page.answer_lines({"answered": "b.k.m", "attempts": ["a.k.m: status 503, busy"]}, b"", Dialect.CHAT))
+    assert lines[:2] == ["failed before: a.k.m: status 503, busy", "answered by b.k.m"]
+
+
 def test_a_stream_with_a_gap_says_how_much_is_missing() -> None:
     one = b'data: {"id":"a","choices":[{"index":0,"delta":{"content":"%s"}}]}\n\n'
     body = (
@@ -127,6 +142,15 @@ def test_of_a_long_history_the_newest_is_shown_and_the_rest_is_folded() -> None:
     assert any("message number 1000" in line for line in lines[:4])
     assert lines[-1] == "… and 701 older messages"
     assert len(lines) < 1000
+
+
+def test_a_large_call_with_half_a_letter_is_shown_and_a_damaged_one_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    much = "x" * (5 << 20)
+    assert any("CONVERSATION" in line for line in page.request_lines({}, _call(f"{much} \ud83d"), MESSAGES))
+    monkeypatch.setattr(call, "read_body", None)
+    lines = list(page.request_lines({}, _call(much)[:-2], MESSAGES))
+    assert "THE CALL CANNOT BE READ" in lines[0]
+    assert "is not valid JSON: unexpected end of data" in lines[1]
 
 
 def test_too_many_objects_are_not_read_for_a_look() -> None:

@@ -16,7 +16,7 @@ from ....values import Endpoint, JsonObject
 from ...calls.editing import items_in, text_in
 from ...fields import list_of, object_of, text_of
 from ..neutral import Conversation, Effort, Feature, Format, Reasoning
-from .chat_messages import read_messages
+from .chat_history import read_messages
 from .chat_parts import Notes
 from .chat_tools import read_choice, read_tools
 

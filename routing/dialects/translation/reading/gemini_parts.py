@@ -6,10 +6,10 @@ import binascii
 import re
 from base64 import b64decode
 from collections.abc import Collection, Mapping
-from functools import lru_cache
 from typing import Literal
 
 from ....jsonbytes import dumps
+from ....short_cache import of_short
 from ....values import Dialect, JsonObject
 from ...fields import list_of, object_of, text_of
 from .. import opaque
@@ -64,7 +64,7 @@ _ENDINGS = {
 _MOST_DIGITS = 18
 
 
-@lru_cache(maxsize=512)
+@of_short(512)
 def _camel(name: str) -> str:
     head, *rest = name.split("_")
     return head + "".join(word[:1].upper() + word[1:] for word in rest) if head else name

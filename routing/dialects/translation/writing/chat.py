@@ -16,8 +16,8 @@ from ....jsonbytes import dumps
 from ....values import JsonObject
 from .. import ids
 from ..neutral import Conversation, Feature, Format, LeftOut, Text, Written
+from .chat_history import write_messages
 from .chat_hosts import Host, host_of, limits_completion, most_output, samples_freely
-from .chat_messages import write_messages
 from .chat_thinking import thinks, write_reasoning
 from .chat_tools import fit_tools, fitting_name, write_tools
 

@@ -392,3 +392,71 @@ def test_reading_is_little_work() -> None:
     assert long < 100 * 60, "calls of functions, those of C included"
     assert long - calls_of(lambda: read_call(raw(100, 1), MESSAGES)) < 100
     assert_linear(lambda given: read_call(given, MESSAGES), lambda size: raw(size, 4), 2_000)
+
+
+# ---- what says nothing, by the hundred thousand (A4) ----
+
+CRUMBS = {"empty": {}, "a field": {"a": 1}, "a string": "a"}
+PLACES = {
+    "messages": lambda crumbs: {"messages": crumbs, "input": crumbs, "contents": crumbs},
+    "parts": lambda crumbs: _saying({"role": "user", "content": crumbs, "parts": crumbs}),
+    "tools": lambda crumbs: {**_saying(), "tools": crumbs},
+    "declarations": lambda crumbs: {**_saying(), "tools": [{"functionDeclarations": crumbs}]},
+    "calls": lambda crumbs: _saying({"role": "assistant", "tool_calls": crumbs}),
+    "a result": lambda crumbs: _saying({"role": "user", "content": [{"type": "tool_result", "content": crumbs}]}),
+    "outputs": lambda crumbs: _saying({"type": "function_call_output", "output": crumbs}),
+    "system": lambda crumbs: {**_saying(), "system": crumbs, "systemInstruction": {"parts": crumbs}},
+}
+
+
+def _saying(*messages: object) -> dict[str, object]:
+    return {**M, "messages": messages, "input": messages, "contents": messages}
+
+
+@pytest.mark.parametrize("endpoint", [MESSAGES, ENVELOPE], ids=["plain", "envelope"])
+@pytest.mark.parametrize("crumb", CRUMBS)
+@pytest.mark.parametrize("place", PLACES)
+def test_more_pieces_than_can_say_anything_are_refused(endpoint: Endpoint, crumb: str, place: str) -> None:
+    body = PLACES[place]([CRUMBS[crumb]] * 20_001)
+    with pytest.raises(BadCall, match=r"more messages, parts and tools than can say anything in its .* bytes.*Begin a new"):
+        read_call(orjson.dumps({"request": body} if endpoint is ENVELOPE else body), endpoint)
+
+
+@pytest.mark.parametrize("endpoint", ALL, ids=["messages", "chat", "responses", "gemini", "envelope"])
+def test_nobody_walks_over_what_says_nothing(endpoint: Endpoint) -> None:
+    """It took a quarter of a second for each MiB."""
+
+    def work(pieces: int) -> int:
+        body = PLACES["messages"]([{}] * pieces)
+        raw = orjson.dumps({"request": body} if endpoint is ENVELOPE else body)
+
+        def read() -> None:
+            with pytest.raises(BadCall):
+                read_call(raw, endpoint)
+
+        return calls_of(read)
+
+    assert work(60_000) - work(30_000) < 4 * 3 * 30_000, "in three lists: not a step of ours for each"
+
+
+@pytest.mark.parametrize("endpoint", [MESSAGES, CHAT, RESPONSES])
+def test_more_messages_than_any_provider_takes_are_not_even_read(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = orjson.dumps(_saying(*[{"role": "user", "content": "some words"}] * 100_001))
+    monkeypatch.setattr("routecodex.routing.jsonbytes.orjson.loads", lambda raw: pytest.fail("it is read"))
+    with pytest.raises(BadCall, match="over 100,000"):
+        read_call(raw, endpoint)
+
+
+def test_many_that_say_something_are_read() -> None:
+    """Also text about such calls, and data that a tool was given, however short its pieces are."""
+    many = [{"role": "user", "content": "a"}] * 30_000
+    assert len(read(MESSAGES, {**M, "messages": many}).messages) == 30_000
+    points: object = [{"x": 1}] * 50_000
+    used = {"type": "tool_use", "id": "t", "name": "plot", "input": {"points": points, "content": points}}
+    call = read(
+        MESSAGES, {**M, "messages": [{"role": "assistant", "content": [used]}], "tools": [{"input_schema": {"enum": points}}]}
+    )
+    assert isinstance(call.messages[0].parts[0], ToolCall)
+    about = json.dumps([{"role": "user", "content": "{},{},"}] * 150_000)
+    assert read(MESSAGES, {**M, "messages": [{"role": "user", "content": about}]}).messages[0].text == about
+    assert read(CHAT, {**M, "messages": [{"role": "tool", "tool_call_id": "t", "content": list(range(50_000))}]}).messages

@@ -1,6 +1,7 @@
 # ruff: noqa: E501 (one row of a table is one line)
 from __future__ import annotations
 
+import copy
 import json
 import random
 import tracemalloc
@@ -744,6 +745,22 @@ def test_m34_any_rounds(given_: list[Spoken], seed: int) -> None:
         assert raw == raws[0]
 
 
+def test_what_a_complete_round_held_back_is_no_content_of_the_next() -> None:
+    """A call that never said whose it is waits for the end of its round; the next one breaks off before it has said anything."""
+    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    half = {"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]}
+    deltas: list[tuple[object, str | None]] = [({"role": "assistant", "content": "hi"}, None), (half, None), ({}, "stop")]
+    first = [{**head, "choices": [{"index": 0, "delta": one, "finish_reason": reason}]} for one, reason in deltas]
+    merger = _merger()
+    rounds.feed_round(merger, openai.sse(first))
+    waits, said = rounds.feed_round(merger, openai.sse(first[:1]).partition(b"data: [DONE]")[0].replace(b'"hi"', b'""'))
+    assert half["tool_calls"] == json.loads(waits.removeprefix(b"data: "))["choices"][0]["delta"]["tool_calls"]
+    assert not said.complete
+    ended = b"".join(merger.finish())
+    assert b'"error"' not in ended
+    assert ended.endswith(b"data: [DONE]\n\n")
+
+
 @given(rounds.random_rounds(most=2), st.randoms(use_true_random=False), st.booleans())
 @settings(max_examples=150, deadline=None)
 def test_any_chunks_in_any_order(given_: list[Spoken], chance: random.Random, wait: bool) -> None:
@@ -762,12 +779,14 @@ def test_any_chunks_in_any_order(given_: list[Spoken], chance: random.Random, wa
                     documents.insert(chance.randrange(len(documents)), documents.pop(place))
             documents = documents or list(openai.chat_documents(round_, number))
         raw = openai.sse(documents)
+        waits = copy.deepcopy(merger).feed(b"")  # of the round before, which is complete: it leaves as another begins
         more, said = rounds.feed_round(merger, raw)
+        assert more.startswith(waits)
         out.append(more + (merger.keep_alive() if wait else b""))
         texts.append(said.text)
         if not said.complete:  # without a reason, half a call is what a broken stream leaves
             ended = b"".join(merger.finish())
-            assert (b'"error"' in ended) is (number == 1 or bool(more))
+            assert (b'"error"' in ended) is (number == 1 or more != waits)
             return
         if len(given_) == 1 and not said.own and not wait:
             promised = b'"finish_reason": "tool_calls"' in raw and not said.calls  # decision 17: a call that was lost is none
