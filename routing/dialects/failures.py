@@ -17,19 +17,23 @@ from .waits import wait_of
 _BODY_LIMIT = 256 * 1024
 _MESSAGE_LIMIT = 2000
 
-_STATUS: dict[str, int] = {
-    # Anthropic
+ANTHROPIC: Mapping[str, int] = {
     "invalid_request_error": 400, "authentication_error": 401, "billing_error": 402, "permission_error": 403,
     "not_found_error": 404, "request_too_large": 413, "rate_limit_error": 429, "api_error": 500,
     "timeout_error": 504, "overloaded_error": 529,
+}  # fmt: skip
+GOOGLE: Mapping[str, int] = {
+    "failed_precondition": 400, "invalid_argument": 400, "unauthenticated": 401, "permission_denied": 403,
+    "not_found": 404, "aborted": 409, "resource_exhausted": 429, "internal": 500, "unimplemented": 501,
+    "unavailable": 503, "deadline_exceeded": 504,
+}  # fmt: skip
+_STATUS: Mapping[str, int] = {
+    **ANTHROPIC,
+    **GOOGLE,
     # OpenAI
     "invalid_prompt": 400, "context_length_exceeded": 400, "invalid_api_key": 401, "model_not_found": 404,
     "rate_limit_exceeded": 429, "insufficient_quota": 429, "usage_limit_reached": 429, "server_error": 500,
     "server_is_overloaded": 503, "slow_down": 503, "engine_overloaded_error": 429,
-    # Google
-    "invalid_argument": 400, "failed_precondition": 400, "unauthenticated": 401, "permission_denied": 403,
-    "not_found": 404, "aborted": 409, "resource_exhausted": 429, "internal": 500, "unimplemented": 501,
-    "unavailable": 503, "deadline_exceeded": 504,
     # Zhipu
     "1000": 401, "1001": 401, "1002": 401, "1003": 401, "1004": 401, "1110": 403, "1112": 403, "1113": 429,
     "1211": 404, "1220": 403, "1234": 500, "1261": 400, "1301": 400, "1302": 429, "1303": 429, "1304": 429,
