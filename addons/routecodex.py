@@ -361,7 +361,7 @@ class RouteCodex(quick_hooks.Own):
             await unsaid
         flows.write_reply(flow, reply)
         flows.add_to_record(flow, record.of_reply(reply.comment, line.about, endpoint.dialect))
-        self.journal.answered(line, reply.comment, str(reply.status), time.monotonic())
+        self.journal.answered(line, reply.comment, str(reply.status), time.monotonic(), rounds=0)
 
     def send(self, flow: http.HTTPFlow, departure: Departure, sealed: Sealed, line: CallLine) -> None:
         """To a provider. Round 1 is the client's own flow, rewritten in place; the turn hears what becomes of it."""

@@ -33,6 +33,7 @@ Said: TypeAlias = dict[str, Any]
 _READY_S = 100.0
 _LONGEST_PAUSE_S = 5.0
 _STOP_S = 10.0
+_AGAIN_S = 0.02
 _LOG_BYTES = 16 << 20
 _STREAM_LIMIT = 1 << 22
 _HANDED = ("config", "upstream", "authorities", "web", "verbose", "workers", "flows")
@@ -76,6 +77,8 @@ class Supervisor:
         self.leases: set[asyncio.StreamWriter] = set()
         self.kept = False
         self.port = _last_port(places.port)
+        self.held: int | None = None
+        """See `_hold`."""
         self.proxy: Proxy | None = None
         self.problem: Said | None = None
         self.served = False
@@ -138,8 +141,8 @@ class Supervisor:
         if want == "stop":
             return await self._stop(now=bool(question.get("now")))
         if want in ("lease", "keep"):
-            if self.problem is not None:
-                raise ConnectionAbortedError  # it ended an earlier try: who comes later begins anew, once this one has ended
+            if self.problem is not None or self.over.is_set():
+                raise ConnectionAbortedError  # this one ends: who comes now begins anew, and is not promised what goes
             if self._watch is None:
                 self.handed = {name: question.get(name) for name in _HANDED}
                 self._watch = asyncio.create_task(self._keep_alive())
@@ -266,7 +269,8 @@ class Supervisor:
 
     def _spawn(self, environment: Mapping[str, str], leash: int) -> subprocess.Popen[bytes]:
         nothing, here = subprocess.DEVNULL, self.places.run
-        return subprocess.Popen(self._command(), stdin=nothing, pass_fds=[leash], cwd=here, env=environment)
+        kept = [leash] if self.held is None else [leash, self.held]
+        return subprocess.Popen(self._command(), stdin=nothing, pass_fds=kept, cwd=here, env=environment)
 
     def _command(self) -> list[str]:
         web, upstream = bool(self.handed.get("web")), self.handed.get("upstream")
@@ -325,6 +329,7 @@ def main() -> int:
 
 async def _serve(here: Places) -> None:
     supervisor = Supervisor(here)
+    supervisor.held = await asyncio.to_thread(_hold, here.port)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, supervisor.over.set)
     await supervisor.serve()
 
@@ -345,6 +350,21 @@ def _last_port(file: Path) -> int:
     except (OSError, ValueError):
         return 0
     return port if 0 < port < 65_536 else 0
+
+
+def _hold(file: Path) -> int:
+    """A lock that the proxy inherits. Who follows a supervisor that was killed waits here until that one's proxy has ended, too:
+    tools know its port, and find the next one there."""
+    import fcntl  # where there are Unix sockets
+
+    held, end = os.open(file, os.O_RDWR | os.O_CREAT, 0o600), time.monotonic() + _STOP_S
+    while time.monotonic() < end:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            time.sleep(_AGAIN_S)
+    return held
 
 
 def _free_port(wanted: int) -> int:

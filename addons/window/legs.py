@@ -13,12 +13,10 @@ from mitmproxy import ctx, http
 from mitmproxy import flow as mitmflow
 
 from ...routing.values import JsonObject
-from ...routing.window.record import of_loss
-from ...routing.window.text import first_words
+from ...routing.window.record import of_error, of_loss
 from ..flows import RECORD, Marker, add_to_record
 
 _EVIDENCE = "leg"
-_LONGEST = 300
 _WHY = "RouteCodex shows here what a provider answered; the call itself can be repeated, this cannot."
 
 
@@ -29,13 +27,13 @@ def are_seen() -> bool:
 
 def failed(flow: http.HTTPFlow, response: http.Response | None, error: str, comment: str) -> None:
     """An attempt that failed; the flow goes on with another."""
-    _leave(flow, response, Marker.FAILED, comment, {_EVIDENCE: "failed", "error": error}, error)
+    _leave(flow, response, Marker.FAILED, comment, {_EVIDENCE: "failed", **of_error(error)}, error)
 
 
 def fail(flow: http.HTTPFlow, error: str, *, later: bool = False) -> None:
     """A call, or a later attempt, which has a flow of its own."""
     flow.marked = Marker.FAILED
-    add_to_record(flow, {"error": first_words(error, _LONGEST)})
+    add_to_record(flow, of_error(error))
     if later:
         keep_error(flow)
 

@@ -237,7 +237,7 @@ def _clear_sessions(served: Served, given: Given) -> JsonObject:
 
 def _usage(served: Served, given: Given) -> JsonObject:
     """`by`: as `routecodex usage` says it; `days`: so many back."""
-    from ..usage import report  # sqlite is for whoever asks
+    from ..usage import prices, report  # sqlite is for whoever asks
 
     name = text_of(given.get("by")) or "daily"
     by = next((verb for verb in report.VERBS if verb == name), None)
@@ -245,7 +245,8 @@ def _usage(served: Served, given: Given) -> JsonObject:
         raise BadQuestion(f"there is no usage by {name[:40]!r} (nearest: {', '.join(nearest(name, report.VERBS))})")
     days = given.get("days")
     since = int((served.desk.clocks.wall() - days * 86_400) * 1000) if isinstance(days, int) and days > 0 else 0
-    return report.of_file(served.desk.user_folder / FILE_NAME, by, since_ms=since, user=served.person)
+    told = report.of_file(served.desk.user_folder / FILE_NAME, by, since_ms=since, user=served.person)
+    return {**told, "pricesOf": prices.made_on()}
 
 
 def _why(served: Served, given: Given) -> JsonObject:

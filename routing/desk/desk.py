@@ -601,8 +601,9 @@ class Desk:
                 self.spend(one)
 
     def _lost(self, key: SessionKey, show: Callable[[str], None], loss: Loss) -> None:
-        self.learned.losses.put(key, str(loss))
-        show(str(loss))
+        told = self.hide.text(str(loss))
+        self.learned.losses.put(key, told)
+        show(told)
 
     def _went(self, reading: Reading, went: Went) -> None:
         """Of the conversation itself; what side calls come to says nothing about it."""
@@ -634,6 +635,7 @@ class Desk:
         if participants is None:
             return machine.Answer(asked, quiet=quiet)
         plan.call = participants.offer(plan.call, able=plan.provider.server_tools)
+        plan.added = participants.offered
         participants.life.turn.target = plan.target
         return participants.answer(asked)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from ..errors import NoTarget, RouteCodexError, nearest, not_for_you, not_found
-from ..router.registry import Registry
+from ..router.registry import ECHO, ORIGIN, Registry
 from ..sessions.state import EMPTY, SessionState, Sticky, StopMessage
 from ..values import Call, Caller, Kind, Named
 from . import changes
@@ -207,7 +207,10 @@ def _apply(message: _Message, tag: Tag) -> None:
         case Stick(name):
             _stick(message, _named(message, name))
         case Allow(name, adds):
-            message.state = changes.allowed(message.state, _named(message, name).provider, adding=adds)
+            provider = _named(message, name).provider
+            message.state = changes.allowed(message.state, provider, adding=adds)
+            if provider in (ECHO, ORIGIN):  # who says `!origin` while stuck elsewhere wants to go there, and to stay
+                message.state = message.state.with_(sticky=None)
             message.allows = True
         case Disable(name):
             _disable(message, _named(message, name))

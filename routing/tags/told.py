@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from ..router.health import Condition, Cooling, Fault, Healthy
 from ..router.registry import ECHO, ORIGIN, Key, Provider, Registry
-from ..usage.prices import Prices
+from ..usage.prices import Prices, made_on, money
 from ..usage.spending import Bill, paid
 from ..values import Target
 from .wording import duration
@@ -122,7 +122,8 @@ def why_lines(went: Went | None, now: float, prices: Prices, loss: str | None = 
 
 def spent_lines(session: Mapping[str, object], day: Mapping[str, object], *, whose: str = "") -> list[str]:
     """Totals as `usage.report` has them."""
-    return [f"This session: {_spent(session)}.", f"Today, all sessions{f' of {whose}' if whose else ''}: {_spent(day)}."]
+    told = [f"This session: {_spent(session)}.", f"Today, all sessions{f' of {whose}' if whose else ''}: {_spent(day)}."]
+    return [*told, f"Prices are of {made_on()}, in US dollars, where the configuration names none."]
 
 
 def _spent(totals: Mapping[str, object]) -> str:
@@ -136,11 +137,11 @@ def _spent(totals: Mapping[str, object]) -> str:
     read = number("inputTokens") + number("cacheReadTokens") + number("cacheCreationTokens")
     cached = f" ({number('cacheReadTokens'):,} of them from the cache)" if number("cacheReadTokens") else ""
     cost, unknown = totals.get("totalCost"), number("unpricedRequests")
-    money = f"${cost:,.2f}" if isinstance(cost, float) else "the cost is unknown"
+    price = money(cost) if isinstance(cost, float) else "the cost is unknown"
     if isinstance(cost, float) and unknown:
-        money += f", and {unknown} of unknown cost"
+        price += f", and {unknown} of unknown cost"
     asked = "1 request" if requests == 1 else f"{requests:,} requests"
-    return f"{asked}, {read:,} tokens read{cached}, {number('outputTokens'):,} written; {money}"
+    return f"{asked}, {read:,} tokens read{cached}, {number('outputTokens'):,} written; {price}"
 
 
 def _models_of(provider: Provider, health: Health, now: float, most: int) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -72,6 +72,11 @@ class Participants:
         if offered.left_out and not self.life.turn.rounds:
             self.life.turn.notes.append(f"tools of ours are left out: {offered.left_out}")
         return offered.call
+
+    @property
+    def offered(self) -> Sequence[str]:
+        """Names of our tools in the call."""
+        return sorted(self._own)
 
     def answer(self, asked: Asked) -> Answer:
         return Answer(asked, own=self._own)

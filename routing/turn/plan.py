@@ -117,6 +117,8 @@ class Plan:
     """What of the call the running round's request does not hold."""
     unsaid: list[str] = field(default_factory=list)
     """What of the answer the client's dialect cannot say."""
+    added: Sequence[str] = ()
+    """Tools of ours that are offered beside the client's own."""
     hides_count: bool = False
     """The running round tells a count that the client did not ask for."""
     unheard: tuple[Unheard, ...] = ()

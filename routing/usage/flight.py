@@ -14,15 +14,23 @@ from typing import Literal, TypeAlias
 
 from ..dialects.translation.neutral import Tokens
 from ..values import Dialect, Target
-from .prefix import Block, Break, blocks_of, parting
+from ..window.text import first_words
+from .prefix import Block, Break, blocks_of, parting, settings_of, text_at
+from .prices import money
 
-Who: TypeAlias = Literal["the tool", "the person", "a tag", "a failure", "time", "the provider", "RouteCodex"]
+Who: TypeAlias = Literal[
+    "the tool", "the person", "a tag", "a failure", "the configuration", "time", "the provider", "RouteCodex"
+]
 
 KEPT_BYTES = 32 << 20
 _SMALLEST = 2_048
 """Providers cache nothing shorter than a thousand tokens or two."""
-_HEALTHY = 0.5
-"""Of what was cached before, or could have been, so much at least is there again."""
+_HEALTHY, _FORGETFUL = 0.75, 0.5
+"""Of what was cached before, or could have been, so much at least is there again; so much where the call begins as the last one
+did: a cache may forget a part of it, and nobody has to be named."""
+_LOOKED_BACK = 20
+"""So many blocks before a mark a provider looks for what it has in its cache."""
+_QUOTED = 40
 _SHORT_S, _LONG_S = 300.0, 3600.0
 
 
@@ -46,19 +54,29 @@ class Flown:
     """`force`, `sticky`, `default`, …"""
     failed: bool = False
     """Another target had failed before."""
+    model: str = ""
+    """That the client named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    who: Who
+    what: str
+    became: str = ""
+    """What stood there, and what stands there now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    who: Who
-    what: str
+    cause: Cause
     tokens: int
     """So many were read anew that had been in the cache."""
     dollars: float | None = None
 
     def __str__(self) -> str:
-        cost = f" (${self.dollars:.2f})" if self.dollars is not None else ""
-        return f"the cache was lost: {self.what}, by {self.who}; {self.tokens:,} tokens were read anew{cost}"
+        cause, cost = self.cause, f" ({money(self.dollars)})" if self.dollars is not None else ""
+        told = f"the cache was lost: {cause.what}, by {cause.who}; {self.tokens:,} tokens were read anew{cost}"
+        return f"{told}; {cause.became}" if cause.became else told
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +89,13 @@ class Suspicion:
 
     def loss(self) -> Loss | None:
         """Why; None where it cannot be known."""
-        cause = _cause(self.before, self.after)
-        return Loss(*cause, self.tokens) if cause is not None else None
+        before, after = self.before, self.after
+        assert before.tokens is not None
+        assert after.tokens is not None
+        much = after.tokens.cached < _FORGETFUL * min(_expected(before.tokens), after.tokens.input)
+        same = before.target == after.target
+        cause = _changed(before, after, much=much) if same else _moved(before, after) if much else None
+        return Loss(cause, self.tokens) if cause is not None else None
 
 
 class FlightRecorder:
@@ -117,25 +140,32 @@ def _expected(tokens: Tokens) -> int:
     return tokens.input if tokens.cached else 0
 
 
-def _cause(before: Flown, after: Flown) -> tuple[Who, str] | None:
-    if before.target != after.target:
-        return _moved(before, after)
-    sent = parting(blocks_of(before.sent, before.dialect), blocks_of(after.sent, after.dialect))
-    if sent is None:
-        return _idle(before, after)
+def _changed(before: Flown, after: Flown, *, much: bool) -> Cause | None:
+    """`much`: so much is lost that it is told whatever the reason; else where it is the tool's."""
+    then, now = blocks_of(before.sent, before.dialect), blocks_of(after.sent, after.dialect)
+    sent = parting(then, now)
     came = parting(blocks_of(before.received, before.asked), blocks_of(after.received, after.asked))
-    if came is None:
-        return _idle(before, after) if _is_at_the_end(sent, before) else ("RouteCodex", _words(sent))
-    return _whose(came, before, after), _words(came)
+    if sent is not None and came is not None:
+        who = _whose(came, before, after)
+        if not much and (who != "the tool" or _is_at_the_end(came, before)):
+            return None
+        return Cause(who, _words(came, before, after), _became(came, before, after))
+    if not much:
+        return None
+    if sent is not None and not _is_at_the_end(sent, before):
+        return Cause("RouteCodex", _words(sent, before, after))
+    if (what := _settings(before, after) or _marks(then, now)) is not None:
+        return Cause("the tool", what)
+    return _idle(before, after)
 
 
-def _is_at_the_end(sent: Break, before: Flown) -> bool:
+def _is_at_the_end(broken: Break, before: Flown) -> bool:
     """What joins a call behind everything else (the time, a reminder) was in no cache."""
     last = max((block.message for block in blocks_of(before.sent, before.dialect)), default=-1)
-    return sent.block.kind == "message" and sent.block.message >= last
+    return broken.block.kind == "message" and broken.block.message >= last
 
 
-def _moved(before: Flown, after: Flown) -> tuple[Who, str]:
+def _moved(before: Flown, after: Flown) -> Cause:
     old, new = before.target, after.target
     if (old.provider, old.model) == (new.provider, new.model):
         what = f"the call went to key {new.key} instead of {old.key}"
@@ -143,20 +173,52 @@ def _moved(before: Flown, after: Flown) -> tuple[Who, str]:
         what = f"the call went to model {new.model or 'of its own'} instead of {old.model or 'its own'}"
     else:
         what = f"the call went to {new.provider} instead of {old.provider}"
+    who: Who = "RouteCodex"
     if after.failed or before.failed:
-        return "a failure", what
-    if "force" in (before.route, after.route) or "sticky" in (before.route, after.route):
-        return "a tag", what
-    return "RouteCodex", what
+        who = "a failure"
+    elif {"force", "sticky", "allow"} & {before.route, after.route}:
+        who = "a tag"
+    elif before.model != after.model:
+        who = "the tool"
+    elif before.route != after.route:
+        who, what = "the configuration", f"{what} (route {after.route}, before {before.route})"
+    return Cause(who, what)
 
 
-def _idle(before: Flown, after: Flown) -> tuple[Who, str]:
+def _idle(before: Flown, after: Flown) -> Cause:
     """The beginning is the same: it was forgotten."""
     quiet = after.at - before.at
     lasts = _LONG_S if b'"1h"' in before.sent else _SHORT_S
     if quiet >= lasts:
-        return "time", f"nothing was asked for {quiet / 60:.0f} minutes, and it lasts {lasts / 60:.0f}"
-    return "the provider", "the call begins as the last one did, and it was forgotten all the same"
+        return Cause("time", f"nothing was asked for {quiet / 60:.0f} minutes, and it lasts {lasts / 60:.0f}")
+    return Cause("the provider", "the call begins as the last one did, and it was forgotten all the same")
+
+
+def _settings(before: Flown, after: Flown) -> str | None:
+    """What the conversation does not say, and changes where it is looked for."""
+    old, new = settings_of(before.sent, before.dialect), settings_of(after.sent, after.dialect)
+    for name in {**old, **new}:
+        if old.get(name) != new.get(name):
+            return f"{name} {'came in' if name not in old else 'is gone' if name not in new else 'changed'}"
+    return None
+
+
+def _marks(then: list[Block], now: list[Block]) -> str | None:
+    """How far to cache, and from where to look, is the tool's to say (`cache_control`)."""
+    marked = [at for at, block in enumerate(then) if block.mark]
+    if not marked:
+        return None
+    last, marks = marked[-1], [at for at, block in enumerate(now) if block.mark]
+    if not marks:
+        return "nothing is marked to be cached any more (cache_control)"
+    near = next((at for at in marks if at >= last), None)
+    if near is None:
+        return f"the last mark (cache_control) stands at {now[marks[-1]].place} instead of {then[last].place}"
+    if (far := near - last) > _LOOKED_BACK:
+        return f"the next mark (cache_control) stands {far} blocks behind the last one, and {_LOOKED_BACK} are looked back"
+    if (old := then[last].mark) != now[near].mark:
+        return f"it is to be cached for {now[near].mark} instead of {old} (cache_control)"
+    return None
 
 
 def _whose(came: Break, before: Flown, after: Flown) -> Who:
@@ -176,8 +238,23 @@ def _last_message(flown: Flown) -> Block | None:
     return blocks[-1] if blocks else None
 
 
-def _words(broken: Break) -> str:
+def _words(broken: Break, before: Flown, after: Flown) -> str:
     block = broken.block
     about = f" ({block.role + ' ' if block.role else ''}{block.about})" if block.kind == "message" else ""
-    was = {"changed": "changed", "inserted": "came in", "removed": "is gone"}[broken.how]
-    return f"{block.place}{about} {was}"
+    was = {"changed": "changed", "inserted": "came in", "removed": "is gone", "moved": "stands in another place"}[broken.how]
+    told = f"{block.place}{about} {was}"
+    old, new = _last_message(before), _last_message(after)
+    if block.kind == "message" and old is not None and new is not None and new.message < old.message // 2:
+        told += f", and {old.message + 1} messages became {new.message + 1}"
+    return told
+
+
+def _became(broken: Break, before: Flown, after: Flown) -> str:
+    if broken.how != "changed":
+        return ""
+    old = " ".join(text_at(before.received, before.asked, broken.at).split())
+    new = " ".join(text_at(after.received, after.asked, broken.at).split())
+    same = next((at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new)))
+    begin = old.rfind(" ", max(0, same - _QUOTED), max(0, same - _QUOTED // 3)) + 1 or max(0, same - _QUOTED // 3)
+    begin = 0 if broken.block.kind == "setting" else begin
+    return " became ".join(f"“{first_words(text[begin : begin + 4 * _QUOTED], _QUOTED)}”" for text in (old, new))

@@ -7,9 +7,10 @@ then the conversation; and a few settings that change how all of it is read.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Literal, TypeAlias
+from itertools import islice
+from typing import Literal, NamedTuple, TypeAlias
 
 import orjson
 
@@ -18,7 +19,7 @@ from ..jsonbytes import dumps
 from ..values import Dialect, JsonObject
 
 Kind: TypeAlias = Literal["setting", "tool", "instructions", "message"]
-How: TypeAlias = Literal["changed", "inserted", "removed"]
+How: TypeAlias = Literal["changed", "inserted", "removed", "moved"]
 
 _SETTINGS = ("model", "tool_choice", "toolConfig", "thinking", "reasoning", "reasoning_effort", "output_config", "output_format")
 _INSTRUCTIONS = ("system", "instructions", "systemInstruction", "system_instruction")
@@ -29,6 +30,9 @@ _FIRST: dict[Dialect, tuple[Literal["tools", "instructions"], ...]] = {
     Dialect.GEMINI: ("instructions", "tools"),
 }
 _MARK = "cache_control"
+_ALSO = ("speed", "context_management", "mcp_servers", "response_format", "text", "prompt_cache_key", "cachedContent")
+_ALSO_OF_GEMINI = ("thinkingConfig", "responseSchema", "responseMimeType")
+_ONLY_ROLE = frozenset({"role", "type", _MARK})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,23 @@ class Block:
     size: int
     message: int = -1
     """The number of its message, from 0."""
+    mark: str = ""
+    """How long what stands up to here is to be cached, where its tool said so."""
+
+    @property
+    def key(self) -> tuple[str, str, bytes]:
+        return self.kind, self.role, self.digest
+
+
+class _Part(NamedTuple):
+    """A block before it is looked at."""
+
+    kind: Kind
+    place: str
+    role: str
+    about: str
+    value: object
+    message: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,51 +77,82 @@ class Break:
     """So many bytes before it are the same."""
     lost: int
     """So many bytes of the earlier call stand behind it."""
+    at: int = 0
+    """Which block that is, of both."""
     of_kind: bool = True
     """Something of its kind stands before it and is the same: a conversation goes on up to here."""
 
 
 def blocks_of(body: bytes, dialect: Dialect) -> list[Block]:
     """None of a body that cannot be read."""
+    told = _read(body, dialect)
+    blocks = list(map(_block, _parts(told, dialect)))
+    if blocks and (mark := _mark(told)):
+        blocks[-1] = replace(blocks[-1], mark=mark)
+    return blocks
+
+
+def _read(body: bytes, dialect: Dialect) -> JsonObject:
     try:
         told = orjson.loads(body)
     except orjson.JSONDecodeError:
-        return []
+        return {}
     if isinstance(told, dict) and isinstance(inner := told.get("request"), dict) and dialect is Dialect.GEMINI:
         told = {**inner, "model": told.get("model")}
-    return list(_blocks(told, dialect)) if isinstance(told, dict) else []
+    return told if isinstance(told, dict) else {}
 
 
 def parting(before: list[Block], after: list[Block]) -> Break | None:
     """Where they part; None where the later one holds all of the earlier."""
-    for at, (old, new) in enumerate(zip(before, after, strict=False)):
-        if _same(old, new):
-            continue
-        of_kind = at > 0 and before[at - 1].kind == old.kind
-        kept, lost = sum(block.size for block in before[:at]), sum(block.size for block in before[at:])
-        rest_before, rest_after = before[at + 1 :], after[at + 1 :]
-        if rest_before and _same(rest_before[0], new):
-            return Break("removed", old, kept, lost, of_kind)
-        if rest_after and _same(old, rest_after[0]):
-            return Break("inserted", new, kept, lost, of_kind)
-        if old.kind != new.kind:  # one list ended earlier than the other
-            came = any(_same(old, later) for later in rest_after)
-            return Break("inserted", new, kept, lost, of_kind) if came else Break("removed", old, kept, lost, of_kind)
-        return Break("changed", old, kept, lost, of_kind)
-    if len(after) < len(before):
-        rest = before[len(after) :]
-        return Break("removed", rest[0], sum(block.size for block in after), sum(block.size for block in rest))
-    return None
+    at = next((at for at, (old, new) in enumerate(zip(before, after, strict=False)) if old.key != new.key), None)
+    if at is None:
+        if len(after) >= len(before):
+            return None
+        at = len(after)
+        return Break("removed", before[at], *_sizes(before, at), at)
+    old, new = before[at], after[at]
+    of_kind = at > 0 and before[at - 1].kind == old.kind
+    comes = old.key in {block.key for block in after[at:]}
+    was = new.key in {block.key for block in before[at:]}
+    how: How
+    if comes and was:  # messages may say the same twice
+        how = "moved" if old.kind == "tool" else "changed"
+    elif comes:
+        how = "inserted"
+    else:  # where the kinds differ, one list ended earlier than the other
+        how = "removed" if was or old.kind != new.kind else "changed"
+    return Break(how, new if how == "inserted" else old, *_sizes(before, at), at, of_kind)
 
 
-def _same(one: Block, other: Block) -> bool:
-    return (one.kind, one.digest) == (other.kind, other.digest)
+def _sizes(before: list[Block], at: int) -> tuple[int, int]:
+    return sum(block.size for block in before[:at]), sum(block.size for block in before[at:])
 
 
-def _blocks(told: JsonObject, dialect: Dialect) -> Iterator[Block]:
+def text_at(body: bytes, dialect: Dialect, at: int) -> str:
+    """What that block says: its text where it has one, else as JSON."""
+    part = next(islice(_parts(_read(body, dialect), dialect), at, None), None)
+    value = part.value if part is not None else ""
+    while isinstance(value, dict | list):
+        inside = value.get("text") or value.get("content") if isinstance(value, dict) else value[-1] if value else None
+        if not isinstance(inside, str | dict | list):
+            break
+        value = inside
+    return value if isinstance(value, str) else dumps(_unmarked(value)).decode("utf-8", "replace")
+
+
+def settings_of(body: bytes, dialect: Dialect) -> dict[str, bytes]:
+    """What else of a call decides where a provider looks for it, whatever the conversation says."""
+    told = _read(body, dialect)
+    found = {name: told[name] for name in _ALSO if told.get(name) is not None}
+    if isinstance(inner := told.get("generationConfig"), dict):
+        found |= {name: inner[name] for name in _ALSO_OF_GEMINI if inner.get(name) is not None}
+    return {name: dumps(value) for name, value in found.items()}
+
+
+def _parts(told: JsonObject, dialect: Dialect) -> Iterator[_Part]:
     for name in _SETTINGS:
         if (value := told.get(name)) is not None:
-            yield _block("setting", name, "", name, value)
+            yield _Part("setting", name, "", name, value)
     for part in _FIRST[dialect]:
         yield from _tools(told) if part == "tools" else _instructions(told)
     items = told.get(LIST_KEYS[dialect])
@@ -108,10 +160,10 @@ def _blocks(told: JsonObject, dialect: Dialect) -> Iterator[Block]:
         yield from _message(number, item)
 
 
-def _tools(told: JsonObject) -> Iterator[Block]:
+def _tools(told: JsonObject) -> Iterator[_Part]:
     tools = told.get("tools")
     for number, tool in enumerate(tools if isinstance(tools, list) else []):
-        yield _block("tool", f"tool {_name(tool) or number + 1}", "", "tool", tool)
+        yield _Part("tool", f"tool {_name(tool) or number + 1}", "", "tool", tool)
 
 
 def _name(tool: object) -> str:
@@ -122,34 +174,41 @@ def _name(tool: object) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _instructions(told: JsonObject) -> Iterator[Block]:
+def _instructions(told: JsonObject) -> Iterator[_Part]:
     for name in _INSTRUCTIONS:
         value = told.get(name)
         if isinstance(value, dict) and isinstance(value.get("parts"), list):
             value = value["parts"]
         if isinstance(value, list):
             for number, part in enumerate(value):
-                yield _block("instructions", f"instructions, part {number + 1}", "system", "text", part)
+                yield _Part("instructions", f"instructions, part {number + 1}", "system", "text", part)
         elif value is not None:
-            yield _block("instructions", "instructions", "system", "text", value)
+            yield _Part("instructions", "instructions", "system", "text", _as_part(value))
 
 
-def _message(number: int, item: object) -> Iterator[Block]:
+def _message(number: int, item: object) -> Iterator[_Part]:
     place = f"message {number + 1}"
     if not isinstance(item, dict):
-        yield _block("message", place, "", "text", item, number)
+        yield _Part("message", place, "", "text", item, number)
         return
     role = str(item.get("role") or item.get("type") or "")
     for key in ("content", "parts"):
         inside = item.get(key)
+        inside = [_as_part(inside)] if isinstance(inside, str) else inside
         if not isinstance(inside, list) or not inside:
             continue
         rest = {name: value for name, value in item.items() if name not in (key, _MARK)}
+        bare = set(rest) <= _ONLY_ROLE
         for at, part in enumerate(inside):
             where = place if len(inside) == 1 else f"{place}, part {at + 1}"
-            yield _block("message", where, role, _about(part), [rest, part] if at == 0 else part, number)
+            yield _Part("message", where, role, _about(part), part if at or bare else [rest, part], number)
         return
-    yield _block("message", place, role, str(item.get("type") or "text"), item, number)
+    yield _Part("message", place, role, str(item.get("type") or "text"), item, number)
+
+
+def _as_part(value: object) -> object:
+    """A text by itself and one in a part are the same to a provider; tools write now this, now that."""
+    return {"type": "text", "text": value} if isinstance(value, str) else value
 
 
 def _about(part: object) -> str:
@@ -159,9 +218,17 @@ def _about(part: object) -> str:
     return kind if isinstance(kind, str) else next((key for key in part if key != "thoughtSignature"), "text")
 
 
-def _block(kind: Kind, place: str, role: str, about: str, value: object, message: int = -1) -> Block:
-    text = dumps(_unmarked(value))
-    return Block(kind, place, role, about, blake2b(text, digest_size=12).digest(), len(text), message)
+def _block(part: _Part) -> Block:
+    text = dumps(_unmarked(part.value))
+    digest = blake2b(text, digest_size=12).digest()
+    return Block(part.kind, part.place, part.role, part.about, digest, len(text), part.message, _mark(part.value))
+
+
+def _mark(value: object) -> str:
+    """How long it is to be cached up to here; empty where nothing is said of it."""
+    held = value[-1] if isinstance(value, list) and value else value
+    mark = held.get(_MARK) if isinstance(held, dict) else None
+    return str(mark.get("ttl") or "5m") if isinstance(mark, dict) else ""
 
 
 def _unmarked(value: object) -> object:

@@ -71,6 +71,13 @@ def listed(base_url: str, model: str) -> Price | None:
     return None
 
 
+def money(dollars: float) -> str:
+    """As people read it: what is something is never shown as nothing."""
+    if dollars >= 0.01 or not dollars:
+        return f"${dollars:,.2f}"
+    return f"${dollars:.4f}" if dollars >= 0.0001 else "less than $0.0001"
+
+
 def made_on() -> str:
     """The date of the table."""
     return _table().date

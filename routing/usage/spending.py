@@ -193,5 +193,6 @@ def spent(costs: Sequence[Cost], asker: Asker, *, failed: bool, lost: Callable[[
             cost.at,
             cost.route,
             failed,
+            asker.asked,
         )
         yield Spent(row, cost.url, flown if asker.steps and cost is first else None, lost)

@@ -52,7 +52,7 @@ def lines(body: bytes, dialect: Dialect, status: int = 0) -> Iterator[str]:
         apart = [("from the cache", tokens.cached), ("written to it", tokens.written)]
         held = ", ".join(f"{number:,} {what}" for what, number in apart if number)
         thought = f" ({tokens.reasoning:,} for reasoning)" if tokens.reasoning else ""
-        yield f"{INDENT}tokens: {tokens.input:,} in{f' ({held})' if held else ''} · {tokens.output:,} out{thought}"
+        yield f"{INDENT}tokens, as told here: {tokens.input:,} in{f' ({held})' if held else ''} · {tokens.output:,} out{thought}"
     if missing:
         yield f"{INDENT}{size(missing)} of it were not kept: the text has a gap"
     if unread:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import orjson
 
@@ -27,7 +27,8 @@ _HEAD_FIELDS = frozenset({"model", "system", "tools", "instructions", "systemIns
 _MEDIA_NAMES = {"image": "picture", "audio": "sound", "video": "video", "file": "file"}
 
 
-def lines(body: bytes, endpoint: Endpoint) -> Iterator[str]:
+def lines(body: bytes, endpoint: Endpoint, added: Sequence[str] = ()) -> Iterator[str]:
+    """`added`: names of tools that the client did not offer."""
     try:
         history = _History(body, endpoint)
     except RouteCodexError as error:
@@ -45,7 +46,9 @@ def lines(body: bytes, endpoint: Endpoint) -> Iterator[str]:
     if tools := history.head.tools:
         yield rule(count(len(tools), "tool"))
         more = len(tools) - _NAMES
-        yield from wrapped(", ".join(tools[:_NAMES]) + (f", … and {more} more" if more > 0 else ""))
+        names = [f"{name} (added by RouteCodex)" for name in tools if name in added]
+        names += [name for name in tools if name not in added]
+        yield from wrapped(", ".join(names[:_NAMES]) + (f", … and {more} more" if more > 0 else ""))
 
 
 class _History:

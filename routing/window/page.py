@@ -34,6 +34,7 @@ _HEAD_LINES = 4
 
 def request_lines(record: Record, body: bytes, endpoint: Endpoint) -> Iterator[str]:
     yield from _route(record)
+    added = _texts(record, "added")
     typed = _text(record, "typed")
     if typed:
         yield rule("TYPED")
@@ -45,9 +46,9 @@ def request_lines(record: Record, body: bytes, endpoint: Endpoint) -> Iterator[s
             return
         sent = _text(record, "sent") or call.newest_text(body, endpoint)
         yield from wrapped(sent, most=_TYPED_LINES)
-        if changes := _changes(typed, sent):
+        if changes := [*_changes(typed, sent), *(f"tool added: {first_words(name, 60)}" for name in added)]:
             yield f"{INDENT}({'; '.join(changes)})"
-    yield from call.lines(body, endpoint)
+    yield from call.lines(body, endpoint, added)
 
 
 def answer_lines(record: Record, body: bytes, dialect: Dialect, status: int = 0) -> Iterator[str]:
@@ -82,6 +83,7 @@ def _fate(record: Record) -> Iterator[str]:
         lines.append(f"FAILED: {error}")
     if _text(record, "held"):
         lines.append("kept open when it was complete, for a reminder that was nearly due")
+    lines += [f"failed before: {failed}" for failed in _texts(record, "attempts")]
     if answered := _text(record, "answered"):
         lines.append(f"answered by {answered}")
     if reason := _from_to(*_pair(record, "stop")):

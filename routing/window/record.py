@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import orjson
+
 from ..turn.plan import Plan
 from ..usage.spending import Paid
 from ..values import Call, Dialect, JsonObject
@@ -16,6 +18,9 @@ _TYPED = 900
 _WORDS = 300
 _FAILED = 160
 _LISTED = 6
+_BEGUN_BYTES, _ENDED_BYTES, _MORE_BYTES = 2300, 1100, 300
+"""Of what is written down at a time, so that all of it together is no more than 4 KiB, in whatever script it is."""
+_SHORT = 16
 NOBODY = "RouteCodex"
 """Whom a call went to that we answered."""
 
@@ -41,10 +46,11 @@ def of_round(plan: Plan, name: str, *, parent: str = "", local: bool = False) ->
         "spoken": str(received.endpoint.dialect if not parent else spoken),
         "typed": typed,
         "sent": typed if sent == plan.typed else shown(sent),
+        "added": list(plan.added),
         "attempts": _listed(plan.faults),
         "leftOut": _cut(plan.left_out, _WORDS),
     }
-    return {key: value for key, value in record.items() if value not in ("", [])}
+    return _within({key: value for key, value in record.items() if value not in ("", [])}, _BEGUN_BYTES)
 
 
 def of_end(plan: Plan, *, rounds: int, paid: Paid | None, words: tuple[str, str]) -> JsonObject:
@@ -52,7 +58,7 @@ def of_end(plan: Plan, *, rounds: int, paid: Paid | None, words: tuple[str, str]
     record: JsonObject = {"rounds": rounds, "attempts": _listed(plan.faults), "unsaid": _cut(", ".join(plan.unsaid), _WORDS)}
     if plan.tried and plan.settled:
         record["answered"] = _cut(str(plan.target), 200)
-    return {key: value for key, value in record.items() if value not in ("", [], 0)} | of_cost(paid, words)
+    return _within({key: value for key, value in record.items() if value not in ("", [], 0)} | of_cost(paid, words), _ENDED_BYTES)
 
 
 def of_cost(paid: Paid | None, words: tuple[str, str]) -> JsonObject:
@@ -73,14 +79,19 @@ def of_cost(paid: Paid | None, words: tuple[str, str]) -> JsonObject:
 
 def of_loss(loss: str) -> JsonObject:
     """Why the provider's cache was lost: known a little after the answer."""
-    return {"cacheLost": _cut(loss, _WORDS)}
+    return _within({"cacheLost": _cut(loss, _WORDS)}, _MORE_BYTES)
+
+
+def of_error(error: str) -> JsonObject:
+    """Why it failed."""
+    return _within({"error": first_words(error, _WORDS)}, _MORE_BYTES)
 
 
 def of_reply(comment: str, about: Mapping[str, str], dialect: Dialect) -> JsonObject:
     """An answer of our own. `about`: call, session, client, asked, typed."""
     record: JsonObject = {name: _cut(text, _TYPED if name == "typed" else 100) for name, text in about.items()}
     record |= {"target": NOBODY, "why": _cut(comment, _WORDS), "spoken": str(dialect)}
-    return {key: value for key, value in record.items() if value}
+    return _within({key: value for key, value in record.items() if value}, _BEGUN_BYTES)
 
 
 def _newest_text(call: Call) -> str:
@@ -96,6 +107,36 @@ def _shown_by(plan: Plan) -> Callable[[str], str]:
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _within(record: JsonObject, most: int) -> JsonObject:
+    """With its longest texts cut, where it is more than so many bytes; halves of pairs can be written to no file."""
+    try:
+        size = len(orjson.dumps(record))
+    except orjson.JSONEncodeError:
+        record = {key: _whole(value) for key, value in record.items()}
+        size = len(orjson.dumps(record))
+    while size > most:
+        sizes = {key: len(orjson.dumps(value)) for key, value in record.items() if isinstance(value, str | list)}
+        longest = max(sizes, key=sizes.__getitem__)
+        if sizes[longest] <= _SHORT:
+            break
+        keep = max(0.5, 1 - (size - most + _SHORT) / sizes[longest])
+        record[longest] = _shorter(record[longest], keep)
+        size = len(orjson.dumps(record))
+    return record
+
+
+def _shorter(value: object, keep: float) -> object:
+    if isinstance(value, list):
+        return value[1:] if len(value) > 2 else [_shorter(one, keep) for one in value]
+    return _cut(value, int(len(value) * keep)) if isinstance(value, str) else value
+
+
+def _whole(value: object) -> object:
+    if isinstance(value, list):
+        return [_whole(one) for one in value]
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _listed(faults: Sequence[str]) -> list[str]:

@@ -40,7 +40,8 @@ def test_a_lost_cache_is_told_with_what_it_cost_before_its_verdict_is_over() -> 
 
     asyncio.run(play())
     (loss,) = told
-    assert str(loss) == "the cache was lost: instructions, part 1 changed, by the tool; 29,900 tokens were read anew ($0.27)"
+    told = "the cache was lost: instructions, part 1 changed, by the tool; 29,900 tokens were read anew ($0.27)"
+    assert str(loss) == f"{told}; “billing” became “another day”"
 
 
 def test_of_too_many_at_once_some_are_not_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:

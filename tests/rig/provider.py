@@ -190,7 +190,7 @@ class FakeProvider:
     async def _serve(self, pipe: Pipe, number: int) -> None:
         try:
             while True:
-                received = await read_received(pipe, self.served, number, parse=self._keep)
+                received = await read_received(pipe, lambda: self.served, number, parse=self._keep)
                 if received is None:
                     await pipe.write(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
                     return

@@ -91,8 +91,8 @@ class Received:
         return ""
 
 
-async def read_received(pipe: Pipe, number: int, connection: int, *, parse: bool) -> Received | None:
-    """None: not HTTP."""
+async def read_received(pipe: Pipe, served: Callable[[], int], connection: int, *, parse: bool) -> Received | None:
+    """None: not HTTP. How many were `served` before is asked when all of it is there: others may have come meanwhile."""
     head = await pipe.read_until(b"\r\n\r\n")
     at = time.monotonic()
     lines = head.decode("latin-1").split("\r\n")
@@ -111,6 +111,7 @@ async def read_received(pipe: Pipe, number: int, connection: int, *, parse: bool
     except ValueError:
         return None
     security = pipe.transport.get_extra_info("ssl_object")
+    number = served()
     received = Received(
         number=number,
         connection=connection,

@@ -358,3 +358,15 @@ def test_half_a_request_is_kept(provider: FakeProvider) -> None:
     asyncio.run(leave_in_the_middle())
     provider.wait_until(lambda: provider.all_bytes().rstrip().endswith(b"half"))
     assert provider.requests == []
+
+
+def test_no_two_requests_have_one_number(provider: FakeProvider) -> None:
+    """A client that holds two connections would else be told two messages of one id."""
+
+    async def over_both() -> None:
+        async with Http1(Route(provider.url)) as one, Http1(Route(provider.url)) as other:
+            for _ in range(2):
+                await asyncio.gather(*(client.send("GET", "/x") for client in (one, other)))
+
+    asyncio.run(over_both())
+    assert sorted(received.number for received in provider.requests) == [0, 1, 2, 3]

@@ -41,7 +41,7 @@ async function ask(question) {
     headers: { "Content-Type": "application/json", "X-XSRFToken": xsrf },
     body: JSON.stringify(question),
   });
-  const told = answer.ok ? await answer.json() : { error: `mitmweb said ${answer.status}` };
+  const told = answer.ok ? await answer.json() : { error: `the proxy said ${answer.status}` };
   byId("said").textContent = told.error ? `Not done: ${told.error}` : (told.changed || told.notes || []).join(" ") || "Done.";
   byId("said").className = told.error ? "bad" : "";
   if (!told.error) byId("target").value = "";
@@ -65,7 +65,8 @@ function lines(texts) {
 }
 
 function tokens(call) {
-  return call.tokens ? whole(`${call.tokens[0].toLocaleString()} + ${call.tokens[1].toLocaleString()}`) : "";
+  if (call.tokens) return whole(`${call.tokens[0].toLocaleString()} + ${call.tokens[1].toLocaleString()}`);
+  return call.rounds && call.status === "200" ? "unknown" : "";
 }
 
 function whole(text) {
@@ -117,8 +118,13 @@ function plot(days) {
   byId("plot").replaceChildren(svg);
 }
 
+function dollars(cost) {
+  if (cost >= 0.01 || !cost) return `$${cost.toFixed(2)}`;
+  return cost >= 0.0001 ? `$${cost.toFixed(4)}` : "less than $0.0001";
+}
+
 function money(totals) {
-  const cost = totals.totalCost == null ? "cost unknown" : `$${totals.totalCost.toFixed(2)}`;
+  const cost = totals.totalCost == null ? "cost unknown" : dollars(totals.totalCost);
   const open = totals.unpricedRequests ? `, ${totals.unpricedRequests} of ${totals.requests} requests without a known price` : "";
   return `${(totals.totalTokens || 0).toLocaleString()} tokens, ${cost}${open}`;
 }
@@ -130,7 +136,7 @@ function render(told) {
   byId("server").textContent = `${(status.listening || []).join(", ")} · ${status.config || ""}`;
   const force = [...(status.routing?.lines || []), ...(status.keys || []), ...(status.warnings || [])];
   byId("routing").replaceChildren(...(force.length ? force : ["Nothing: every call goes where the routes say."]).map((text) => make("li", text)));
-  table("calls", ["when", "tool", "what", "where it went, and why", "tokens", ""],
+  table("calls", ["when", "tool", "what", "where it went, and why", "tokens in + out", ""],
     calls.map((call) => [time(call.time), whole(call.client), call.title, `${call.asked} → ${call.comment} · ${call.status}`, tokens(call), legs(call)]),
     "No call yet.");
   table("sessions", ["session", "tool", "it begins", "in force", ""],
@@ -146,13 +152,13 @@ function render(told) {
     "None is configured.");
   byId("targets").replaceChildren(...providers.flatMap((one) => [one.name, ...one.models.map((model) => `${one.name}.${model}`)]).map((value) => make("option", undefined, { value })));
   plot(usage.daily || []);
-  byId("used").textContent = money(usage.totals || {});
+  byId("used").textContent = `${money(usage.totals || {})}. Prices are of ${usage.pricesOf}, where the configuration names none.`;
 }
 
 async function show() {
   try {
     const answer = await fetch("/routecodex/state");
-    if (!answer.ok) throw new Error(`mitmweb said ${answer.status}`);
+    if (!answer.ok) throw new Error(`the proxy said ${answer.status}`);
     render(await answer.json());
     document.body.dataset.shown = String(Date.now());
   } catch (error) {

@@ -107,6 +107,20 @@ def test_a_wrong_question_is_answered_without_any_harm(folder: Path) -> None:
     assert all(said["error"] for said in asyncio.run(live()))
 
 
+def test_what_is_changed_by_hand_is_noted_and_what_is_only_asked_is_not(folder: Path) -> None:
+    async def live() -> list[str]:
+        settings, lines = settings_of(folder), list[str]()
+        settings.journal = Journal(lines.append)
+        served = panel.Panel(settings)
+        clear = {"verb": "clear sessions"}
+        for question in ({"verb": "status"}, {"verb": "sessions"}, clear, {**clear, "try": True}):
+            assert "error" not in await served.answer(json.dumps(question).encode())
+        return lines
+
+    (line,) = asyncio.run(live())
+    assert "by hand: erased nothing" in line
+
+
 def test_who_is_known_and_who_is_not(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert known() == []
     (folder.parent / "b").mkdir(parents=True)

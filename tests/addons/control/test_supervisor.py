@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
+import contextlib
+import os
 import socket
+import tempfile
 from pathlib import Path
+from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
@@ -12,6 +18,7 @@ from routecodex.addons.control import background, leash, prefork, supervisor
 from routecodex.addons.control.commands import start
 from routecodex.addons.control.places import Places
 from routecodex.addons.control.say import Failed
+from tests.rig.door import until
 
 
 def test_both_ends_of_the_leash_agree() -> None:
@@ -44,6 +51,106 @@ def test_the_port_of_last_time(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         assert supervisor._free_port(port) not in (0, port)
     assert supervisor._free_port(port) == port
+
+
+def test_who_comes_in_the_moment_of_an_end_is_promised_nothing() -> None:
+    """A busy machine lets the supervisor see both at once: the last lease given back, and somebody new."""
+
+    async def main(here: Places) -> bytes:
+        here.make()
+        one = supervisor.Supervisor(here)
+        one._up.set()
+        one._watch = asyncio.create_task(asyncio.Event().wait())  # type: ignore[arg-type]
+        serving = asyncio.create_task(one.serve())
+        await asyncio.to_thread(until, here.line.exists, "it does not listen")
+        first, second = (socket.socket(socket.AF_UNIX) for _ in range(2))
+        with first, second:
+            first.connect(str(here.line))
+            first.sendall(b'{"want": "lease"}\n')
+            assert b'"tools": 1' in await asyncio.to_thread(first.recv, 4096)
+            first.close()
+            second.connect(str(here.line))
+            second.sendall(b'{"want": "lease"}\n')
+            await serving
+            with contextlib.suppress(ConnectionResetError):
+                return await asyncio.to_thread(second.recv, 4096)
+            return b""
+
+    with tempfile.TemporaryDirectory(prefix="rc-") as folder:  # a socket's path must be short
+        assert asyncio.run(main(Places(Path(folder)))) == b""
+
+
+def test_a_port_is_held_until_the_proxy_has_left_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    port = tmp_path / "port"
+    first = supervisor._hold(port)
+    inherited = os.dup(first)
+    os.close(first)
+    waits: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            os.close(inherited)
+
+    monkeypatch.setattr(supervisor.time, "sleep", sleep)
+    second = supervisor._hold(port)
+    assert len(waits) == 3
+    monkeypatch.setattr(supervisor, "_STOP_S", 0.0)
+    os.close(supervisor._hold(port))  # one that does not end is not waited for for ever
+    os.close(second)
+
+
+def test_a_proxy_that_does_not_come_up_again_is_tried_less_and_less_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was ready once: it is not given up, and never tried without a pause."""
+    pauses: list[float] = []
+
+    class Over(Exception):
+        pass
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(round(seconds, 2))
+        if len(pauses) == 7:
+            raise Over
+
+    async def starts() -> supervisor.Proxy:
+        reader = asyncio.StreamReader()
+        reader.feed_eof()
+        return supervisor.Proxy(SimpleNamespace(wait=lambda: 1), reader, SimpleNamespace(close=lambda: None))  # type: ignore[arg-type]
+
+    async def main() -> None:
+        one = supervisor.Supervisor(Places(tmp_path))
+        one.served, one._start = True, starts  # type: ignore[method-assign]
+        monkeypatch.setattr(supervisor.asyncio, "sleep", sleep)
+        with pytest.raises(Over):
+            await one._keep_alive()
+        assert one.deaths == 7
+
+    asyncio.run(main())
+    assert pauses == [0.2, 0.6, 1.4, 3.0, 5.0, 5.0, 5.0]
+
+
+def test_a_new_port_is_told_when_it_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever hears of it connects at once."""
+    listening = [("127.0.0.1", 1)]
+
+    class Options:
+        mode: ClassVar = ["regular"]
+
+        def update(self, mode: list[str]) -> None:
+            self.mode = mode  # type: ignore[misc]
+            asyncio.get_running_loop().call_soon(listening.append, ("127.0.0.1", 2))
+
+    server = SimpleNamespace(listen_addrs=lambda: listening)
+    ctx = SimpleNamespace(options=Options(), master=SimpleNamespace(addons=SimpleNamespace(get=lambda _: server)))
+    monkeypatch.setattr(leash, "ctx", ctx)
+
+    async def main() -> None:
+        await leash.Leash._listen(["regular", "reverse:https://x.example@127.0.0.1:2"])
+        assert (len(listening), len(ctx.options.mode)) == (2, 2)
+
+    asyncio.run(main())
 
 
 def test_what_a_proxy_said_of_its_end(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from routecodex.routing.desk.desk import Plan, Recent, Rest
 from routecodex.routing.sessions.state import EMPTY, Sticky
 from routecodex.routing.sessions.store import SessionKey
+from routecodex.routing.sessions.whose import parted
 from routecodex.routing.values import Dialect, ProviderError, Target
 from tests.routing.desk.given import BLIND, SMALL, TWO_KEYS, Build
 from tests.routing.house import CONFIG_A, House, Tool, done, inline, texts_of
@@ -18,6 +19,21 @@ from tests.system.tool import text_of
 DIALECTS = pytest.mark.parametrize("dialect", list(Dialect))
 FORMS = pytest.mark.parametrize("dialect, stream", [(dialect, stream) for dialect in Dialect for stream in (False, True)])
 ONE = SessionKey("session", "one")
+
+
+@pytest.mark.parametrize("session", ["s-1", None])
+def test_what_a_tool_names_is_its_persons(build: Build, session: str | None) -> None:
+    """Two people whose tools give the same name meet in no state."""
+    house = build()
+    tool = Tool(house, Dialect.MESSAGES)
+    tool.session = session
+    keys = [house.desk.read(replace(tool.handed(text), user=user)).key.id for text, user in (("a", "alice"), ("b", "bob"))]
+    assert len(set(keys)) == 2
+    assert [parted(id)[0] for id in keys] == ["alice", "bob"]
+    if session is not None:
+        assert [id.endswith(session) for id in keys] == [True, True]
+
+
 # --- tags act once ----------------------------------------------------------------------------------------------------
 
 

@@ -55,6 +55,13 @@ APPLIED = [
     ),
     pytest.param("<**!openai.2**>", EMPTY, state(sticky=Sticky("openai", "backup")), id="sticky-key-by-place"),
     pytest.param("<**!echo**>", EMPTY, state(allowed=("echo",)), id="echo-stays"),
+    pytest.param("<**!origin**>", state(sticky=Sticky("glm", None, "glm-4.7")), state(allowed=("origin",)), id="origin-unsticks"),
+    pytest.param(
+        "<**!glm**>",
+        state(sticky=Sticky("glm", None, "glm-4.7")),
+        state(sticky=Sticky("glm", None, "glm-4.7"), allowed=("glm",)),
+        id="a-list-does-not",
+    ),
     pytest.param("<**!echo.any**>", EMPTY, state(sticky=Sticky("echo", None, "any")), id="sticky-echo"),
     pytest.param("<**#anthropic.primary**>", EMPTY, state(disabled_keys=(("anthropic", "primary"),)), id="P11"),
     pytest.param("<**#openai.gpt-4**>", EMPTY, state(disabled_models=(("openai", "gpt-4"),)), id="P12"),

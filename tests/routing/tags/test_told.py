@@ -11,7 +11,7 @@ from routecodex.routing.tags.grammar import Unknown, Unreadable, parse
 from routecodex.routing.tags.scan import find_tags
 from routecodex.routing.tags.told import Outlook, Went, help_lines, models_lines, outlook_lines, spent_lines, why_lines
 from routecodex.routing.tags.wording import duration
-from routecodex.routing.usage.prices import Price, Prices
+from routecodex.routing.usage.prices import Price, Prices, made_on
 from routecodex.routing.usage.spending import Bill
 from routecodex.routing.values import Target
 from tests.routing.tags.config_a import REGISTRY, provider
@@ -102,9 +102,11 @@ def test_what_was_spent_is_said_and_unknown_is_no_zero() -> None:
         "totalCost": 0.5,
         "unpricedRequests": 1,
     }
-    known, none = spent_lines(totals, {"requests": 0})
+    known, none, prices = spent_lines(totals, {"requests": 0})
     assert known == (
         "This session: 3 requests, 10,000 tokens read (9,000 of them from the cache), 50 written; $0.50, and 1 of unknown cost."
     )
     assert none == "Today, all sessions: nothing was used yet."
+    assert prices == f"Prices are of {made_on()}, in US dollars, where the configuration names none."
+    assert "; $0.0012, and" in spent_lines(totals | {"totalCost": 0.0012}, {})[0]
     assert "the cost is unknown" in spent_lines({"requests": 1, "totalCost": None, "unpricedRequests": 1}, {})[0]

@@ -23,6 +23,10 @@ def _text(words: str, kind: str = "text") -> dict[str, Any]:
     return {"type": kind, "text": words}
 
 
+THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBOR"}}
+
+
 def messages_body() -> dict[str, Any]:
     return {
         "model": "claude-opus-5-5",
@@ -33,7 +37,10 @@ def messages_body() -> dict[str, Any]:
         "thinking": {"type": "adaptive"},
         "messages": [
             {"role": "user", "content": [_text("<reminder>date</reminder>"), _text("fix the bug")]},
-            {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "Read", "input": {"a": 1, "b": 2}}]},
+            {
+                "role": "assistant",
+                "content": [THOUGHT, {"type": "tool_use", "id": "t1", "name": "Read", "input": {"a": 1, "b": 2}}],
+            },
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "a file " * 100}]},
             {"role": "assistant", "content": [_text("done")]},
             {"role": "user", "content": [_text("and now the tests")]},
@@ -102,9 +109,32 @@ def _goes_on(body: dict[str, Any]) -> None:
 def _nothing(body: dict[str, Any]) -> None: ...
 
 
+def _gone_back(body: dict[str, Any]) -> None:
+    _item(body, 4).update(text="no, the docs")
+
+
 def _item(body: dict[str, Any], at: int, part: int = 0) -> dict[str, Any]:
     found: dict[str, Any] = body["messages"][at]["content"][part]
     return found
+
+
+def _reorder(body: dict[str, Any], *order: int) -> None:
+    body["tools"] = [body["tools"][at] for at in order]
+
+
+def _mcp(count: int) -> list[dict[str, Any]]:
+    return [{"name": f"mcp__{at}"} for at in range(count)]
+
+
+def _mark(body: dict[str, Any], at: int, mark: object) -> None:
+    body["system"][at]["cache_control"] = mark
+
+
+def _far(body: dict[str, Any]) -> None:
+    """Its last mark goes along, behind more than is looked back."""
+    mark = body["system"][1].pop("cache_control")
+    body["messages"] += [{"role": "user", "content": [_text(f"part {at}") for at in range(20)]}]
+    body["messages"][-1]["content"].append({**_text("now"), "cache_control": mark})
 
 
 TOOL, OURS = "the tool", "RouteCodex"
@@ -119,6 +149,9 @@ CAUSES = [
     Cause("the last tool went", lambda b: b["tools"].pop(), TOOL, "tool Bash is gone"),
     Cause("a tool is described anew", lambda b: b["tools"][1].update(description="new"), TOOL, "tool Bash changed"),
     Cause("a tool's schema", lambda b: b["tools"][0]["input_schema"].update(x=1), TOOL, "tool Read changed"),
+    Cause("two tools in each other's place", lambda b: _reorder(b, 1, 0), TOOL, "tool Read stands in another place"),
+    Cause("several tools joined", lambda b: b["tools"].__setitem__(slice(1, 1), _mcp(3)), TOOL, "tool mcp__0 came in"),
+    Cause("several tools went", lambda b: b["tools"].__setitem__(slice(2), _mcp(1)), TOOL, "tool Read changed"),
     Cause("thinking switched off", lambda b: b.pop("thinking"), TOOL, "thinking is gone"),
     Cause("thinking differently", lambda b: b["thinking"].update(type="disabled"), TOOL, "thinking changed"),
     Cause("a choice of tools", lambda b: b.update(tool_choice={"type": "any"}), TOOL, "tool_choice came in"),
@@ -127,14 +160,35 @@ CAUSES = [
     Cause("a result cleared", lambda b: _item(b, 2).update(content="[cleared]"), TOOL, "message 3 (user tool_result) changed"),
     Cause(
         "keys in another order",
-        lambda b: _item(b, 1).update(input={"b": 2, "a": 1}),
+        lambda b: _item(b, 1, 1).update(input={"b": 2, "a": 1}),
         TOOL,
-        "message 2 (assistant tool_use)",
+        "message 2, part 2 (assistant tool_use)",
     ),
     Cause("an answer rewritten", lambda b: _item(b, 3).update(text="all done"), TOOL, "message 4 (assistant text) changed"),
     Cause("the oldest dropped", lambda b: b["messages"].pop(0), TOOL, "message 1"),
     Cause("compacted", lambda b: b.update(messages=[{"role": "user", "content": [_text("Summary: …")]}]), TOOL, "message 1"),
-    Cause("gone back", lambda b: _item(b, 4).update(text="no, the docs"), "the person", "message 5 (user text) changed"),
+    Cause("gone back", _gone_back, "the person", "message 5 (user text) changed"),
+    Cause(
+        "a thought dropped", lambda b: b["messages"][1]["content"].pop(0), TOOL, "message 2, part 1 (assistant thinking) is gone"
+    ),
+    Cause(
+        "a picture in an old message", lambda b: b["messages"][0]["content"].insert(1, PICTURE), TOOL, "part 2 (user image) came"
+    ),
+    Cause("nothing marked any more", lambda b: b["system"][1].pop("cache_control"), TOOL, "nothing is marked"),
+    Cause(
+        "a mark further ahead", lambda b: _mark(b, 0, b["system"][1].pop("cache_control")), TOOL, "stands at instructions, part 1"
+    ),
+    Cause("another length", lambda b: b["system"][1]["cache_control"].update(ttl="1h"), TOOL, "for 1h instead of 5m"),
+    Cause("a long way to the next mark", lambda b: _far(b), TOOL, "stands 28 blocks behind the last one"),
+    Cause("a faster model", lambda b: b.update(speed="fast"), TOOL, "speed came in"),
+    Cause("Responses: its place", lambda b: b.update(prompt_cache_key="k"), TOOL, "prompt_cache_key came in", Dialect.RESPONSES),
+    Cause(
+        "Gemini: thinking", lambda b: b.update(generationConfig={"thinkingConfig": {}}), TOOL, "thinkingConfig", Dialect.GEMINI
+    ),
+    Cause("the tool names another model", _nothing, TOOL, "to model x", later={"target": replace(GLM, model="x"), "model": "x"}),
+    Cause(
+        "a route for it", _nothing, "the configuration", "(route long", later={"target": replace(GLM, model="x"), "route": "long"}
+    ),
     Cause("another key", _nothing, OURS, "to key k2 instead of k1", later={"target": replace(GLM, key="k2")}),
     Cause("a failed key", _nothing, "a failure", "to key k2", later={"target": replace(GLM, key="k2"), "failed": True}),
     Cause(
@@ -167,12 +221,57 @@ def test_each_cause_is_named(cause: Cause) -> None:
     later = copy.deepcopy(body)
     cause.change(later)
     loss = _lost(recorder, flown(later, cause.dialect, tokens=COLD, **{"at": 1010.0, **cause.later}))
-    assert (loss.who, cause.what in loss.what) == (cause.who, True), loss
+    assert (loss.cause.who, cause.what in loss.cause.what) == (cause.who, True), loss
     assert loss.tokens == 29_900
 
 
 def test_thirty_causes_stand_there() -> None:
     assert len(CAUSES) >= 30
+
+
+_HOSTILE = '“iption":"Bash things","input_schema":{"…” became “iption":"Bash\\u001bxxxxxxxxxxxxxxxxxxxx…”'
+
+
+@pytest.mark.parametrize(
+    ("change", "became"),
+    [
+        (lambda b: _item(b, 4).update(text="and now the docs"), "“and now the tests” became “and now the docs”"),
+        (lambda b: b["thinking"].update(type="off"), '“{"type":"adaptive"}” became “{"type":"off"}”'),
+        (lambda b: b["tools"][1].update(description="Bash\x1b" + "x" * 999), _HOSTILE),
+        (lambda b: b["tools"].pop(), ""),
+    ],
+)
+def test_what_stood_there_and_what_stands_there_now(change: Callable[[dict[str, Any]], object], became: str) -> None:
+    recorder = FlightRecorder()
+    body, later = messages_body(), messages_body()
+    change(later)
+    recorder.heard(flown(body))
+    loss = _lost(recorder, flown(later, tokens=COLD, at=1010.0))
+    assert loss.cause.became == became
+    assert str(loss).endswith(f"; {became}" if became else "read anew")
+
+
+PARTLY = Tokens(30_000, 100, cached=19_000, written=11_000)
+
+
+def test_a_part_that_the_tool_broke_is_told_and_one_that_was_forgotten_is_not() -> None:
+    for change, told in ((lambda b: _item(b, 2).update(content="[cleared]"), True), (_nothing, False), (_gone_back, False)):
+        recorder, later = FlightRecorder(), messages_body()
+        recorder.heard(flown(messages_body()))
+        change(later)
+        suspicion = recorder.heard(flown(later, tokens=PARTLY, at=1010.0))
+        assert suspicion is not None
+        loss = suspicion.loss()
+        assert (loss is not None) == told, loss
+        assert loss is None or (loss.cause.who, loss.tokens) == ("the tool", 10_900)
+
+
+def test_a_text_by_itself_is_the_same_as_one_in_a_part() -> None:
+    recorder, later = FlightRecorder(), messages_body()
+    for message in later["messages"][3:]:
+        message["content"] = message["content"][0]["text"]
+    recorder.heard(flown(messages_body()))
+    assert _lost(recorder, flown(later, tokens=COLD, at=1010.0)).cause.who == "the provider"
 
 
 def test_an_hour_where_an_hour_was_asked_for() -> None:
@@ -182,7 +281,7 @@ def test_an_hour_where_an_hour_was_asked_for() -> None:
         recorder = FlightRecorder()
         recorder.heard(flown(body))
         loss = _lost(recorder, flown(body, tokens=COLD, at=1000.0 + quiet))
-        assert loss.who == who
+        assert loss.cause.who == who
         body = json.loads(json.dumps(body).replace("'", '"'))
 
 
@@ -192,7 +291,7 @@ def test_what_only_we_changed_is_told_as_ours() -> None:
     other["system"][0]["text"] = "ours"
     recorder.heard(flown(body))
     loss = _lost(recorder, replace(flown(body, tokens=COLD), sent=json.dumps(other).encode()))
-    assert loss.who == "RouteCodex"
+    assert loss.cause.who == "RouteCodex"
 
 
 def _with_time(body: dict[str, Any], time: str, dialect: Dialect) -> dict[str, Any]:
@@ -217,7 +316,7 @@ def test_the_time_that_is_told_with_each_call_is_not_blamed(dialect: Dialect, qu
     sent = [json.dumps(_with_time(one, f"[Time/Date]: {at}", dialect)).encode() for at, one in enumerate((body, later))]
     recorder.heard(replace(flown(body, dialect), sent=sent[0]))
     loss = _lost(recorder, replace(flown(later, dialect, tokens=COLD, at=1000.0 + quiet), sent=sent[1]))
-    assert loss.who == who
+    assert loss.cause.who == who
 
 
 def _healthy(seed: int) -> tuple[int, list[Suspicion]]:

@@ -7,7 +7,7 @@ import pytest
 
 from routecodex.routing.dialects.translation.neutral import Tokens
 from routecodex.routing.usage import prices
-from routecodex.routing.usage.prices import Price, Prices, listed
+from routecodex.routing.usage.prices import Price, Prices, listed, money
 
 ANTHROPIC, OPENAI, GOOGLE = "https://api.anthropic.com", "https://api.openai.com/v1", "https://generativelanguage.googleapis.com"
 
@@ -52,3 +52,11 @@ def test_a_long_call_has_the_price_of_its_length(count: int, dollars: float) -> 
 def test_the_table_says_where_it_is_from() -> None:
     told = json.loads((Path(prices.__file__).with_name("prices.json")).read_text())
     assert "MIT" in told["source"]
+
+
+@pytest.mark.parametrize(
+    ("dollars", "shown"),
+    [(0.0, "$0.00"), (1234.345, "$1,234.35"), (0.0123, "$0.01"), (0.0012, "$0.0012"), (1e-9, "less than $0.0001")],
+)
+def test_what_is_something_is_never_shown_as_nothing(dollars: float, shown: str) -> None:
+    assert money(dollars) == shown

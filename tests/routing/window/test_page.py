@@ -105,6 +105,21 @@ def test_typed_and_sent_say_what_was_changed_in_words() -> None:
     assert lines[lines.index(rule("SENT")) + 1] == "  (nothing: RouteCodex answered)"
 
 
+def test_a_tool_of_ours_is_marked_in_words() -> None:
+    body = json.dumps(
+        json.loads(_call("hi")) | {"tools": [{"name": "Read", "input_schema": {}}, {"name": "clock", "input_schema": {}}]}
+    )
+    record = {"typed": "hi", "target": "glm.k1.glm-4.7", "added": ["clock"]}
+    lines = list(page.request_lines(record, body.encode(), MESSAGES))
+    assert "  (tool added: clock)" in lines
+    assert "  clock (added by RouteCodex), Read" in lines
+
+
+def test_an_answer_says_what_failed_before_it() -> None:
+    lines = list(page.answer_lines({"answered": "b.k.m", "attempts": ["a.k.m: status 503, busy"]}, b"", Dialect.CHAT))
+    assert lines[:2] == ["failed before: a.k.m: status 503, busy", "answered by b.k.m"]
+
+
 def test_a_stream_with_a_gap_says_how_much_is_missing() -> None:
     one = b'data: {"id":"a","choices":[{"index":0,"delta":{"content":"%s"}}]}\n\n'
     body = (

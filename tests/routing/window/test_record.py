@@ -47,6 +47,24 @@ def test_however_much_was_typed_it_stays_small(house: House) -> None:
     assert len(json.dumps(told | record.of_loss("the cache was lost: " * 99))) <= 4096
 
 
+@pytest.mark.parametrize("letter", ["x", "é", "漢", "🙂", '"', "\\", "\x01", "\n", "\ud800"], ids=ascii)
+def test_in_every_script_it_stays_small(house: House, letter: str) -> None:
+    """Whoever sends a call chooses all of these."""
+    plan = Tool(house, Dialect.MESSAGES).say("<**!glm.glm-4.7**> x").plan
+    much = letter * 5_000
+    plan.typed = plan.session = plan.client = plan.asked = plan.left_out = much
+    plan.faults += [f"glm.key1: {much}"] * 50
+    plan.unsaid += [much] * 50
+    told = record.of_round(plan, "round 2", parent="p" * 36)
+    told |= record.of_end(plan, rounds=3, paid=_PAID, words=(much, much)) | record.of_loss(much) | record.of_error(much)
+    told |= {"held": "was", "leg": "provider"}
+    assert len(json.dumps(told, ensure_ascii=False).encode("utf-8", "replace")) <= 4096
+    assert {"call", "session", "round", "parent", "typed", "target", "why", "attempts", "usage", "leftOut"} <= set(told)
+    own = record.of_reply(much, {"call": "c", "session": much, "typed": much}, Dialect.CHAT)
+    assert len(json.dumps(own, ensure_ascii=False).encode("utf-8", "replace")) <= 4096
+    assert json.dumps(told | own, ensure_ascii=False).encode(), "mitmproxy writes it as UTF-8"
+
+
 def test_of_an_answer_of_our_own() -> None:
     about = {"call": "c", "session": "s" * 500, "client": "codex", "asked": "gpt-5", "typed": "<**help**>"}
     told = record.of_reply("answered by RouteCodex", about, Dialect.RESPONSES)

@@ -627,6 +627,7 @@ def test_tools_that_the_provider_runs(tool: Tool, wire: dict[str, Any] | None, n
     found = written(tools=(tool,))
     assert unmarked(found.body.get("tools")) == (wire and [wire])
     assert (Feature.SERVER_TOOLS in left_out(found)) == named
+    assert found.tools == {}, "its calls are told under the name that the client gave it, as calls of that kind"
 
 
 # --- ids --------------------------------------------------------------------------------------------------------------
