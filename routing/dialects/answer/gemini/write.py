@@ -70,6 +70,8 @@ class _Writer(Written):
 
     dialect: ClassVar[Dialect] = Dialect.GEMINI
     one_by_one: ClassVar[bool] = True
+    by_order: ClassVar[bool] = True
+    apart: ClassVar[bool] = True
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(asked)
@@ -329,8 +331,6 @@ class Writer(_Writer):
 
 class Whole(Document, _Writer):
     """One JSON document."""
-
-    apart: ClassVar[bool] = True
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(asked)
