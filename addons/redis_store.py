@@ -4,6 +4,8 @@
 2. Each operation is one round trip and over within `PATIENCE_S`, whatever the server, the network or the client's own code do.
 3. After a failure of any kind nobody waits any more: what is asked fails at once, until a trial beside the calls goes well.
 4. Only what may be done twice is tried twice, and only where the connection broke: a server that was started anew.
+5. A shelf that is not as it is written here (another type, no number, longer than any) is set aside under another name, and the
+   operation done again: what somebody else put there costs that shelf, never the store.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 from redis import exceptions
 from redis.asyncio import ConnectionPool
+from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
@@ -27,7 +30,8 @@ logger = logging.getLogger("routecodex")
 
 _Word: TypeAlias = bytes | str | int
 
-PATIENCE_S = 0.25
+PATIENCE_S = 0.24
+"""With what a call takes by itself, a quarter of a second for the one that meets a server which is gone."""
 PIECE_BYTES = 512 << 10
 """So much, and one entry more, is read in one operation: one conversation's past must not look like a server that is gone."""
 _STOOD_STILL_S = 0.1
@@ -36,6 +40,9 @@ _TRIES = 100
 _FIRST_TRIAL_S = 0.1
 _LONGEST_PAUSE_S = 1.0
 _PREFIX = "routecodex"
+_MOST = 10**15
+_DAMAGED_MS = 30 * 86_400_000
+"""So long what was set aside can be looked at."""
 
 _ORDER = """
 local function order_of(shelf)
@@ -44,10 +51,10 @@ end
 """
 _READ = f"""{_ORDER}
 local out, i, room = {{}}, 0, tonumber(ARGV[3])
-for born, since, ttl, several in string.gmatch(ARGV[2], '(%w*),(%d+),(%d+),(%d+);') do
+for born, since, ttl, several, longest in string.gmatch(ARGV[2], '(%w*),(%d+),(%d+),(%d+),(%d+);') do
     i = i + 1
     local shelf = KEYS[i]
-    ttl, several = tonumber(ttl), several ~= '1'
+    ttl, several, longest = tonumber(ttl), several ~= '1', tonumber(longest)
     local head = redis.call('HMGET', shelf, 'b', 's')
     if not head[1] then
         out[i] = {{'', '0', '0'}}
@@ -56,6 +63,7 @@ for born, since, ttl, several in string.gmatch(ARGV[2], '(%w*),(%d+),(%d+),(%d+)
         if head[1] ~= born then since = '0' end
         if head[2] ~= since then
             if not several then
+                if redis.call('HSTRLEN', shelf, 'p') > longest then error('too long') end
                 one[4], one[5] = '', redis.call('HGET', shelf, 'p')
                 room = room - #one[5]
             else
@@ -65,6 +73,7 @@ for born, since, ttl, several in string.gmatch(ARGV[2], '(%w*),(%d+),(%d+),(%d+)
                         one[2], one[3] = at > 1 and places[at - 1] or since, '1'
                         break
                     end
+                    if redis.call('HSTRLEN', shelf, 'p' .. places[at]) > longest then error('too long') end
                     local entry = redis.call('HGET', shelf, 'p' .. places[at])
                     room = room - #entry
                     one[#one + 1], one[#one + 2] = places[at], entry
@@ -131,8 +140,8 @@ return {1, born, tostring(number)}
 _CLAIM = """
 local taken = {}
 for i, name in ipairs(KEYS) do
-    local holder = redis.call('GET', name)
-    if not holder or holder == ARGV[1] then
+    local holder = redis.pcall('GET', name)
+    if not holder or type(holder) == 'table' or holder == ARGV[1] then
         redis.call('SET', name, ARGV[1], 'PX', ARGV[2])
         taken[#taken + 1] = i
     end
@@ -141,11 +150,46 @@ return taken
 """
 _RELEASE = """
 for _, name in ipairs(KEYS) do
-    if redis.call('GET', name) == ARGV[1] then redis.call('DEL', name) end
+    if redis.pcall('GET', name) == ARGV[1] then redis.call('DEL', name) end
 end
 return 1
 """
-_SHA = {script: sha1(script.encode()).hexdigest() for script in (_READ, _PUT, _CHANGE, _CLAIM, _RELEASE)}
+_ASIDE = f"""{_ORDER}
+local function is_sound(shelf, several, longest)
+    local kind = redis.call('TYPE', shelf).ok
+    if kind ~= 'hash' then return kind == 'none' and not (several and redis.call('EXISTS', order_of(shelf)) == 1) end
+    local head = redis.call('HMGET', shelf, 'b', 's', 'z')
+    if not head[1] or #head[1] > 64 or not string.find(head[1], '^%w+$') then return false end
+    if not head[2] or #head[2] > 15 or not string.find(head[2], '^%d+$') then return false end
+    if not several then return redis.call('HEXISTS', shelf, 'p') == 1 and redis.call('HSTRLEN', shelf, 'p') <= longest end
+    local order = order_of(shelf)
+    if not head[3] or #head[3] > 15 or not string.find(head[3], '^%-?%d+$') then return false end
+    if redis.call('TYPE', order).ok ~= 'zset' then return false end
+    local places = redis.call('ZRANGE', order, 0, -1, 'WITHSCORES')
+    for at = 1, #places, 2 do
+        local field, number = 'p' .. places[at], places[at + 1]
+        if #number > 15 or not string.find(number, '^%d+$') then return false end
+        if redis.call('HEXISTS', shelf, field) == 0 or redis.call('HSTRLEN', shelf, field) > longest then return false end
+    end
+    return true
+end
+local aside = {{}}
+for i, shelf in ipairs(KEYS) do
+    local several, longest = ARGV[2 * i] ~= '1', tonumber(ARGV[2 * i + 1])
+    if not is_sound(shelf, several, longest) then
+        local name = ARGV[1] .. ':damaged:' .. string.sub(shelf, #ARGV[1] + 2)
+        for old, new in pairs({{[shelf] = name, [order_of(shelf)] = name .. ':order'}}) do
+            if redis.call('EXISTS', old) == 1 then
+                redis.call('RENAME', old, new)
+                redis.call('PEXPIRE', new, {_DAMAGED_MS})
+            end
+        end
+        aside[#aside + 1] = name
+    end
+end
+return aside
+"""
+_SHA = {script: sha1(script.encode()).hexdigest() for script in (_READ, _PUT, _CHANGE, _CLAIM, _RELEASE, _ASIDE)}
 
 
 class RedisStore:
@@ -168,7 +212,10 @@ class RedisStore:
         self._heard = heard
         self._wait = wait
         self._patience_s = patience_s
-        self._pool = ConnectionPool.from_url(address, max_connections=_CONNECTIONS, retry=Retry(NoBackoff(), 0), protocol=2)
+        self._pool = ConnectionPool.from_url(address, retry=Retry(NoBackoff(), 0), protocol=2)
+        """Makes connections; to hold them, too, takes it longer than to ask over one."""
+        self._open: set[AbstractConnection] = set()
+        self._idle: list[AbstractConnection] = []
         self._places = asyncio.Semaphore(_CONNECTIONS)
         self._why = ""
         """Why nobody is asked now; empty while all is well."""
@@ -180,9 +227,19 @@ class RedisStore:
 
     async def read(self, wanted: Sequence[tuple[Key, Version]]) -> list[Found]:
         keys = [self._name(key) for key, _ in wanted]
-        known = "".join(f"{born},{number},{self._ttl_ms(key.kind)},{BOUNDS[key.kind].entries};" for key, (born, number) in wanted)
-        found = await self._run(_READ, keys, [self._prefix, known, PIECE_BYTES], again=True)
-        return [_found(one, known) for one, (_, known) in zip(found, wanted, strict=True)]
+        asked = "".join(
+            f"{born},{number},{self._ttl_ms(key.kind)},{BOUNDS[key.kind].entries},{BOUNDS[key.kind].bytes};"
+            for key, (born, number) in wanted
+        )
+        kinds = [key.kind for key, _ in wanted]
+        for tries_left in (True, False):
+            found = await self._shelved(_READ, keys, kinds, [self._prefix, asked, PIECE_BYTES], again=True)
+            try:
+                return [_found(one, known) for one, (_, known) in zip(found, wanted, strict=True)]
+            except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
+                if not (tries_left and await self._set_aside(keys, kinds)):
+                    raise Lost(self._unreadable) from error
+        raise AssertionError
 
     async def change(self, key: Key, change: Change, known: tuple[Version, bytes] | None = None) -> tuple[Version, bytes]:
         version, old = known if known is not None else await self._now(key)
@@ -191,22 +248,30 @@ class RedisStore:
             new = change(old)
             if new == old and known is None:
                 return version, old
-            done, *now = await self._run(_CHANGE, [self._name(key)], [*version, new, born, ttl])
+            done, *now = await self._shelved(_CHANGE, [self._name(key)], [key.kind], [*version, new, born, ttl])
+            try:
+                version = _version(now[0], now[1])
+            except ValueError:
+                if not await self._set_aside([self._name(key)], [key.kind]):
+                    raise Lost(self._unreadable) from None
+                version, old, known = NEVER, b"", None
+                continue
             if done:
-                return _version(*now[:2]), new
-            version, old, known = _version(now[0], now[1]), now[2], None
+                return version, new
+            old, known = now[2], None
         raise Busy(f"Too many processes change the same {key.kind} in Redis")
 
     async def put(self, puts: Sequence[Put]) -> None:
-        keys, given = list[bytes](), list[_Word]([self._prefix, uuid.uuid4().hex])
+        keys, kinds, given = list[bytes](), list[Kind](), list[_Word]([self._prefix, uuid.uuid4().hex])
         for key in dict.fromkeys(one.key for one in puts):
             mine = [one for one in puts if one.key == key]
             bounds = BOUNDS[key.kind]
             keys.append(self._name(key))
+            kinds.append(key.kind)
             given += [self._ttl_ms(key.kind), bounds.entries, bounds.bytes, len(mine)]
             for _, place, entry in mine:
                 given += [_bytes(place), entry]
-        await self._run(_PUT, keys, given, again=True)
+        await self._shelved(_PUT, keys, kinds, given, again=True)
 
     async def claim(self, names: Collection[str], owner: str, ttl_s: float) -> frozenset[str]:
         listed = list(names)
@@ -237,7 +302,8 @@ class RedisStore:
     async def close(self) -> None:
         if self._trial is not None:
             self._trial.cancel()
-        await self._pool.aclose()
+        for connection in self._open:
+            await connection.disconnect()
 
     # One operation
 
@@ -245,16 +311,36 @@ class RedisStore:
         (found,) = await self.read([(key, NEVER)])
         return found.version, dict(found.entries).get("", b"")
 
+    async def _shelved(
+        self, script: str, keys: Sequence[bytes], kinds: Sequence[Kind], given: Sequence[_Word], *, again: bool = False
+    ) -> Any:
+        """What is not as it is written here makes way; then it is done again: on that shelf nothing was done."""
+        words = (_SHA[script], len(keys), *keys, *given)
+        try:
+            return await self._asked("EVALSHA", *words, again=again, script=script, shelved=True)
+        except _Refused:
+            await self._set_aside(keys, kinds)
+        return await self._asked("EVALSHA", *words, again=again, script=script)
+
+    async def _set_aside(self, keys: Sequence[bytes], kinds: Sequence[Kind]) -> bool:
+        given = [word for kind in kinds for word in (BOUNDS[kind].entries, BOUNDS[kind].bytes)]
+        aside = await self._run(_ASIDE, keys, [self._prefix, *given], again=True)
+        for name in aside:
+            self._heard(
+                f"{_text(name).replace(':damaged:', ':', 1)} in {self.place} is none of ours: it was set aside as {_text(name)}"
+            )
+        return bool(aside)
+
     async def _run(self, script: str, keys: Sequence[bytes], given: Sequence[_Word], *, again: bool = False) -> Any:
         return await self._asked("EVALSHA", _SHA[script], len(keys), *keys, *given, again=again, script=script)
 
-    async def _asked(self, *words: _Word, again: bool = False, script: str = "") -> Any:
+    async def _asked(self, *words: _Word, again: bool = False, script: str = "", shelved: bool = False) -> Any:
         """In a task of its own: a time limit ends the task that it began in, and a hook's first steps are a connection's."""
         if self._why:
             raise Lost(self._told)
-        return await asyncio.ensure_future(self._ask(words, again=again, script=script))
+        return await asyncio.ensure_future(self._ask(words, again=again, script=script, shelved=shelved))
 
-    async def _ask(self, words: tuple[_Word, ...], *, again: bool, script: str) -> Any:
+    async def _ask(self, words: tuple[_Word, ...], *, again: bool, script: str, shelved: bool = False) -> Any:
         try:
             async with asyncio.timeout(None) as limit, _Patience(limit, self._patience_s):
                 while True:
@@ -267,6 +353,8 @@ class RedisStore:
                             raise
                         again = False
         except Exception as error:  # whatever it was: of every kind it is the same that follows
+            if shelved and isinstance(error, exceptions.ResponseError) and "user_script" in str(error):
+                raise _Refused from error
             why = "no answer in time" if isinstance(error, TimeoutError | exceptions.TimeoutError) else _said(error)
             self._lose(why)
             raise Lost(self._told) from error
@@ -274,18 +362,26 @@ class RedisStore:
     async def _exchange(self, words: tuple[_Word, ...]) -> Any:
         """Whoever fails, or is given up, in the middle of it leaves no connection behind on which an answer is still to come."""
         async with self._places:
-            connection = await self._pool.get_connection()
+            connection = self._idle.pop() if self._idle else self._pool.make_connection()
+            self._open.add(connection)
             try:
-                await connection.send_command(*words)
+                if not _is_ready(connection):
+                    await connection.disconnect()
+                    await connection.connect()
+                await connection.send_command(*words)  # it closes where that fails, as does what follows
                 return await connection.read_response()
             finally:
-                await self._pool.release(connection)
+                self._idle.append(connection)
 
     # Gone, and back
 
     @property
     def _told(self) -> str:
         return f"The sessions' store {self.place} cannot be reached ({self._why})"
+
+    @property
+    def _unreadable(self) -> str:
+        return f"What lies in the sessions' store {self.place} cannot be read"
 
     def _lose(self, why: str) -> None:
         was, self._why = self._why, why
@@ -322,6 +418,10 @@ class RedisStore:
         return round((BOUNDS[kind].ttl_s or self.retention_s) * 1000)
 
 
+class _Refused(Exception):
+    """Perhaps by what lies there."""
+
+
 class _Patience:
     """Ends an operation in time. A loop that stood still itself hears first what came meanwhile."""
 
@@ -345,6 +445,12 @@ class _Patience:
         self._timer.cancel()
 
 
+def _is_ready(connection: AbstractConnection) -> bool:
+    """It is open, and nothing came over it that nobody asked for."""
+    heard = connection._reader
+    return connection.is_connected and heard is not None and not heard.at_eof() and not getattr(heard, "_buffer", b"")
+
+
 def _found(one: list[bytes], known: Version) -> Found:
     version = _version(one[0], one[1])
     if version == known and one[2] == b"0":
@@ -354,6 +460,9 @@ def _found(one: list[bytes], known: Version) -> Found:
 
 
 def _version(born: bytes, number: bytes) -> Version:
+    """ValueError where none of ours was ever so."""
+    if (born and not (born.isalnum() and born.isascii())) or max(len(born), len(number)) > 64 or not 0 <= int(number) < _MOST:
+        raise ValueError
     return born.decode(), int(number)
 
 

@@ -22,7 +22,7 @@ def opened(config: Config, folder: Path) -> Store:
     if name not in _OPENED:
         retention_s = config.retention_days * DAY_S
         if config.store == "files":
-            _OPENED[name] = SharedFile(folder, in_thread, wall=time.time, retention_s=retention_s)
+            _OPENED[name] = SharedFile(folder, in_thread, wall=time.time, retention_s=retention_s, heard=logger.warning)
         else:
             from .redis_store import RedisStore  # an extra, for whoever wants it
 

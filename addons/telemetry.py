@@ -3,7 +3,9 @@
 1. A call costs the loop an entry in a list; everything else happens in a thread.
 2. What waits is bounded: where nobody takes it the oldest is given up, and that is counted. A collector that is gone is asked
    again after 1, 2, 4, … 60 seconds.
-3. Loaded only where the configuration asks for it.
+3. Nothing but a status is taken from a collector: it sends us nowhere else, what it says is not kept, and one that drips is
+   left.
+4. Loaded only where the configuration asks for it.
 """
 
 from __future__ import annotations
@@ -32,6 +34,9 @@ WAITING = 4_096
 BATCH = 256
 EVERY_S = 5.0
 LIMIT_S = 5.0
+"""Between two signs of life; a whole exchange takes no longer than three times that."""
+_LONGEST_WORD = 64 << 10
+"""An answer as long as this is read, so that its connection can be used again."""
 _LONGEST_PAUSE_S = 60.0
 
 logger = logging.getLogger("routecodex")
@@ -103,6 +108,9 @@ class Telemetry:
         self._beside = beside if settings.prometheus else None
         every_s = min(every_s, BESIDE_S) if self._beside is not None else every_s
         self._gauges, self._every_s, self._transport = gauges, every_s, transport
+        scheme, _, rest = settings.otlp.partition("://")
+        self._place = f"{scheme}://{rest.rpartition('@')[2]}"
+        """The collector, without a password."""
         self._resource = {"service.name": "routecodex", "service.instance.id": f"{server}:{os.getpid()}"}
         self._meter, self._began = Meter(), time.time()
         self._new: deque[Seen] = deque(maxlen=WAITING)
@@ -158,18 +166,24 @@ class Telemetry:
             self._dropped = 0
 
     def _work(self) -> None:
-        pause = self._every_s
-        with self._client() as client:
-            over = False
-            while not over:
-                over = self._over.wait(pause)
-                with self._counting:
-                    self._count()
-                    if self._untold and self._beside is not None:
-                        self._untold = False
-                        self._beside.tell(self._meter)
-                if self.settings.otlp:
-                    pause = self._every_s if self._send(client) else min(max(1.0, 2 * pause), _LONGEST_PAUSE_S)
+        pause, over = self._every_s, False
+        client = self._client()
+        while not over:
+            over = self._over.wait(pause)
+            with self._counting:
+                self._count()
+                if self._untold and self._beside is not None:
+                    self._untold = False
+                    self._beside.tell(self._meter)
+            if not self.settings.otlp:
+                continue
+            if self._send(client):
+                pause = self._every_s
+            else:
+                pause = min(max(1.0, 2 * pause), _LONGEST_PAUSE_S)
+                client.close()
+                client = self._client()
+        client.close()
 
     def _client(self) -> httpx.Client:
         """It goes neither through this proxy nor through another."""
@@ -188,20 +202,36 @@ class Telemetry:
             with self._counting:
                 numbers = otlp.metrics(self._meter, self._resource, self._began, time.time())
             return self._post(client, "metrics", numbers)
-        except httpx.HTTPError as error:
+        except Exception as error:  # whatever it made of its answer: the next one is asked as before
             self._complain(type(error).__name__)
             return False
 
     def _post(self, client: httpx.Client, what: str, body: bytes) -> bool:
         """What a collector refuses for good is not sent again."""
-        said = client.post(f"{self.settings.otlp}/v1/{what}", content=body, headers={"content-type": "application/json"})
-        if said.is_success:
+        status = self._exchange(client, what, body)
+        if status in range(200, 300):
             self._complained = False
             return True
-        self._complain(f"status {said.status_code}")
-        return said.status_code not in (408, 429) and said.status_code < 500
+        self._complain(f"status {status}")
+        return status not in (408, 429) and status < 500
+
+    def _exchange(self, client: httpx.Client, what: str, body: bytes) -> int:
+        headers, size = {"content-type": "application/json", "accept-encoding": "identity"}, 0
+        end = threading.Timer(3 * LIMIT_S, client.close)
+        end.daemon = True
+        end.start()
+        try:
+            with client.stream("POST", f"{self.settings.otlp}/v1/{what}", content=body, headers=headers) as said:
+                for piece in said.iter_raw():
+                    size += len(piece)
+                    if size > _LONGEST_WORD:
+                        break
+                return said.status_code
+        finally:
+            end.cancel()
+            client.cookies.clear()
 
     def _complain(self, why: str) -> None:
         if not self._complained:
             self._complained = True
-            logger.warning("The collector of telemetry does not take it (%s: %s); it is tried again", self.settings.otlp, why)
+            logger.warning("The collector of telemetry does not take it (%s: %s); it is tried again", self._place, why)

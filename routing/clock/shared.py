@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from ..errors import StoreError
 from ..storage.cached import Rest, no_rest
-from ..storage.contract import Key, Kind, Store
+from ..storage.contract import Key, Kind, Store, aside
 from ..storage.known import Known
 from .record import named_session, read_record, write_record
 from .store import MOST_BYTES, Change, ClockStore
@@ -60,6 +60,8 @@ class SharedTasks(ClockStore):
         """From a thread. StoreError; where that is `Lost`, it may have been done all the same."""
         known = (self.known.version(session_id), self.known.get(session_id)[0])
         new: Tasks = ()
+        if (raw := known[1]) and not read_record(raw, named_session(raw)).is_whole:
+            self._bridge(lambda: self._store.put([aside(Key(Kind.TASKS, session_id), raw)]))
 
         def changed(raw: bytes) -> bytes:
             nonlocal new

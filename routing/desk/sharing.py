@@ -127,12 +127,12 @@ class Sharing:
 
     def _learn(self, key: Key, found: Found) -> None:
         for place, entry in found.entries:
-            if (key, place) in self._waiting:
+            if (key, place) in self._waiting or len(place) > _LONGEST_PLACE or len(entry) > _LONGEST_ENTRY:
                 continue
             try:
                 value = loads(entry) if entry else None
                 _LEARN[key.kind](self, key.id, place, value)
-            except (BadCall, ValueError, TypeError, KeyError, IndexError):
+            except (BadCall, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
                 continue
 
     def _learn_memo(self, name: str, place: str, value: object) -> None:
@@ -153,8 +153,8 @@ class Sharing:
                 learned.ended.learn((key, which), True)
             case "end", _:
                 learned.ended.forget((key, which))
-            case "told", _:
-                learned.noticed.learn(key, (learned.noticed.get(key) or frozenset()) | {which})
+            case "told", _ if len(told := learned.noticed.get(key) or frozenset()) < _MOST_TOLD:
+                learned.noticed.learn(key, told | {which})
 
     def _learn_seal(self, name: str, place: str, value: object) -> None:
         self.learned.seals.learn(bytes.fromhex(place), text_of(value))
@@ -177,13 +177,12 @@ class Sharing:
                 scope = (target.provider, target.key, target.model)
                 learned.health.learn(scope, object_of(value), self.clocks.monotonic(), self.clocks.wall())
             case "turn", dict(weights):
-                learned.rotation.wheels.pop(which, None)
-                learned.rotation.wheels[which] = {str(name): float(weight) for name, weight in weights.items()}
+                learned.rotation.learn_wheel(which, {str(name): float(weight) for name, weight in weights.items()})
             case "stays", list(target):
-                learned.rotation.kept[which] = _target(target)
-            case "busy", [int(calls), int(retrying), int(until)] if which != self.own:
-                learned.budget.others[which] = (calls, retrying)
-                self._until[which] = until
+                learned.rotation.learn_kept(which, _target(target))
+            case "busy", [int(calls), int(retrying), int(until)] if which != self.own and len(self._until) < _MOST_PROCESSES:
+                learned.budget.others[which] = (min(max(calls, 0), _MOST_CALLS), min(max(retrying, 0), _MOST_CALLS))
+                self._until[which] = min(until, round(self.clocks.wall()) + 2 * _BUSY_S)
 
     # What others are told
 
@@ -277,6 +276,10 @@ class Sharing:
 
 
 _MOST_UNSAID = 10_000
+_LONGEST_PLACE, _LONGEST_ENTRY = 2_048, 65_536
+"""What nobody here says: it would be remembered as long as it is."""
+_MOST_TOLD = 200
+_MOST_PROCESSES, _MOST_CALLS = 1_000, 100_000
 _LEARN = {
     Kind.MEMO: Sharing._learn_memo,
     Kind.SEALS: Sharing._learn_seal,

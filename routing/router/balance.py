@@ -16,6 +16,7 @@ from ..values import Target
 
 Mode: TypeAlias = Literal["priority", "round-robin", "weighted", "sticky"]
 
+_HEAVIEST = 100_000.0
 WHEELS = 1024
 """Rotations remembered at most; the ones idle longest start anew."""
 
@@ -48,10 +49,21 @@ class Rotation:
             self.turned(wheel)
         return chosen
 
-    def keep(self, pool: str, target: Target) -> None:
+    def learn_wheel(self, wheel: str, weights: Mapping[str, float]) -> None:
+        """From somebody else. One that would go round for ever without some of them is none."""
+        if all(abs(weight) <= _HEAVIEST for weight in weights.values()):
+            self.wheels.pop(wheel, None)
+            self.wheels[wheel] = dict(weights)
+            _bound(self.wheels)
+
+    def learn_kept(self, pool: str, target: Target) -> None:
+        """From somebody else."""
         self.kept.pop(pool, None)
         self.kept[pool] = target
         _bound(self.kept)
+
+    def keep(self, pool: str, target: Target) -> None:
+        self.learn_kept(pool, target)
         if self.stays is not None:
             self.stays(pool)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..storage.cached import Rest, Warnings, no_rest
-from ..storage.contract import InThread, Key, Kind, Store
+from ..storage.contract import InThread, Key, Kind, Store, aside
 from ..storage.known import Known
 from .state import EMPTY, SessionState
 from .store import Change, SessionKey, StateForm
@@ -41,6 +41,8 @@ class SharedStates:
         name = name_of(key)
         version, (known_raw, known) = self.known.version(name), self.known.get(name)
         now = known
+        if known_raw and not self._form.read("", known_raw).is_whole:
+            await self._store.put([aside(Key(Kind.STATE, name), known_raw)])
 
         def changed(raw: bytes) -> bytes:
             nonlocal now
@@ -64,4 +66,11 @@ class SharedStates:
         return raw, self._read(raw)
 
     def _read(self, raw: bytes) -> SessionState:
-        return self._form.read("", raw).value if raw else EMPTY
+        if not raw:
+            return EMPTY
+        found = self._form.read("", raw)
+        if not found.is_whole:
+            self.warnings.say(
+                f"A session's state in the store is damaged; {found.stays}, and all of it is kept until it is changed"
+            )
+        return found.value

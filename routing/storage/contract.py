@@ -57,6 +57,8 @@ class Kind(StrEnum):
     """Responses API: whose answer an id is, where it lives, what its provider calls it."""
     SERVER = "server"
     """One shelf for all: how each key is doing, whose turn it is, how many calls are being repeated."""
+    DAMAGED = "damaged"
+    """What lay on a shelf and could not be read, before something else took its place."""
 
 
 class Bounds(NamedTuple):
@@ -75,6 +77,7 @@ BOUNDS = {
     Kind.SEALS: Bounds(7 * DAY_S, entries=2_000),
     Kind.ANSWER: Bounds(30 * DAY_S, entries=4),
     Kind.SERVER: Bounds(DAY_S, entries=4_096),
+    Kind.DAMAGED: Bounds(30 * DAY_S, bytes=64 << 20),
 }
 
 
@@ -106,6 +109,10 @@ class Put(NamedTuple):
     place: str
     entry: bytes
     """Empty: the place is cleared."""
+
+
+def aside(key: Key, raw: bytes) -> Put:
+    return Put(Key(Kind.DAMAGED, f"{key.kind}:{key.id}"), "", raw)
 
 
 Change: TypeAlias = Callable[[bytes], bytes]

@@ -3,7 +3,7 @@
 1. Looking takes a few microseconds and waits for nobody. What is only told is written at once where nobody else is writing, which
    is quicker than to wake a thread; everything else waits for the other processes, and for the disk, in a thread.
 2. It stands in for memory: a process that dies loses nothing, a machine that loses power may lose the last moments.
-3. A file that cannot be read is put aside, and a new one is begun.
+3. A file that is damaged, wherever, is put aside, once for all processes, and a new one is begun with what could be read of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from .contract import BOUNDS, NEVER, Busy, Change, Found, InThread, Key, Kind, Lost, Put, Version
-from .disk import make_private
+from .disk import Folder, make_private
 
 T = TypeVar("T")
 
@@ -51,14 +51,26 @@ _OLDEST = "select place, size from entries where kind = ? and id = ? order by se
 class SharedFile:
     """The file is opened by the process that uses it first: nothing of it survives a fork."""
 
-    def __init__(self, folder: Path, in_thread: InThread, *, wall: Callable[[], float], retention_s: float = 0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        in_thread: InThread,
+        *,
+        wall: Callable[[], float],
+        retention_s: float = 0,
+        heard: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        """`heard`: what a person should know."""
         self.path = folder / FILE_NAME
+        self._folder, self._heard = Folder(folder), heard
         self.retention_s = retention_s
         """0: for ever."""
         self._in_thread = in_thread
         self._wall = wall
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
+        self._read_from = self._written_to = 0
+        """Which file each of them is: another process may have put it aside."""
         self._writing = threading.Lock()
         self._at_once = 0
         """How often something was written so since a thread looked after the disk."""
@@ -70,10 +82,20 @@ class SharedFile:
 
     async def read(self, wanted: Sequence[tuple[Key, Version]]) -> list[Found]:
         try:
-            file = self._reader = self._reader or self._opened_to_look()
-            return [_found(file, key, known) for key, known in wanted]
+            try:
+                return self._look(wanted)
+            except sqlite3.DatabaseError as error:
+                if not _is_damage(error):
+                    raise
+                self._close_reader()
+                await self._in_thread(partial(self._begin_anew, self._read_from, error))
+                return self._look(wanted)
         except (OSError, sqlite3.Error) as error:
             raise self._lost("read", error) from error
+
+    def _look(self, wanted: Sequence[tuple[Key, Version]]) -> list[Found]:
+        file = self._looking()
+        return [_found(file, key, known) for key, known in wanted]
 
     async def change(self, key: Key, change: Change, known: tuple[Version, bytes] | None = None) -> tuple[Version, bytes]:
         return await self._in_thread(partial(self._write, partial(self._change, key=key, change=change)))
@@ -129,7 +151,7 @@ class SharedFile:
         if self._at_once >= _AT_ONCE or time.monotonic() < self._slow_until or not self._writing.acquire(blocking=False):
             return False
         try:
-            file = self._reader = self._reader or self._opened_to_look()
+            file = self._looking()
             began = time.monotonic()
             with _transaction(file):
                 self._put(file, puts=puts)
@@ -147,16 +169,29 @@ class SharedFile:
     def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         with self._writing:
             try:
-                self._writer = self._writer or self._opened()
-                self._at_once = 0
-                with _transaction(self._writer):
-                    return work(self._writer)
+                try:
+                    return self._written(work)
+                except sqlite3.DatabaseError as error:
+                    if not _is_damage(error):
+                        raise
+                    self._anew(self._written_to, error)
+                    return self._written(work)
             except sqlite3.OperationalError as error:
                 if "locked" in str(error):
                     raise Busy(f"{self.path.name} is kept busy by other processes") from error
                 raise self._lost("written", error) from error
             except (OSError, sqlite3.Error) as error:
                 raise self._lost("written", error) from error
+
+    def _written(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        if self._writer is None or self._written_to != _identity(self.path):
+            if self._writer is not None:
+                self._writer.close()
+            self._writer = self._opened()
+            self._written_to = _identity(self.path)
+        self._at_once = 0
+        with _transaction(self._writer):
+            return work(self._writer)
 
     def _change(self, file: sqlite3.Connection, *, key: Key, change: Change) -> tuple[Version, bytes]:
         found = _found(file, key, NEVER)
@@ -200,25 +235,95 @@ class SharedFile:
         return frozenset(taken)
 
     def _opened(self) -> sqlite3.Connection:
+        which = _identity(self.path)
         try:
             return _opened(self.path)
-        except sqlite3.OperationalError:
-            raise
-        except sqlite3.DatabaseError:
-            for ending in ("", "-wal", "-shm"):
-                with contextlib.suppress(FileNotFoundError):
-                    os.replace(f"{self.path}{ending}", f"{self.path}.damaged{ending}")
+        except sqlite3.DatabaseError as error:
+            if not _is_damage(error):
+                raise
+            self._anew(which, error)
             return _opened(self.path)
 
-    def _opened_to_look(self) -> sqlite3.Connection:
+    def _looking(self) -> sqlite3.Connection:
         """It waits for no lock, and never for the disk."""
+        if self._reader is not None and self._read_from == _identity(self.path):
+            return self._reader
+        self._close_reader()
         file = self._opened()
         file.execute("pragma busy_timeout = 0")
         file.execute("pragma wal_autocheckpoint = 0")
+        self._reader, self._read_from = file, _identity(self.path)
         return file
+
+    def _close_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
+    def _begin_anew(self, which: int, error: sqlite3.Error) -> None:
+        with self._writing:
+            self._anew(which, error)
+
+    def _anew(self, which: int, error: sqlite3.Error) -> None:
+        """The damaged file makes way, unless another process has seen to that."""
+        with self._folder.locked(FILE_NAME):
+            if which != _identity(self.path):
+                return
+            aside = Path(f"{self.path}.damaged")
+            for ending in ("", "-wal", "-shm"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.replace(f"{self.path}{ending}", f"{aside}{ending}")
+            fresh = _opened(self.path)
+            with contextlib.closing(fresh), _transaction(fresh):
+                count = _salvaged(aside, fresh, self._wall())
+        self._heard(
+            f"{self.path} is damaged ({error}); it is kept as {aside.name}, and a new one is begun with the {count} entries "
+            "of it that could be read"
+        )
 
     def _lost(self, what: str, error: Exception) -> Lost:
         return Lost(f"The shared file {self.path.name} could not be {what}: {error}")
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    """Not a busy or a full disk, and the like."""
+    return type(error) is sqlite3.DatabaseError or "malformed" in str(error) or "no such table" in str(error)
+
+
+def _identity(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0
+
+
+_TABLES = {
+    "claims": ("name", (str, str, float | int)),
+    "shelves": ("kind, id", (str, bytes, str, int, int, int, float | int)),
+    "entries": ("rowid", (str, bytes, bytes, int, int, bytes)),
+}
+
+
+def _salvaged(damaged: Path, into: sqlite3.Connection, now: float) -> int:
+    """From either end as far as it can be read. Whoever knows a shelf reads it anew."""
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(damaged)) as old:
+        old.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        for table, (order, types) in _TABLES.items():
+            for way in ("asc", "desc"):
+                by = ", ".join(f"{name} {way}" for name in order.split(", "))
+                with contextlib.suppress(sqlite3.Error):
+                    for row in old.execute(f"select * from {table} order by {by}"):
+                        if len(row) == len(types) and all(map(isinstance, row, types)):
+                            into.execute(f"insert or ignore into {table} values ({','.join('?' * len(types))})", row)
+    into.execute("delete from entries where size != length(entry)")
+    into.execute("insert or ignore into shelves select distinct kind, id, '', 0, 0, 0, ? from entries", (now,))
+    held = "from entries where entries.kind = shelves.kind and entries.id = shelves.id"
+    into.execute(
+        f"update shelves set born = lower(hex(randomblob(16))), held = (select count(*) {held}), "
+        f"bytes = (select coalesce(sum(size), 0) {held}), seq = (select coalesce(max(seq), 0) {held})"
+    )
+    into.execute("delete from shelves where held = 0")
+    return int(into.execute("select count(*) from entries").fetchone()[0])
 
 
 @contextlib.contextmanager
@@ -243,7 +348,10 @@ def _found(file: sqlite3.Connection, key: Key, known: Version) -> Found:
     whole = born != known[0]
     newer = "select place, entry from entries where kind = ? and id = ? and seq > ? order by seq"
     rows = file.execute(newer, (*named, 0 if whole else known[1])).fetchall()
-    return Found((born, seq), tuple((_text(place), bytes(entry)) for place, entry in rows), whole)
+    try:
+        return Found((str(born), int(seq)), tuple((_text(place), bytes(entry)) for place, entry in rows), whole)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise sqlite3.DatabaseError(f"an entry is none: {type(error).__name__}") from error
 
 
 def _erase(file: sqlite3.Connection, key: Key) -> int:
