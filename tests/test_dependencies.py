@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-ELSEWHERE = {"tests/sdk/run.py", "tests/sdk/shapes.py", "tests/sdk/rosetta.py"}
+ELSEWHERE = {f"tests/sdk/{name}.py" for name in ("heard", "run", "shapes", "rosetta")}
 """Run by Pythons of their own, with what does not fit beside mitmproxy (`tests/sdk/requirements*.txt`)."""
 NOT_YET_IMPORTED = {"httpx"}
 """For calls of the proxy's own."""

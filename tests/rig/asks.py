@@ -28,7 +28,7 @@ def ask(text: str, session: str) -> str:
 
 
 def ask_until_answered(text: str, session: str) -> str:
-    for _ in range(600):
+    for _ in range(3_000):
         try:
             return ask(text, session)
         except OSError:

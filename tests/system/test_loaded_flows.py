@@ -133,7 +133,7 @@ def opened(saved: Saved, provider: FakeProvider, tmp_path_factory: pytest.TempPa
 def web(opened: Mitmdump, saved: Saved, provider: FakeProvider) -> Iterator[Web]:
     provider.forget()
     web = Web(opened)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while len(web.flows) < len(saved.flows):
         assert time.monotonic() < deadline, opened.log
         time.sleep(0.05)

@@ -46,7 +46,7 @@ class Installed:
         return self.root / "mitm-config.yaml"
 
     def ask(self, text: str = "hello", url: str = ANTHROPIC) -> Answer:
-        return call(url, "/v1/messages", body(text), proxy=self.proxy, ca=self.provider.ca, headers=HEADERS, within=10)
+        return call(url, "/v1/messages", body(text), proxy=self.proxy, ca=self.provider.ca, headers=HEADERS, within=90)
 
     def host_of(self, text: str = "hello") -> str:
         """Which host a call goes to now."""

@@ -18,7 +18,7 @@ import pytest
 
 from routecodex.addons.control.places import Places
 from tests.rig.behaviour import Behaviour
-from tests.rig.door import ASKS, Door, until
+from tests.rig.door import ASKS, LIMIT_S, Door, until
 from tests.rig.provider import FakeProvider
 
 pytestmark = pytest.mark.system
@@ -88,7 +88,7 @@ def test_ten_cold_starts_at_once_give_one_proxy(door: Door) -> None:
     assert len({said["pid"] for said in waiting}) == 1
     assert door.status()["tools"] == 10
     for process in begun:
-        out, err = process.communicate("go on\n", timeout=90)
+        out, err = process.communicate("go on\n", timeout=LIMIT_S)
         assert json.loads(out)["told"] == ["hello"], err
     until(lambda: is_gone(waiting[0]["pid"]), "the proxy outlived its last tool")
 
@@ -108,7 +108,7 @@ def test_signals_are_the_tools(door: Door, number: int, code: int) -> None:
     assert process.stdout
     assert process.stdout.readline() == "up\n"
     process.send_signal(number)
-    assert process.wait(90) == code
+    assert process.wait(LIMIT_S) == code
 
 
 def test_a_hang_up_that_another_thread_is_handed_reaches_the_tool(door: Door) -> None:
@@ -118,7 +118,7 @@ def test_a_hang_up_that_another_thread_is_handed_reaches_the_tool(door: Door) ->
     assert process.stdout.readline() == "up\n"
     (other,) = (int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir() if task.name != str(process.pid))
     assert ctypes.CDLL(None).tgkill(process.pid, other, signal.SIGHUP) == 0
-    assert process.wait(90) == 129
+    assert process.wait(LIMIT_S) == 129
 
 
 def test_what_is_not_there_is_said(door: Door) -> None:
@@ -147,7 +147,7 @@ def test_a_killed_proxy_is_back_on_its_port(door: Door) -> None:
     assert process.stdout
     waiting = json.loads(process.stdout.readline())
     os.kill(waiting["pid"], signal.SIGKILL)
-    out, err = process.communicate("go on\n", timeout=90)
+    out, err = process.communicate("go on\n", timeout=LIMIT_S)
     said = json.loads(out)
     assert said["told"] == ["one", "two"], err
     assert said["last_pid"] != said["pid"]
@@ -161,7 +161,7 @@ def test_a_killed_supervisor_is_replaced_under_a_running_tool(door: Door) -> Non
     os.kill(door.status()["supervisor"], signal.SIGKILL)
     until(lambda: is_gone(waiting["pid"]), "the proxy is orphaned")
     until(lambda: door.status()["running"], "nobody starts it anew")
-    out, err = process.communicate("go on\n", timeout=90)
+    out, err = process.communicate("go on\n", timeout=LIMIT_S)
     assert out, err
     assert json.loads(out)["told"] == ["one", "two"], err
 
@@ -178,7 +178,7 @@ def test_who_replaces_a_supervisor_waits_for_its_proxy(door: Door) -> None:
     port = door.home / ".routecodex" / "run" / "port"
     until(lambda: holder_of(port, waiting["pid"], supervisor) or door.status()["running"], "nobody follows")
     os.kill(waiting["pid"], signal.SIGCONT)
-    out, err = process.communicate("go on\n", timeout=90)
+    out, err = process.communicate("go on\n", timeout=LIMIT_S)
     assert out, err
     assert json.loads(out)["told"] == ["one", "two"]
 
@@ -321,7 +321,7 @@ def test_a_companys_proxy_is_gone_through(door: Door, provider: FakeProvider) ->
     assert b"pass" not in command
     assert str(company.port).encode() in command
     assert "pass" not in json.dumps(door.status())
-    out, err = process.communicate("go on\n", timeout=90)
+    out, err = process.communicate("go on\n", timeout=LIMIT_S)
     told = json.loads(out)["told"]
     company.close()
     assert [call.key for call in provider.calls] == ["k"], err
@@ -371,7 +371,7 @@ def test_start_env_stop(door: Door) -> None:
     process.stdout.readline()
     assert "1 tool runs" in door.run("stop").stdout
     assert door.status()["running"], "a tool still runs"
-    process.communicate("go on\n", timeout=90)
+    process.communicate("go on\n", timeout=LIMIT_S)
     until(lambda: not door.status()["running"], "it does not end with its last tool")
 
 

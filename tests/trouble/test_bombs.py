@@ -312,7 +312,7 @@ def test_an_answer_that_holds_nothing_is_given_up(site: Site, coding: str, strea
 
     async def once() -> None:
         async with Http1(Route(HOSTS[Dialect.MESSAGES], site.proxy)) as client:
-            answers.append(await client.send("POST", path, body=asked, headers=[CREDENTIALS[Dialect.MESSAGES]], within=20))
+            answers.append(await client.send("POST", path, body=asked, headers=[CREDENTIALS[Dialect.MESSAGES]], within=90))
 
     longest, growth = site.watch(lambda: asyncio.run(once()))
     assert answers[0].ended == "complete"

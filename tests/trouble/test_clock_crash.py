@@ -229,7 +229,7 @@ def test_s14_kill_9_at_random_points(tmp_path: Path) -> None:
             time.sleep(0.001)
         time.sleep(chance.uniform(0, 0.03))
         child.send_signal(signal.SIGKILL)
-        child.wait(timeout=30)
+        child.wait(timeout=120)
         lines = acknowledged.read_text().splitlines()
         doubtful = judge(lines, alive)
         total += len(lines)

@@ -48,7 +48,7 @@ class Holder:
         assert self.process.stdout.readline() == b"held\n"
 
     def let_go(self) -> None:
-        self.process.communicate(timeout=20)
+        self.process.communicate(timeout=120)
 
 
 @pytest.fixture(scope="module")

@@ -48,7 +48,7 @@ def fresh(provider: FakeProvider) -> None:
 
 def ask(proxy: Mitmdump, text: str, dialect: Dialect, *, stream: bool = False) -> Answer:
     path, body = write(dialect, "m", [("user", text)], stream)
-    return call(HOSTS[dialect], path, body, proxy=proxy, headers=[CREDENTIALS[dialect]], within=20)
+    return call(HOSTS[dialect], path, body, proxy=proxy, headers=[CREDENTIALS[dialect]], within=90)
 
 
 def answered(dialect: Dialect) -> bytes:
@@ -105,7 +105,7 @@ def test_a_status_that_does_not_exist_is_a_failed_attempt(
 def test_at_home_and_on_other_paths_it_is_a_502(proxy: Mitmdump, provider: FakeProvider, status: str) -> None:
     provider.always(Behaviour(raw=f"HTTP/1.1 {status} Odd\r\nContent-Length: 2\r\n\r\nno".encode()), path=".")
     home = ask(proxy, "hello", Dialect.MESSAGES)
-    other = call(HOSTS[Dialect.CHAT], "/v1/files", b"x", proxy=proxy, within=20)
+    other = call(HOSTS[Dialect.CHAT], "/v1/files", b"x", proxy=proxy, within=90)
     assert [answer.status for answer in (home, other)] == [502, 502]
     assert all(answer.ended in ("complete", "closed") for answer in (home, other))
 
@@ -113,5 +113,5 @@ def test_at_home_and_on_other_paths_it_is_a_502(proxy: Mitmdump, provider: FakeP
 @pytest.mark.parametrize("status", ["200", "207", "299", "404", "599"])
 def test_statuses_that_exist_pass(proxy: Mitmdump, provider: FakeProvider, status: str) -> None:
     provider.always(Behaviour(raw=f"HTTP/1.1 {status} Odd\r\nContent-Length: 2\r\n\r\nno".encode()), path=".")
-    answer = call(HOSTS[Dialect.CHAT], "/v1/files", b"x", proxy=proxy, within=20)
+    answer = call(HOSTS[Dialect.CHAT], "/v1/files", b"x", proxy=proxy, within=90)
     assert (answer.status, answer.body) == (int(status), b"no")

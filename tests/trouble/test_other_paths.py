@@ -64,7 +64,7 @@ def test_an_event_arrives_while_the_next_is_not_even_written(
 
     async def first() -> Answer:
         async with (Http1 if version == 1 else Http2)(Route(url, proxy)) as client:
-            return await client.send("GET", "/v1/events", leave=Leave(chunks=1), within=30)
+            return await client.send("GET", "/v1/events", leave=Leave(chunks=1), within=90)
 
     answer = asyncio.run(first())
     assert (answer.ended, answer.body) == ("left", b"data: 1\n\n")
@@ -96,7 +96,7 @@ def test_a_body_is_sent_on_as_it_comes(proxy: Mitmdump, provider: FakeProvider, 
     # The provider tells its tests only of whole requests; here it is looked at while one is on its way.
     async def watched() -> Answer:
         async with (Http1 if version == 1 else Http2)(Route(url, proxy)) as client:
-            going = asyncio.ensure_future(client.send("POST", "/v1/files", body=pieces(), within=30))
+            going = asyncio.ensure_future(client.send("POST", "/v1/files", body=pieces(), within=90))
             while not going.done():
                 provider._notify()
                 await asyncio.sleep(0.02)
@@ -177,7 +177,7 @@ def test_an_upload_that_is_refused_half_way(proxy: Mitmdump, provider: FakeProvi
             await asyncio.to_thread(_until_connected, provider)
             for pipe in provider.connections:
                 provider._loop.call_soon_threadsafe(pipe.reset)
-            return await client.read_answer(within=20)
+            return await client.read_answer(within=90)
 
     answer = asyncio.run(refused())
     assert answer.ended in ("complete", "closed", "reset")
@@ -185,7 +185,7 @@ def test_an_upload_that_is_refused_half_way(proxy: Mitmdump, provider: FakeProvi
 
 
 def _until_connected(provider: FakeProvider) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not any(b"hello" in bytes(pipe.received or b"") for pipe in list(provider.connections)):
         assert time.monotonic() < deadline
         time.sleep(0.02)

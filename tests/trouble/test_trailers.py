@@ -53,7 +53,7 @@ def fresh(provider: FakeProvider) -> None:
 
 async def over(version: int, url: str, proxy: Mitmdump, path: str, body: object, **how: object) -> Answer:
     async with (Http1 if version == 1 else Http2)(Route(url, proxy)) as client:
-        return await client.send("POST", path, body=body, within=20, **how)  # type: ignore[arg-type]
+        return await client.send("POST", path, body=body, within=90, **how)  # type: ignore[arg-type]
 
 
 def ask(proxy: Mitmdump, text: str, dialect: Dialect, stream: bool, version: int = 1) -> Answer:
@@ -110,7 +110,7 @@ def test_the_connection_serves_on(proxy: Mitmdump, provider: FakeProvider) -> No
             answers = []
             for trailers in (TRAILERS, (), HOSTILE[:2]):
                 provider.enqueue(Behaviour(body=b"{}", framing="chunked", trailers=trailers), path="/v1/files")
-                answers.append(await client.send("POST", "/v1/files", body=b"{}", within=20))
+                answers.append(await client.send("POST", "/v1/files", body=b"{}", within=90))
             return answers
 
     answers = asyncio.run(three())
@@ -139,7 +139,7 @@ def test_a_request_with_trailers(
             answers = []
             for _ in range(2):
                 await client.write_raw(chunked(path, body, trailers))
-                answers.append(await client.read_answer(within=20))
+                answers.append(await client.read_answer(within=90))
             return answers
 
     assert [(answer.status, answer.ended) for answer in asyncio.run(twice())] == [(200, "complete")] * 2
@@ -273,7 +273,7 @@ def test_other_paths_end_as_well(faulty: Mitmdump, provider: FakeProvider) -> No
     provider.always(
         Behaviour(raw=b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nprovider fault", ending="hang"), path="/v1/files"
     )
-    answer = call(MESSAGES, "/v1/files", b"{}", proxy=faulty, within=20)
+    answer = call(MESSAGES, "/v1/files", b"{}", proxy=faulty, within=90)
     assert answer.ended in ("closed", "reset")
     provider.wait_until(lambda: provider.requests[0].left_early)
 
@@ -407,13 +407,13 @@ def test_a_head_without_an_end(proxy: Mitmdump, provider: FakeProvider, side: st
     endless = b"X-Long: " + b"y" * 300_000
     if side == "provider":
         provider.always(Behaviour(raw=b"HTTP/1.1 200 OK\r\n" + endless, ending="hang"), path=".")
-        answer = call(MESSAGES, "/v1/files", b"{}", proxy=proxy, within=20)
+        answer = call(MESSAGES, "/v1/files", b"{}", proxy=proxy, within=90)
         assert answer.status == 502
         return
 
     async def written() -> Answer:
         async with Http1(Route(MESSAGES, proxy)) as client:
             await client.write_raw(b"POST /v1/messages HTTP/1.1\r\n" + endless)
-            return await client.read_answer(within=20)
+            return await client.read_answer(within=90)
 
     assert asyncio.run(written()).status == 431

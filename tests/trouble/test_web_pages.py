@@ -89,7 +89,7 @@ def raw(net: Net, host: str, *, method: str = "POST", path: str = PATH, body: by
     async def sent() -> Answer:
         async with Http1(Route(net.proxy.url)) as client:
             await client.write_raw(head.encode() + body)
-            return await client.read_answer(method, within=20)
+            return await client.read_answer(method, within=90)
 
     return asyncio.run(sent())
 
@@ -159,7 +159,7 @@ def test_nor_over_tls_to_the_proxy_itself(regular: Net, version: str) -> None:
 
     async def sent() -> Answer:
         async with (Http1 if version == "http/1.1" else Http2)(route) as client:
-            return await client.send("POST", PATH, body=CALL, within=20)
+            return await client.send("POST", PATH, body=CALL, within=90)
 
     assert_told(asyncio.run(sent()), regular)
     assert regular.provider.connections == []
