@@ -30,6 +30,9 @@ BY_ROW: dict[str, tuple[Row, ...]] = {
         ("routing/codex/telling.py", "_ERROR_BYTES = 1 << 20", "2"),
         ("routing/codex/telling.py", "_ERROR_BYTES = 1 << 20", "21"),
     ),
+    "a guard for an index: what it lets through is refused behind it": (
+        ("routing/config/examples.py", "if _TITLE.match(line) is None or place + 1 >= len(lines)", "2"),
+    ),
     "the beginning of an id that we make up: another one is as good": (
         ("routing/dialects/answer/chat/write.py", "self._named = 0", "1"),
     ),

@@ -65,7 +65,7 @@ class Mutant:
     place: str = ""
     """Whose keyword it is the value of: `zip(strict)`."""
     statement: str = ""
-    """The whole of it in one line, where it is simple."""
+    """The whole of it in one line, where it is simple; of `if` and `while` what is asked."""
 
     @property
     def why_unseen(self) -> str:
@@ -95,6 +95,8 @@ def mutants_of(path: Path, source: bytes) -> list[Mutant]:
     }
     simple = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr)
     statements = {id(part): ast.unparse(one) for one in ast.walk(tree) if isinstance(one, simple) for part in ast.walk(one)}
+    tests = [one.test for one in ast.walk(tree) if isinstance(one, (ast.If, ast.While))]
+    statements |= {id(part): f"if {ast.unparse(one)}" for one in tests for part in ast.walk(one)}
     for node, text in _changes(tree):
         assert node.end_lineno is not None
         assert node.end_col_offset is not None

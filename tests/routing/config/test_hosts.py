@@ -26,6 +26,10 @@ def test_read_host(text: str, host: str) -> None:
     assert read_host(text) == host
 
 
+def test_the_longest_host() -> None:
+    assert len(read_host("a." * 126 + "a")) == 253
+
+
 @pytest.mark.parametrize(
     "text, message",
     [
@@ -43,6 +47,7 @@ def test_read_host(text: str, host: str) -> None:
         ("a b", "not a host name"),
         ("é" * 300, "not a host name"),
         ("a." * 200 + "a", "not a host name"),
+        ("a." * 126 + "aa", "not a host name"),
     ],
 )
 def test_read_host_refuses(text: str, message: str) -> None:

@@ -118,6 +118,12 @@ def test_what_stands_beside_the_router_is_named() -> None:
     assert config.warnings == ("config.json:1: quota is not used here",)
 
 
+@pytest.mark.parametrize("text", ["{%s}\t", "\t{%s}", "\n\t{%s}", "{\t%s\t}"])
+def test_tabs_between_what_json_says_are_space(text: str) -> None:
+    config = read(text % '"virtualrouter":\t{"routing"\t: {"default":\t["echo"]}}', name="config.json", env={})
+    assert [target.provider for pool in config.registry.routes["default"] for target in pool.targets] == ["echo"]
+
+
 def test_json_text_means_what_json_means() -> None:
     text = '{"providers": {"p": {"baseURL": "https:\\/\\/a.example", "auth": {"apiKey": "a\\u0062"},\n'
     text += '\t"models": {"\\ud83d\\ude00": null}}},'
