@@ -22,7 +22,7 @@ _FOLDED_LINES = 8
 """What tools ask and answer, and what was thought, is folded to this."""
 _NAMES = 40
 _SHOWN_BYTES = 4096
-_MOST_OBJECTS = 100_000
+_MOST = ((b"{", 100_000, "objects"), (b",", 3_000_000, "values"))
 _READ_TWICE = 4 << 20
 """A larger one that is damaged is not read again, by what is slower and says better why."""
 _HEAD_FIELDS = frozenset({"model", "system", "tools", "instructions", "systemInstruction", "system_instruction"})
@@ -57,8 +57,9 @@ class _History:
     """A call whose messages are read one by one, when they are looked at."""
 
     def __init__(self, body: bytes, endpoint: Endpoint) -> None:
-        if body.count(b"{") > _MOST_OBJECTS:
-            raise BadCall(f"It has more than {_MOST_OBJECTS:,} objects: too many to be read for a look.")
+        for sign, most, what in _MOST:
+            if body.count(sign) > most:
+                raise BadCall(f"It has more than {most:,} {what}: too many to be read for a look.")
         try:
             whole = orjson.loads(body)
         except orjson.JSONDecodeError as error:
