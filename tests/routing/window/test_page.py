@@ -181,8 +181,10 @@ def test_a_large_call_with_half_a_letter_is_shown_and_a_damaged_one_is_read_once
 def test_too_many_objects_are_not_read_for_a_look() -> None:
     body = b'{"messages":[' + b",".join([b"{}"] * 200_000) + b"]}"
     lines = list(call.lines(body, MESSAGES))
-    assert "too many to be read" in lines[1]
-    assert "too many to be read" in list(call.lines(b'{"messages":[' + b"1," * 3_000_001 + b"1]}", MESSAGES))[1]
+    assert "more values than can be read for a look" in lines[1]
+    assert (
+        "more values than can be read for a look" in list(call.lines(b'{"messages":[' + b"1," * 3_000_001 + b"1]}", MESSAGES))[1]
+    )
 
 
 def test_a_long_stream_that_somebody_else_kept_is_read_in_part() -> None:
