@@ -149,9 +149,16 @@ def page(request: pytest.FixtureRequest, chromium: Browser, tmp_path_factory: py
     ):
         entrance = proxy.web_url if web else entrance_of(proxy, port)
         tool = talk(provider, proxy)
-        chromium.open(entrance)
-        chromium.until("Comment" if web else "What is this program")
-        yield Page(chromium, request.param, entrance.partition("?")[0].removesuffix("/routecodex").rstrip("/"), tool)
+        address, _, token = entrance.partition("?token=")
+        base = address.removesuffix("/routecodex").rstrip("/")
+        if web:  # mitmweb's login stands before it
+            chromium.open(f"{base}/routecodex")
+            chromium.until("Authentication Required")
+            chromium.type("input[name=token]", f"{token}\n")
+        else:
+            chromium.open(entrance)
+        chromium.until("What is this program")
+        yield Page(chromium, request.param, base, tool)
         assert proxy.alive
         assert "Traceback" not in proxy.log
 
