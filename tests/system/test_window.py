@@ -234,6 +234,15 @@ def test_the_page_shows_calls_and_its_buttons_do_what_they_say(page: Page) -> No
     seen.until("Not done:", "#said")
 
 
+def test_a_session_says_what_is_in_force_and_why_and_can_be_erased(page: Page) -> None:
+    Tool(page.tool.provider, page.tool.proxy).ask("<**!glm.glm-4.7**> Keep to it.", stream=True)
+    shown = page.open("#sessions", "Keep to it.")
+    assert "Sticky: glm.glm-4.7 (all keys)." in shown
+    assert "sticky: the session keeps to glm.glm-4.7" in shown
+    page.browser.click("#sessions button", "erase")
+    page.browser.until("None: a tag such as", "#sessions")
+
+
 def test_a_call_on_the_page_leads_to_its_legs(page: Page) -> None:
     """Where a list of flows is beside it; else nothing leads nowhere."""
     page.open("#calls", "Are you there?")
