@@ -61,6 +61,8 @@ class Ran:
     @property
     def seen(self) -> str:
         told = [*dict.fromkeys(figure if holds else f"**{figure}**" for figure, holds in self.said)]
+        if self.row.figure and self.ended and not self.failed:
+            told.append(self.row.figure.format(cases=self.cases, examples=self.examples))
         told += [f"{self.examples:,} generated examples"] if self.examples else []
         cases = f" of {self.cases:,} cases" if self.cases > len(self.ended) else ""
         told.append(f"{len(self.ended)} tests{cases}" + ("" if self.done else ", then it was ended"))
