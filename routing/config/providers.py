@@ -28,6 +28,7 @@ _HEADER = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+")
 _FRAMING = frozenset({"host", "content-length", "transfer-encoding", "connection", "content-encoding", "accept-encoding"})
 
 _FAMILIES = (
+    *((str(dialect), dialect) for dialect in Dialect),
     ("anthropic", Dialect.MESSAGES),
     ("claude", Dialect.MESSAGES),
     ("responses", Dialect.RESPONSES),

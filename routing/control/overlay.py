@@ -129,7 +129,7 @@ def ordered(orders: Sequence[Order], state: SessionState, registry: Registry) ->
             state, seen = EMPTY, set()
             said.append("Everything that was set for all sessions is cleared.")
             continue
-        for named in [resolve(name, registry) for name in _names(word, text)]:
+        for named in [resolve(name, registry) for name in _names(word, text, registry)]:
             before = state
             match word:
                 case "sticky":
@@ -164,10 +164,12 @@ def described(state: SessionState) -> list[str]:
     return [line for line in lines if line]
 
 
-def _names(word: str, text: str) -> list[Name]:
+def _names(word: str, text: str, registry: Registry) -> list[Name]:
     """Targets as tags name them, with or without the tag's mark."""
     items = [item.strip().lstrip(_MARKS[word]).strip() for item in text.split(",")]
     names = [parse_name(item) for item in items if item]
+    if word == "sticky" and len(names) == 1 and names[0] is not None and names[0].is_provider:
+        resolve(names[0], registry)  # what nobody knows is told first
     found = [name for name in names if name is not None]
     if not found or len(found) != len(names):
         raise BadOrder(f"--{word} {text}: no target; written provider, provider.model, provider.key or provider.key.model")

@@ -171,6 +171,9 @@ def _notes(served: Served, state: SessionState) -> list[object]:
 def _models(served: Served, given: Given) -> JsonObject:
     name = text_of(given.get("provider"))
     providers = [provider for provider in _own(served) if not name or provider.id == name]
+    if name and not providers:
+        known = [provider.id for provider in _own(served)]
+        raise BadQuestion(f"there is no provider {name[:40]!r} (nearest: {', '.join(nearest(name, known))})")
     return {
         "server": served.server,
         "providers": [

@@ -28,7 +28,7 @@ from ..dialects.echo import EchoFailure, delay_of, echo_answer
 from ..dialects.estimate import count_answer, estimate_tokens
 from ..dialects.finish import Endings
 from ..dialects.translation import going_up
-from ..errors import ClientLeft, KeysWithheld, NoSuchAnswer, NoTarget, Resting, RouteCodexError, not_found
+from ..errors import BadCall, ClientLeft, KeysWithheld, NoSuchAnswer, NoTarget, Resting, RouteCodexError, not_found
 from ..redact import Redactor
 from ..router.attempts import Attempts
 from ..router.balance import Rotation
@@ -550,9 +550,18 @@ class Desk:
             raise KeysWithheld(self.withheld, details={"provider": provider.id})
         return named
 
+    def _untagged(self, received: Received) -> Reading:
+        """No tag goes to a provider, not even that of a call which was refused, or answered here."""
+        reading = self.read(received)
+        if reading.alone:
+            raise BadCall("it asks a model nothing: its message is tags alone")
+        clean(reading.call, reading.typed, reading.client)
+        take_out(reading.call)
+        return reading
+
     async def once_more(self, received: Received, target: str, carrier: Carrier) -> Departure:
         """A call that a person sends again: no tag is obeyed, nobody takes part, and no conversation goes on with it."""
-        named, read = self.named_by_hand(target), await carrier.compute(partial(self.read, received))
+        named, read = self.named_by_hand(target), await carrier.compute(partial(self._untagged, received))
         reading = replace(read, key=SessionKey("chain", received.id), obeys=False, tags=(), place=None, newest=None)
         wish = self._wish(reading, Orders(EMPTY, force=named), reading.tokens, Hints(), reading.call.model)
         decision = replace(self._choose(reading, wish), route="again", reason="by hand")

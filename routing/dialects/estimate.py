@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from .. import jsonbytes
 from ..values import Call, Dialect, JsonObject, Message, Part, Target, Text, ToolCall, ToolResult, Usage
 from .calls import inner_body
+from .calls.replacing import LIST_KEYS
 
 _PER_ASCII = 1 / 3.8
 """Tokens for a character: between English prose (1/4.4) and code (1/3.3)."""
@@ -24,7 +25,6 @@ _TOKENS_PER_MEDIA = {"image": 1_200, "audio": 1_000, "video": 5_000, "file": 3_0
 _SEAL_OVERHEAD = 650
 """Bytes of an encrypted thinking that are not the thinking."""
 
-_ITEMS = {Dialect.MESSAGES: "messages", Dialect.CHAT: "messages", Dialect.RESPONSES: "input", Dialect.GEMINI: "contents"}
 _DECLARATIONS = {
     Dialect.MESSAGES: ("tools",),
     Dialect.CHAT: ("tools", "functions", "response_format"),
@@ -181,7 +181,7 @@ def estimate_tokens(call: Call) -> int:
     """A guess at the input tokens of a call; see `Calibration` for making it a good one."""
     body = inner_body(call)
     reading = _Reading([call.system])
-    reading.add_history(body.get(_ITEMS[call.endpoint.dialect]), call.messages)
+    reading.add_history(body.get(LIST_KEYS[call.endpoint.dialect]), call.messages)
     for name in _DECLARATIONS[call.endpoint.dialect]:
         if declared := body.get(name):
             reading.texts.append(jsonbytes.dumps(declared).decode())

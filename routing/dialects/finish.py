@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -21,14 +21,6 @@ CUT_OFF = "The provider's stream ended without its last event."
 ContentFilter = Literal["stop_sequence", "refusal"]
 MessageStop = Literal["always", "never"]
 
-_COLUMNS = (Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI)
-_WRITTEN: dict[FinishReason, tuple[str, str, str, str]] = {
-    "stop": ("end_turn", "stop", "completed", "STOP"),
-    "length": ("max_tokens", "length", "max_output_tokens", "MAX_TOKENS"),
-    "tool_calls": ("tool_use", "tool_calls", "completed", "STOP"),
-    "content_filter": ("stop_sequence", "content_filter", "content_filter", "SAFETY"),
-    "error": ("stop_sequence", "error", "failed", "OTHER"),
-}
 _CALLS_UNSAID = frozenset(("STOP", "completed"))
 """Words that end an answer with tool calls as well: nothing is overruled."""
 _INTERRUPTED = frozenset(("pause_turn", "compaction"))
@@ -75,6 +67,7 @@ _OWN: dict[Dialect, dict[str, FinishReason]] = {
         "IMAGE_PROHIBITED_CONTENT": "content_filter",
         "IMAGE_RECITATION": "content_filter",
         "MODEL_ARMOR": "content_filter",
+        "OTHER": "error",
         "MALFORMED_FUNCTION_CALL": "error",
         "UNEXPECTED_TOOL_CALL": "error",
         "TOO_MANY_TOOL_CALLS": "error",
@@ -82,10 +75,13 @@ _OWN: dict[Dialect, dict[str, FinishReason]] = {
         "MISSING_THOUGHT_SIGNATURE": "error",
         "IMAGE_OTHER": "error",
         "NO_IMAGE": "error",
-        "OTHER": "error",
     },
 }
-"""Each dialect's own words."""
+"""Each dialect's own words. The first for a reason is the one that we write."""
+_WRITTEN: Mapping[Dialect, Mapping[FinishReason, str]] = {
+    dialect: {"error": "stop_sequence", **{reason: word for word, reason in reversed(own.items())}}
+    for dialect, own in _OWN.items()
+}
 
 _VENDORS: dict[str, FinishReason] = {
     "eos": "stop",
@@ -173,7 +169,8 @@ def infer_finish(*, calls: bool, error: bool = False) -> FinishReason:
 def write_finish(reason: FinishReason, target: Dialect, *, content_filter: ContentFilter = "stop_sequence") -> str:
     if reason == "content_filter" and target is Dialect.MESSAGES:
         return content_filter
-    return _WRITTEN[reason][_COLUMNS.index(target)]
+    words = _WRITTEN[target]
+    return words.get(reason) or words["stop"]
 
 
 def decide_finish(

@@ -148,7 +148,10 @@ class CachedFolder(Generic[V]):
         """StoreError where the file cannot be read."""
         if not place.file:
             return self._in_memory(place)
-        known, stamp = self._known.get(place), self.folder.stamp(place.file)
+        return self._as_stamped(place, self.folder.stamp(place.file))
+
+    def _as_stamped(self, place: Place, stamp: Stamp | None) -> V:
+        known = self._known.get(place)
         if known is not None and known.settled and known.stamp == stamp:
             known.used = True
             return known.value
@@ -159,10 +162,9 @@ class CachedFolder(Generic[V]):
     def at_hand(self, place: Place, quick_bytes: int) -> V | None:
         """What `read` finds, where that is quick; None: the file is longer than that, and has to be read."""
         known, stamp = self._known.get(place), self.folder.stamp(place.file)
-        if known is not None and known.settled and known.stamp == stamp:
-            known.used = True
-            return known.value
-        return self.read(place) if stamp is None or stamp[1] <= quick_bytes else None
+        if stamp is not None and stamp[1] > quick_bytes and (known is None or not known.settled or known.stamp != stamp):
+            return None
+        return self._as_stamped(place, stamp)
 
     def change(self, place: Place, change: Callable[[V], V]) -> tuple[V, V]:
         """What was there, and what is there now. StoreError where that cannot be written.

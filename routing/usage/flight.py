@@ -34,9 +34,9 @@ _QUOTED = 40
 _SHORT_S, _LONG_S = 300.0, 3600.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Flown:
-    """A call and what it cost."""
+    """A call and what it cost. Nobody changes it; frozen, it would take longer to make than all else that is done with it."""
 
     conversation: str
     """Whose beginning is the same from call to call: a session's main line, or one of its agents."""

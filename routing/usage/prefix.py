@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import orjson
 
+from ..dialects.calls.replacing import LIST_KEYS
 from ..jsonbytes import dumps
 from ..values import Dialect, JsonObject
 
@@ -22,7 +23,6 @@ How: TypeAlias = Literal["changed", "inserted", "removed", "moved"]
 
 _SETTINGS = ("model", "tool_choice", "toolConfig", "thinking", "reasoning", "reasoning_effort", "output_config", "output_format")
 _INSTRUCTIONS = ("system", "instructions", "systemInstruction", "system_instruction")
-_LISTS = {Dialect.MESSAGES: "messages", Dialect.CHAT: "messages", Dialect.RESPONSES: "input", Dialect.GEMINI: "contents"}
 _FIRST: dict[Dialect, tuple[Literal["tools", "instructions"], ...]] = {
     Dialect.MESSAGES: ("tools", "instructions"),
     Dialect.CHAT: ("tools", "instructions"),
@@ -155,7 +155,7 @@ def _parts(told: JsonObject, dialect: Dialect) -> Iterator[_Part]:
             yield _Part("setting", name, "", name, value)
     for part in _FIRST[dialect]:
         yield from _tools(told) if part == "tools" else _instructions(told)
-    items = told.get(_LISTS[dialect])
+    items = told.get(LIST_KEYS[dialect])
     for number, item in enumerate(items if isinstance(items, list) else [items] if isinstance(items, str) else []):
         yield from _message(number, item)
 

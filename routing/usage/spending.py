@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..dialects.translation.neutral import Tokens
@@ -108,8 +107,7 @@ class Bill(NamedTuple):
     """Where to: prices are a host's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(NamedTuple):
     """One round that a provider answered, or was paid for."""
 
     target: Target
@@ -132,8 +130,7 @@ class Cost:
         return Bill(self.target, self.tokens, self.url)
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
+class Asker(NamedTuple):
     """Whose rounds they are."""
 
     call: str
@@ -149,8 +146,7 @@ class Asker:
     user: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
+class Spent(NamedTuple):
     row: Row
     url: str
     flown: Flown | None
@@ -160,39 +156,20 @@ class Spent:
 
 
 def spent(costs: Sequence[Cost], asker: Asker, *, failed: bool, lost: Callable[[Loss], None]) -> Iterator[Spent]:
-    """`failed`: an attempt had failed before the first of them."""
-    first = next((cost for cost in costs if cost.answered), None)
-    for number, cost in enumerate(costs, 1):
-        target, tokens = cost.target, cost.tokens
-        row = Row(
-            time_ms=int(cost.at * 1000),
-            session=asker.session,
-            client=asker.client,
-            call=asker.call,
-            round=number,
-            provider=target.provider,
-            key=target.key,
-            asked=asker.asked,
-            model=target.model or asker.asked,
-            input=tokens.input if tokens else None,
-            cached=tokens.cached if tokens else None,
-            written=tokens.written if tokens else None,
-            output=tokens.output if tokens else None,
-            reasoning=tokens.reasoning if tokens else None,
-            dollars=None,
-            user=asker.user,
-        )
-        flown = Flown(
-            f"{asker.session} {cost.dialect}",
-            target,
-            cost.sent,
-            cost.dialect,
-            asker.received,
-            asker.dialect,
-            tokens,
-            cost.at,
-            cost.route,
-            failed,
-            asker.asked,
-        )
-        yield Spent(row, cost.url, flown if asker.steps and cost is first else None, lost)
+    """`failed`: an attempt had failed before the first of them. It stands between an answer's end and the next call: names of
+    fields would cost more than all the rest."""
+    call, session, client, asked, received, asked_in, steps, user = asker
+    first = True
+    for number, (target, tokens, sent, dialect, url, at, route, answered) in enumerate(costs, 1):
+        provider, key, model = target.provider, target.key, target.model or asked
+        whose = (int(at * 1000), session, client, call, number, provider, key, asked, model)
+        if tokens is not None:
+            told = (tokens.input, tokens.cached, tokens.written, tokens.output, tokens.reasoning)
+            row = Row(*whose, *told, None, user)
+        else:
+            row = Row(*whose, None, None, None, None, None, None, user)
+        flown = None
+        if steps and first and answered:
+            flown = Flown(f"{session} {dialect}", target, sent, dialect, received, asked_in, tokens, at, route, failed, asked)
+        first = first and not answered
+        yield Spent(row, url, flown, lost)

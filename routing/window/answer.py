@@ -9,13 +9,15 @@ import re
 from collections.abc import Iterator
 from itertools import groupby
 
-from ..dialects.answer.events import Block
+import orjson
+
+from ..dialects.answer.events import UNREADABLE, Block
 from ..dialects.answer.machine import reader_of
 from ..dialects.answer.said import Content
 from ..dialects.answer.stream import Source
 from ..errors import RouteCodexError
 from ..values import Dialect
-from .text import INDENT, count, first_words, rule, size, wrapped
+from .text import INDENT, WIDTH, count, first_words, rule, size, wrapped
 
 GAP = re.compile(rb"\n: (\d+) bytes were not kept here\n")
 """As whoever kept the answer wrote it."""
@@ -23,7 +25,10 @@ _TEXT_LINES = 400
 _FOLDED_LINES = 12
 _BLANK = re.compile(rb"\r?\n\r?\n")
 _SHOWN_BYTES = 4096
-_READ_BYTES = 4 << 20
+_MENDED_BYTES, _DEEPEST = 256 << 10, 100
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*("?)|[\[\]{},]', re.DOTALL)
+_HALF_ESCAPE = re.compile(rb"\\(u[0-9a-fA-F]{0,3})?$")
+_READ_BYTES = 3 << 20
 
 
 def lines(body: bytes, dialect: Dialect, status: int = 0) -> Iterator[str]:
@@ -55,6 +60,9 @@ def lines(body: bytes, dialect: Dialect, status: int = 0) -> Iterator[str]:
         yield f"{INDENT}tokens, as told here: {tokens.input:,} in{f' ({held})' if held else ''} · {tokens.output:,} out{thought}"
     if missing:
         yield f"{INDENT}{size(missing)} of it were not kept: the text has a gap"
+    if is_document(body) and missing:
+        yield f"{INDENT}its last bytes, as they came:"
+        yield from wrapped(_last(body), indent="    ", most=_FOLDED_LINES)
     if unread:
         yield f"{INDENT}{count(unread, 'piece')} of it could not be read"
 
@@ -66,7 +74,11 @@ def read(body: bytes, dialect: Dialect) -> tuple[Content, int, int]:
     parts = GAP.split(body[:_READ_BYTES])
     missing = max(0, len(body) - _READ_BYTES) + sum(int(number) for number in parts[1::2])
     for number, part in enumerate(parts[::2]):
-        if number:  # it begins in the middle of an event
+        if is_document(body):
+            if number:
+                break  # nobody can read what begins in the middle of a document
+            part = _mended(part.rstrip())
+        elif number:  # it begins in the middle of an event
             begin = _BLANK.search(part)
             part = part[begin.end() :] if begin is not None else b""
         source = Source(reader)
@@ -77,7 +89,53 @@ def read(body: bytes, dialect: Dialect) -> tuple[Content, int, int]:
                 content.add(chunk.events)
         except (RouteCodexError, ValueError, TypeError, KeyError, AttributeError):
             unread += 1
+    if content.error == UNREADABLE:  # what a reader says of it, and nobody was told
+        content.error = None
+        unread += 1
     return content, missing, unread
+
+
+def is_document(body: bytes) -> bool:
+    """It is JSON, and no stream."""
+    return body[:_SHOWN_BYTES].lstrip()[:1] in (b"{", b"[")
+
+
+def _mended(document: bytes) -> bytes:
+    """One that breaks off, closed where it does; as it is where it is whole, or no JSON at all."""
+    if _is_json(document):
+        return document
+    part, closes, whole = document[:_MENDED_BYTES], bytearray(), (0, b"")
+    for token in _TOKEN.finditer(part):
+        sign = token[0][:1]
+        if sign == b'"':
+            if not token[1]:
+                part = _HALF_ESCAPE.sub(b"", part).decode("utf-8", "ignore").encode() + b'"'
+                break
+        elif sign in b"{[":
+            if len(closes) == _DEEPEST:
+                return document
+            closes += b"}" if sign == b"{" else b"]"
+            whole = token.end(), bytes(closes[::-1])
+        elif sign == b",":
+            whole = token.start(), bytes(closes[::-1])
+        elif not closes:
+            break
+        else:
+            closes.pop()
+    end, rest = whole
+    return next(filter(_is_json, (part + bytes(closes[::-1]), part[:end] + rest)), document)
+
+
+def _is_json(document: bytes) -> bool:
+    try:
+        orjson.loads(document)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def _last(body: bytes) -> str:
+    return body[-_FOLDED_LINES * WIDTH // 2 :].decode("utf-8", "replace").lstrip("\ufffd")
 
 
 def _blocks(content: Content) -> Iterator[str]:

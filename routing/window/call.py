@@ -23,6 +23,8 @@ _FOLDED_LINES = 8
 _NAMES = 40
 _SHOWN_BYTES = 4096
 _MOST_OBJECTS = 100_000
+_READ_TWICE = 4 << 20
+"""A larger one that is damaged is not read again, by what is slower and says better why."""
 _HEAD_FIELDS = frozenset({"model", "system", "tools", "instructions", "systemInstruction", "system_instruction"})
 _MEDIA_NAMES = {"image": "picture", "audio": "sound", "video": "video", "file": "file"}
 
@@ -59,7 +61,9 @@ class _History:
             raise BadCall(f"It has more than {_MOST_OBJECTS:,} objects: too many to be read for a look.")
         try:
             whole = orjson.loads(body)
-        except orjson.JSONDecodeError:
+        except orjson.JSONDecodeError as error:
+            if len(body) > _READ_TWICE and "surrogate" not in str(error):
+                raise BadCall(f"The request body is not valid JSON: {error}") from None
             whole = read_body(body)
         if not isinstance(whole, dict):
             raise BadCall("The request body is not a JSON object")

@@ -210,6 +210,24 @@ def test_a_call_is_sent_again_to_another_target(desk: Desk, target: str, host: s
     assert "error" in command(desk, "routecodex.again", f"@{flow['id']}", "origin"), "no key is kept for that"
 
 
+def test_what_is_sent_again_holds_no_tag(desk: Desk) -> None:
+    """The flow of a call that we answered shows it as its tool sent it."""
+    for text in ("<**help**>", "<**echo**> say this"):
+        desk.tool.ask(text)
+    alone, echoed = desk.web.flows
+    desk.provider.forget()
+    for flow in (echoed, alone):
+        assert "goes to" in command(desk, "routecodex.again", f"@{flow['id']}", "<**six.m**>")["value"][0]
+    refused = desk.web.until(lambda flow: (flow.get("response") or {}).get("timestamp_end"))
+    assert (refused["marked"], refused["response"]["status_code"]) == ("⛔", 400)
+    assert "tags alone" in refused["comment"]
+    desk.provider.wait_for(1)
+    (received,) = desk.provider.calls
+    assert b"say this" in received.body
+    assert b"<**" not in received.body
+    assert b"[RouteCodex]" not in received.body
+
+
 # ---- replay ----
 
 

@@ -41,6 +41,8 @@ def act(given: argparse.Namespace) -> int:
         print_json(told)
     elif given.csv:
         _print_csv(groups)
+    elif not groups and (given.since or given.until):
+        print("Nothing was used in that time.")
     elif not groups:
         print("Nothing was used yet: rounds that a provider answers are written down here.")
     else:

@@ -139,8 +139,9 @@ function render(told) {
   table("calls", ["when", "tool", "what", "where it went, and why", "tokens in + out", ""],
     calls.map((call) => [time(call.time), whole(call.client), call.title, `${call.asked} → ${call.comment} · ${call.status}`, tokens(call), legs(call)]),
     "No call yet.");
-  table("sessions", ["session", "tool", "it begins", "in force", ""],
-    (sessions.sessions || []).map((one) => [session(one.id), whole(one.client), one.begins, lines(one.inForce || []), button("erase", { verb: "clear session", id: one.id })]),
+  table("sessions", ["session", "tool", "it begins", "in force", "its last call, and why", ""],
+    (sessions.sessions || []).map((one) => [session(one.id), whole(one.client || "unknown"), one.begins, lines(one.inForce || []),
+      calls.find((call) => call.session === one.id)?.comment, button("erase", { verb: "clear session", id: one.id })]),
     "None: a tag such as <**!glm**> in a chat changes that.");
   table("reminders", ["due", "session", "what"],
     (told.reminders.reminders || []).map((one) => [due(one.due), session(one.session), one.task]),

@@ -19,32 +19,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from math import inf
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
 
 from ...errors import BadAnswer
 from ...values import Dialect, FinishReason, JsonObject, ProviderError, Usage
 from ..finish import CUT_OFF
 from ..translation.neutral import Asked, LeftOut, ToolName
-from . import counting, openai_errors
-from .chat import abroad as chat_abroad
-from .chat import history as chat_history
-from .chat import read as chat_read
-from .chat import write as chat_write
+from . import chat, counting, gemini, messages, responses
 from .echoes import Echoes
 from .events import Block, Chunk, Counted, Event, Failed, Opened, Piece
-from .gemini import abroad as gemini_abroad
-from .gemini import history as gemini_history
-from .gemini import read as gemini_read
-from .gemini import write as gemini_write
 from .join import Join, without_ends
-from .messages import abroad as messages_abroad
-from .messages import history as messages_history
-from .messages import read as messages_read
-from .messages import write as messages_write
-from .responses import abroad as responses_abroad
-from .responses import history as responses_history
-from .responses import read as responses_read
-from .responses import write as responses_write
 from .responses.compaction import NOTHING, Summary
 from .responses.made import Names
 from .said import Content, Said
@@ -60,6 +44,10 @@ class Writer(Protocol):
     dialect: ClassVar[Dialect]
     one_by_one: ClassVar[bool]
     """Its dialect knows one open block at a time."""
+    by_order: ClassVar[bool]
+    """Calls need no ids: their names and order stand for them, and ids that are made for us say so."""
+    apart: ClassVar[bool]
+    """Its history keeps some pieces of a text apart."""
 
     @property
     def steady(self) -> bool:
@@ -100,69 +88,43 @@ class Repeating(Writer, Protocol):
         """What `write` gives, made as it is taken."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Modules:
+_MakesReader: TypeAlias = Callable[[str, str], Reader]
+_MakesWriter: TypeAlias = Callable[[Asked], Writer]
+
+
+class _Room(Protocol):
     """What each dialect's package offers."""
 
-    reader: Callable[[str, str], Reader]
-    stream: Callable[[Asked], Writer]
-    whole: Callable[[Asked], Writer]
-    history: Callable[[Content], tuple[JsonObject, ...]]
-    keep_alive: bytes
+    @property
+    def Reader(self) -> _MakesReader: ...
+    @property
+    def Abroad(self) -> _MakesReader:
+        """Reads for clients of other dialects: what has no neutral form is told in words, made one, or named."""
+
+    @property
+    def Writer(self) -> _MakesWriter:
+        """Of a stream."""
+
+    @property
+    def Whole(self) -> _MakesWriter: ...
+
+    KEEP_ALIVE: bytes
     """Keeps a connection open at any moment between two events."""
-    write_error: Callable[..., bytes]
-    is_content: Callable[[bytes], bool]
-    abroad: Callable[[str, str], Reader]
-    """Reads for clients of other dialects: what has no neutral form is told in words, made one, or named."""
-    by_order: bool = False
-    """Calls need no ids: their names and order stand for them, and ids that are made for us say so."""
-    apart: bool = False
-    """Its history keeps some pieces of a text apart."""
+
+    def history(self, content: Content) -> tuple[JsonObject, ...]: ...
+
+    def write_error(
+        self, status: int, message: str, code: str, details: Mapping[str, object] | None = None, *, json_array: bool = False
+    ) -> bytes: ...
+
+    def is_content(self, data: bytes) -> bool: ...
 
 
-_DIALECTS: Mapping[Dialect, _Modules] = {
-    Dialect.CHAT: _Modules(
-        chat_read.Reader,
-        chat_write.Writer,
-        chat_write.Whole,
-        chat_history.history,
-        chat_write.KEEP_ALIVE,
-        openai_errors.write_error,
-        chat_read.is_content,
-        chat_abroad.Abroad,
-    ),
-    Dialect.MESSAGES: _Modules(
-        messages_read.Reader,
-        messages_write.Writer,
-        messages_write.Whole,
-        messages_history.history,
-        messages_write.KEEP_ALIVE,
-        messages_write.write_error,
-        messages_read.is_content,
-        messages_abroad.Abroad,
-    ),
-    Dialect.GEMINI: _Modules(
-        gemini_read.Reader,
-        gemini_write.Writer,
-        gemini_write.Whole,
-        gemini_history.history,
-        gemini_write.KEEP_ALIVE,
-        gemini_write.write_error,
-        gemini_read.is_content,
-        gemini_abroad.Abroad,
-        by_order=True,
-        apart=True,
-    ),
-    Dialect.RESPONSES: _Modules(
-        responses_read.Reader,
-        responses_write.Writer,
-        responses_write.Whole,
-        responses_history.history,
-        responses_write.KEEP_ALIVE,
-        openai_errors.write_error,
-        responses_read.is_content,
-        responses_abroad.Abroad,
-    ),
+_DIALECTS: Mapping[Dialect, _Room] = {
+    Dialect.MESSAGES: messages,
+    Dialect.CHAT: chat,
+    Dialect.RESPONSES: responses,
+    Dialect.GEMINI: gemini,
 }
 
 
@@ -185,14 +147,14 @@ def is_content(dialect: Dialect, data: bytes) -> bool:
 
 
 def writer_for(asked: Asked) -> Writer:
-    modules = _DIALECTS[asked.endpoint.dialect]
-    return modules.stream(asked) if asked.stream else modules.whole(asked)
+    room = _DIALECTS[asked.endpoint.dialect]
+    return room.Writer(asked) if asked.stream else room.Whole(asked)
 
 
 def reader_of(dialect: Dialect, maker: str = "", id: str = "", *, abroad: bool = False) -> Reader:
     """Of one round. `abroad`: it is told to a client of another dialect."""
-    modules = _DIALECTS[dialect]
-    return (modules.abroad if abroad else modules.reader)(maker, id)
+    room = _DIALECTS[dialect]
+    return (room.Abroad if abroad else room.Reader)(maker, id)
 
 
 @dataclass(slots=True)
@@ -213,8 +175,7 @@ class Answer:
         """`own`: names of tools that are ours. `quiet`: nobody takes part, so that what only grows need not be read."""
         self._asked = asked
         self._client = asked.endpoint.dialect
-        modules = _DIALECTS[self._client]
-        self._history, self._named_by_order = modules.history, modules.by_order
+        self._history = _DIALECTS[self._client].history
         self._writer = writer_for(asked)
         self._before_end = self._writer
         """The writer as it was when nothing of the end had been written."""
@@ -223,10 +184,11 @@ class Answer:
         self.quiet = quiet
         """Nobody takes part, and nothing of ours stands in it."""
         passes = quiet and asked.stream
-        self._join = Join(self._client, own=own, endings=asked.endings, live=asked.stream, quiet=passes, apart=modules.apart)
+        apart = self._writer.apart
+        self._join = Join(self._client, own=own, endings=asked.endings, live=asked.stream, quiet=passes, apart=apart)
         self._serial: Serial | Summary | None = None
         """What brings events in the order in which the writer can tell them."""
-        self._source = Source(modules.reader("", ""))
+        self._source = Source(reader_of(self._client))
         self._round = Round(self._client)
         self._secrets: Collection[str] = ()
         self._foreign = False
@@ -356,7 +318,7 @@ class Answer:
             content.error = content.error or _CUT_OFF
         id = content.began.id if content.began is not None else ""
         for block, _ in content.calls:
-            if not (block.named or block.id) and (join.is_own(block) or self._named_by_order):
+            if not (block.named or block.id) and (join.is_own(block) or self._writer.by_order):
                 self._writer.name(block, id)  # its result is told under this id
         join.end()
         calls = content.calls
@@ -428,7 +390,7 @@ class Answer:
             return b" "
         writer, join = self._writer, self._join
         if not isinstance(writer, Repeating):
-            return self.feed(b"") + self._due_line() + _DIALECTS[self._client].keep_alive
+            return self.feed(b"") + self._due_line() + _DIALECTS[self._client].KEEP_ALIVE
         if not (join.over and join.content.complete):
             out = self.feed(b"")
         else:

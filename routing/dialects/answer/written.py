@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
@@ -14,6 +15,8 @@ from .said import Content
 
 class Written:
     dialect: ClassVar[Dialect]
+    by_order: ClassVar[bool] = False
+    apart: ClassVar[bool] = False
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
@@ -30,7 +33,7 @@ class Written:
         return ()
 
 
-class Whole(Written):
+class Whole(Written, ABC):
     """One JSON document: its provider's own as long as nothing had to change, else put together at the end."""
 
     steady: ClassVar[bool] = False
@@ -61,22 +64,19 @@ class Whole(Written):
     def finish(self) -> Iterable[bytes]:
         return (self._only,) if self._only else dump_pieces(self._put_together(), dumps)
 
-    def _keep(self, events: Iterable[Event]) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _keep(self, events: Iterable[Event]) -> None: ...
 
+    @abstractmethod
     def _frame_in(self, document: JsonObject, *, is_whole: bool) -> None:
         """What a unit of this dialect says beside its events."""
-        raise NotImplementedError
 
-    def _put_together(self) -> JsonObject:
-        raise NotImplementedError
+    @abstractmethod
+    def _put_together(self) -> JsonObject: ...
 
 
 class Document(Whole):
     """One that is put together from what blocks came to, and from nothing else."""
-
-    apart: ClassVar[bool] = False
-    """See `Content`."""
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(asked)
@@ -89,6 +89,6 @@ class Document(Whole):
     def _keep(self, events: Iterable[Event]) -> None:
         self._content.add(events)
 
+    @abstractmethod
     def _lose(self, event: Event) -> None:
         """Names what of another dialect's has no place here."""
-        raise NotImplementedError

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from mitmproxy import exceptions, http
+from mitmproxy.addons.view import View
 from mitmproxy.test import taddons, tflow
 
 from routecodex.addons import relay
@@ -54,19 +55,51 @@ def test_what_cannot_be_is_refused_with_a_reason(context: taddons.context, serve
     assert served.desk.overlay.state.sticky is None
 
 
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("status x", "routecodex.status takes nothing more: x"),
+        ("clear glm", "routecodex.clear takes nothing more: glm"),
+        ("models glm six", "routecodex.models takes nothing more: six"),
+        ("models nosuch", "there is no provider 'nosuch' (nearest: "),
+        ("models glm.glm-4.7", "there is no provider 'glm.glm-4.7' (nearest: glm"),
+        ("sticky", "which target? routecodex.sticky PROVIDER.MODEL"),
+        ("sticky glm glm-4.7", "routecodex.sticky takes nothing more: glm-4.7"),
+        ("sticky glm", "--sticky glm: one provider.model or provider.key.model; for whole providers: --allow glm"),
+        ("sticky nosuch", "Requested provider nosuch not found in provider registry (nearest known: "),
+        ("sticky <**!glm.glm-4.7", "--sticky <**!glm.glm-4.7: no target; written provider, provider.model,"),
+        ("why", "which flow? routecodex.why @ID, as the address of a flow shows it"),
+        ("why @nosuch", "which flow? routecodex.why @ID, as the address of a flow shows it"),
+        ("again", "which flow? routecodex.again @ID PROVIDER.MODEL, as the address of a flow shows it"),
+        ("again @nosuch glm", "which flow? routecodex.again @ID PROVIDER.MODEL, as the address of a flow shows it"),
+    ],
+)
+def test_what_a_newcomer_types_is_answered_with_a_sentence(context: taddons.context, words: str, why: str) -> None:
+    context.master.addons.add(View())
+    with pytest.raises(exceptions.CommandError) as refused:
+        _run(context, *f"routecodex.{words}".split())
+    assert str(refused.value).startswith(f"RouteCodex: {why}")
+
+
+def test_a_tag_is_taken_as_what_stands_in_it(context: taddons.context) -> None:
+    assert "glm.glm-4.7" in _run(context, "routecodex.sticky", "<**!glm.glm-4.7**>")[0]
+
+
 def test_why_a_flow_went_where_it_went(served: Served) -> None:
-    commands, flow, other = Commands(lambda: served, _nobody), tflow.tflow(), tflow.tflow()
-    record = {"asked": "claude", "target": "glm.k1.glm-4.7", "why": "force · a tag", "attempts": ["glm.k2: status 503"]}
-    flow.metadata["routecodex"] = record
-    lines = list(commands.why([flow, other]))
+    commands, flow, other, failed = Commands(lambda: served, _nobody), tflow.tflow(), tflow.tflow(), tflow.tflow()
+    record = {"asked": "claude", "target": "glm.k2.glm-4.7", "why": "force · a tag", "attempts": ["glm.k2: status 503"]}
+    flow.metadata["routecodex"] = record | {"answered": "glm.k1.glm-4.7", "cacheLost": "the cache was lost: x"}
+    failed.metadata["routecodex"] = record | {"attempts": [], "error": "status 503"}
+    lines = list(commands.why([flow, other, failed]))
     assert lines[0].endswith("claude → glm.k1.glm-4.7 · force · a tag")
-    assert lines[1] == "  failed before: glm.k2: status 503"
-    assert "no model was asked" in lines[2]
-    assert commands.why([]) == ["Which flow? Name it as @ID."]
+    assert lines[1:3] == ["  failed before: glm.k2: status 503", "  the cache was lost: x"]
+    assert "no model was asked" in lines[3]
+    assert lines[4].endswith("claude → glm.k2.glm-4.7 · force · a tag")
+    assert lines[5:] == ["  failed: status 503"]
 
 
 @pytest.mark.parametrize(
-    "target, why", [("origin", "own credential"), ("nosuch.m", "nosuch"), ("", "not found"), ("echo", "own credential")]
+    "target, why", [("origin", "own credential"), ("nosuch.m", "nosuch"), ("", "which target"), ("echo", "own credential")]
 )
 def test_again_is_for_targets_with_a_key_here(context: taddons.context, served: Served, target: str, why: str) -> None:
     with pytest.raises(exceptions.CommandError, match=why):
@@ -78,7 +111,6 @@ def test_again_needs_a_call(served: Served) -> None:
     for flow in (tflow.tflow(), _asking(b""), _asking(b"{}", cut=True)):
         with pytest.raises(exceptions.CommandError, match=r"no call to a model|not kept whole"):
             Commands(lambda: served, begin).again([flow], "glm.glm-4.7")
-    assert Commands(lambda: served, begin).again([], "glm.glm-4.7") == ["Which flow? Name it as @ID."]
 
 
 def _asking(body: bytes, *, cut: bool = False) -> http.HTTPFlow:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from routecodex.routing.dialects.translation.neutral import Tokens
 from routecodex.routing.usage.spending import Asker, Cost, spent, tokens_of
 from routecodex.routing.values import Dialect, Target
@@ -30,7 +28,7 @@ def test_each_round_is_a_row_with_its_own_counts() -> None:
 def test_an_attempt_that_failed_counts_where_it_was_paid() -> None:
     """And the recorder compares the call that was answered."""
     other = Target("glm", "k2", "glm-4.7")
-    costs = [replace(cost(Tokens(1000, 1)), answered=False, sent=b""), cost(Tokens(1000, 10), other)]
+    costs = [cost(Tokens(1000, 1))._replace(answered=False, sent=b""), cost(Tokens(1000, 10), other)]
     failed, answered = spent(costs, ASKER, failed=True, lost=print)
     assert [(one.row.key, one.row.output) for one in (failed, answered)] == [("k1", 1), ("k2", 10)]
     assert failed.flown is None

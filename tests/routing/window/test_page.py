@@ -144,6 +144,40 @@ def test_of_a_long_history_the_newest_is_shown_and_the_rest_is_folded() -> None:
     assert len(lines) < 1000
 
 
+DOCUMENTS = {
+    Dialect.MESSAGES: '{"id":"i","type":"message","model":"m","content":[{"type":"text","text":"%s"}],"stop_reason":"end_turn"}',
+    Dialect.CHAT: '{"id":"i","model":"m","choices":[{"index":0,"message":{"content":"%s"},"finish_reason":"stop"}]}',
+    Dialect.RESPONSES: '{"id":"i","output":[{"type":"message","content":[{"type":"output_text","text":"%s"}]}],"status":"x"}',
+    Dialect.GEMINI: '[{"candidates":[{"content":{"parts":[{"text":"%s"}]},"finishReason":"STOP"}]}]',
+}
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+def test_a_document_that_breaks_off_says_what_it_says_as_far_as_it_goes(dialect: Dialect) -> None:
+    """Wherever that is; of what is kept in part the last bytes are shown as they came."""
+    whole = (DOCUMENTS[dialect] % 'begin, \\u00e9\\"{[ and on, 漢').encode()
+    for cut in range(len(whole)):
+        shown = "\n".join(page.answer_lines({}, whole[:cut], dialect))
+        assert "BAD_ANSWER" not in shown
+        assert ("begin" in shown) or cut < whole.index(b"begin") + 5
+        assert "nothing of it could be read" not in shown or cut <= whole.index(b"begin")
+    assert list(page.answer_lines({}, b"[" * (1 << 20), dialect)), "at once"
+    long = (DOCUMENTS[dialect] % f"begin {'and on ' * 30_000}the end").encode()
+    parts = list(page.answer_lines({}, long[:9_000] + b"\n\n: 200000 bytes were not kept here\n\n" + long[-500:], dialect))
+    assert "begin and on" in "\n".join(parts)
+    assert "  200.0 kB of it were not kept: the text has a gap" in parts
+    assert "the end" in "\n".join(parts[parts.index("  its last bytes, as they came:") :])
+
+
+def test_a_large_call_with_half_a_letter_is_shown_and_a_damaged_one_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    much = "x" * (5 << 20)
+    assert any("CONVERSATION" in line for line in page.request_lines({}, _call(f"{much} \ud83d"), MESSAGES))
+    monkeypatch.setattr(call, "read_body", None)
+    lines = list(page.request_lines({}, _call(much)[:-2], MESSAGES))
+    assert "THE CALL CANNOT BE READ" in lines[0]
+    assert "is not valid JSON: unexpected end of data" in lines[1]
+
+
 def test_too_many_objects_are_not_read_for_a_look() -> None:
     body = b'{"messages":[' + b",".join([b"{}"] * 200_000) + b"]}"
     lines = list(call.lines(body, MESSAGES))

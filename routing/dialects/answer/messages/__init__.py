@@ -1,1 +1,8 @@
 """Anthropic Messages: read, write, history."""
+
+from .abroad import Abroad
+from .history import history
+from .read import Reader, is_content
+from .write import KEEP_ALIVE, Whole, Writer, write_error
+
+__all__ = ["KEEP_ALIVE", "Abroad", "Reader", "Whole", "Writer", "history", "is_content", "write_error"]

@@ -56,6 +56,8 @@ def test_the_names_are_those_of_ccusage(spender: Person) -> None:
 def test_a_span_of_days(spender: Person) -> None:
     assert spender.asks("usage", "--since", "2026-05-27")["totals"]["requests"] == 2
     assert spender.asks("usage", "--until", "20260526")["totals"]["requests"] == 1
+    assert spender.types("usage", "--since", "2030-01-01") == 0
+    assert spender.said.strip() == "Nothing was used in that time."
     assert spender.types("usage", "--since", "yesterday") == 2
     assert "2026-01-31" in spender.warned
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from routecodex.routing.dialects.answer.chat.read import Reader
-from routecodex.routing.dialects.answer.chat.write import Whole, Writer
+from routecodex.routing.dialects.answer.chat import Reader, Whole, Writer
 from routecodex.routing.dialects.answer.events import Block, Chunk, Closed, Counted, Ended, Event, Opened, Piece
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.dialects.translation.neutral import Media, Seal, Tokens, ToolName

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from routecodex.routing.dialects.answer.events import Began, Block, Closed, Counted, Done, Ended, Event, Opened, Piece
-from routecodex.routing.dialects.answer.gemini.write import Writer
+from routecodex.routing.dialects.answer.gemini import Writer
 from routecodex.routing.dialects.answer.machine import Round
 from routecodex.routing.dialects.translation.neutral import Seal, Tokens
 from routecodex.routing.values import Dialect

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from routecodex.routing.dialects.answer.events import Block, Chunk, Closed, Counted, Done, Ended, Event, Opened, Piece
-from routecodex.routing.dialects.answer.messages.read import Reader
-from routecodex.routing.dialects.answer.messages.write import Writer
+from routecodex.routing.dialects.answer.messages import Reader, Writer
 from routecodex.routing.dialects.finish import Endings
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.dialects.translation.neutral import Media, Seal, Tokens

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from routecodex.routing.dialects.answer.events import Began, Block, Closed, Counted, Done, Ended, Event, Opened, Piece
-from routecodex.routing.dialects.answer.responses.write import Writer
+from routecodex.routing.dialects.answer.responses import Writer
 from routecodex.routing.dialects.answer.said import Content
 from routecodex.routing.dialects.sse import Events
 from routecodex.routing.dialects.translation.neutral import Tokens
