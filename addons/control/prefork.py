@@ -494,6 +494,13 @@ def _import_everything() -> None:
     mitmproxy.options.Options()
 
 
+def _make_token() -> None:
+    """The page's: whoever has it open, or asks it for numbers, goes on when the worker that serves it has died."""
+    from ..window import alone
+
+    alone.token()
+
+
 def _look_through_key(arguments: Sequence[str]) -> None:
     """The authority's key is checked here, once for all workers: that alone takes half as long as everything else of a start."""
     from mitmproxy import certs
@@ -526,6 +533,7 @@ def main(words: Sequence[str]) -> int:
         supervisor.setblocking(False)
         os.set_inheritable(supervisor.fileno(), False)
     _import_everything()
+    _make_token()
     gc.collect()
     gc.freeze()
     parent = Parent(count, arguments, supervisor)
