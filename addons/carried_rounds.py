@@ -8,10 +8,13 @@ from mitmproxy import http
 
 from ..routing.dialects.answer.echoes import Echoes
 from ..routing.dialects.answer.kept import without_echoes
+from ..routing.turn.actions import Head, Refusal
 from ..routing.turn.plan import Plan
 from ..routing.values import Headers
+from . import flows
 from .kept import Kept
 from .sealing import mask_echoes
+from .window import legs
 
 if TYPE_CHECKING:
     from .rounds import Round
@@ -48,6 +51,13 @@ class CarriedRound:
         if self.carried is not None:
             self.carried.hear_head(self, response)
 
+    def headed(self, plan: Plan, status: int, headers: Headers) -> None:
+        """Its provider answers with this head."""
+
+    def take_body(self, plan: Plan) -> http.Response | None:
+        """What its provider said, once, where its flow shows something else."""
+        return None
+
     def keep(self, said: bytes) -> None:
         if self.body is not None:
             self.body.kept.add(said)
@@ -76,6 +86,19 @@ class FirstRound(CarriedRound):
     is_first: ClassVar[bool] = True
     began: tuple[int, Headers] = (0, {})
     """Its provider's own head, where what follows it is kept."""
+
+    def headed(self, plan: Plan, status: int, headers: Headers) -> None:
+        if legs.are_seen():
+            self.body, self.began = Body(plan), (status, headers)
+
+    def take_body(self, plan: Plan) -> http.Response | None:
+        body, self.body = self.body, None
+        if body is None:
+            return None
+        status, back = self.began
+        kind = [("content-type", back["content-type"])] if "content-type" in back else []
+        pairs = (*(pair for pair in plan.head(status, back).headers if pair[0].lower() != "content-type"), *kind)
+        return flows.whole_response(Refusal(Head(status, pairs), body.take()))
 
     def gone(self) -> None:
         if self.carried is not None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from . import allocator
 
@@ -51,8 +51,13 @@ class Spent:
     """Of a call with its connections, whatever it says."""
     MUCH_BYTES = 24 << 20
     SOON_S = 2.0
+    FEW_CALLS = 32
+    """With many more, to look through what they hold stops all of them for as long as some of their events may take: it waits
+    until most are over. Python itself still looks where much more is made than goes."""
 
-    def __init__(self) -> None:
+    def __init__(self, running: Callable[[], int] = lambda: 0) -> None:
+        """`running`: so many calls are not over."""
+        self._running = running
         self._bytes = 0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -62,9 +67,15 @@ class Spent:
             _wait_for(_usual)
         self._bytes += self.EACH_BYTES + size
         if self._timer is None and self._bytes >= self.MUCH_BYTES:
-            self._timer = asyncio.get_running_loop().call_later(self.SOON_S, self._give_back)
+            self._wait()
+
+    def _wait(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(self.SOON_S, self._give_back)
 
     def _give_back(self) -> None:
+        if self._running() > self.FEW_CALLS:
+            self._wait()
+            return
         self._bytes, self._timer = 0, None
         if gc.isenabled():
             gc.collect()

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("routecodex")
 
 PAUSE_S = 0.1
+KEPT_CHARACTERS = 1000
+"""Of a record, where somebody keeps them: mitmweb holds the newest ten thousand, however long they are."""
 _LINES = "\n\t"
 _TYPED = 1000
 REMEMBERED = 100
@@ -112,9 +114,9 @@ class CallLine:
 
 
 class Journal:
-    def __init__(self, tell: Callable[[str], None] | None = None) -> None:
-        """`tell`: takes each line at once, where several processes write to one log."""
-        self._tell = tell
+    def __init__(self, tell: Callable[[str], None] | None = None, is_kept: Callable[[], bool] = lambda: False) -> None:
+        """`tell`: takes each line at once, where several processes write to one log. `is_kept`: whether others keep them."""
+        self._tell, self._is_kept = tell, is_kept
         self._lines: list[str] = []
         self.verbose = False
         self.calls: deque[JsonObject] = deque(maxlen=REMEMBERED)
@@ -150,8 +152,13 @@ class Journal:
     def write(self) -> None:
         """Lines that came together leave as one record."""
         lines = self._taken()
-        if lines:
-            logger.info("%s", "\n".join(lines))
+        most = KEPT_CHARACTERS if self._is_kept() else sum(map(len, lines))
+        while lines:
+            size, count = 0, 0
+            while count < len(lines) and (not count or size + len(lines[count]) <= most):
+                size, count = size + len(lines[count]), count + 1
+            logger.info("%s", "\n".join(lines[:count]))
+            lines = lines[count:]
 
     def _taken(self) -> list[str]:
         lines, self._lines = self._lines, []

@@ -20,6 +20,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 from redis import exceptions
 from redis.asyncio import ConnectionPool
+from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
@@ -29,7 +30,8 @@ logger = logging.getLogger("routecodex")
 
 _Word: TypeAlias = bytes | str | int
 
-PATIENCE_S = 0.25
+PATIENCE_S = 0.24
+"""With what a call takes by itself, a quarter of a second for the one that meets a server which is gone."""
 PIECE_BYTES = 512 << 10
 """So much, and one entry more, is read in one operation: one conversation's past must not look like a server that is gone."""
 _STOOD_STILL_S = 0.1
@@ -210,7 +212,10 @@ class RedisStore:
         self._heard = heard
         self._wait = wait
         self._patience_s = patience_s
-        self._pool = ConnectionPool.from_url(address, max_connections=_CONNECTIONS, retry=Retry(NoBackoff(), 0), protocol=2)
+        self._pool = ConnectionPool.from_url(address, retry=Retry(NoBackoff(), 0), protocol=2)
+        """Makes connections; to hold them, too, takes it longer than to ask over one."""
+        self._open: set[AbstractConnection] = set()
+        self._idle: list[AbstractConnection] = []
         self._places = asyncio.Semaphore(_CONNECTIONS)
         self._why = ""
         """Why nobody is asked now; empty while all is well."""
@@ -297,7 +302,8 @@ class RedisStore:
     async def close(self) -> None:
         if self._trial is not None:
             self._trial.cancel()
-        await self._pool.aclose()
+        for connection in self._open:
+            await connection.disconnect()
 
     # One operation
 
@@ -356,12 +362,16 @@ class RedisStore:
     async def _exchange(self, words: tuple[_Word, ...]) -> Any:
         """Whoever fails, or is given up, in the middle of it leaves no connection behind on which an answer is still to come."""
         async with self._places:
-            connection = await self._pool.get_connection()
+            connection = self._idle.pop() if self._idle else self._pool.make_connection()
+            self._open.add(connection)
             try:
-                await connection.send_command(*words)
+                if not _is_ready(connection):
+                    await connection.disconnect()
+                    await connection.connect()
+                await connection.send_command(*words)  # it closes where that fails, as does what follows
                 return await connection.read_response()
             finally:
-                await self._pool.release(connection)
+                self._idle.append(connection)
 
     # Gone, and back
 
@@ -433,6 +443,12 @@ class _Patience:
 
     async def __aexit__(self, *_: object) -> None:
         self._timer.cancel()
+
+
+def _is_ready(connection: AbstractConnection) -> bool:
+    """It is open, and nothing came over it that nobody asked for."""
+    heard = connection._reader
+    return connection.is_connected and heard is not None and not heard.at_eof() and not getattr(heard, "_buffer", b"")
 
 
 def _found(one: list[bytes], known: Version) -> Found:

@@ -85,7 +85,6 @@ class TurnStream(HttpStream):
     read_whole = False
     """Whatever another addon wants: it is read before anything of it leaves."""
     head_sent = False
-    flush_soon: asyncio.Handle | None = None
 
     def handle_event(self, event: events.Event) -> Commands:
         """Hooks that wait for nothing are run right here: the stream goes on at once."""
@@ -225,9 +224,7 @@ class TurnStream(HttpStream):
     def hear(self, answer: OpenAnswer, event: events.Event) -> Commands:
         if isinstance(event, ResponseData):
             answer.upstream.data(event.data)
-            if self.flush_soon is None:
-                # Chunks that arrive together leave together: one write per turn of the loop.
-                self.flush_soon = asyncio.get_running_loop().call_soon(self.relay.flush, self)
+            self.relay_layer.due[self] = None
         elif isinstance(event, ResponseEndOfMessage):
             self.server_state = self.state_relaying
             answer.upstream.end()
@@ -242,9 +239,6 @@ class TurnStream(HttpStream):
         yield from ()
 
     def flush(self) -> Commands:
-        if self.flush_soon is not None:
-            self.flush_soon.cancel()
-            self.flush_soon = None
         answer = self.answer
         if (
             answer is None
@@ -318,9 +312,9 @@ class TurnStream(HttpStream):
             yield from super().handle_protocol_error(event)
 
     @property
-    def relay_layer(self) -> HttpLayer:
+    def relay_layer(self) -> TurnLayer:
         parent = self.context.layers[self.context.layers.index(self) - 1]
-        assert isinstance(parent, HttpLayer)
+        assert isinstance(parent, TurnLayer)
         return parent
 
 
@@ -335,6 +329,11 @@ class TurnLayer(HttpLayer):
     relay: Relay
 
     @functools.cached_property
+    def due(self) -> dict[TurnStream, None]:
+        """Those that have heard something since what came in was read: what arrives together leaves together."""
+        return {}
+
+    @functools.cached_property
     def is_outermost(self) -> bool:
         """No other one stands between this and the connection."""
         return not any(isinstance(one, TurnLayer) for one in self.context.layers[: self.context.layers.index(self)])
@@ -342,8 +341,7 @@ class TurnLayer(HttpLayer):
     def _handle_event(self, event: events.Event) -> Commands:
         """A layer that fails does not leave both sides waiting, as it would in mitmproxy."""
         try:
-            made = self._handle(event) if isinstance(event, Poke | events.Start) else super()._handle_event(event)
-            yield from together(made, outermost=self.is_outermost)
+            yield from together(self._handle(event), outermost=self.is_outermost)
         except Exception as error:  # whatever it was, what it happened to comes to an end
             at_provider = isinstance(event, events.ConnectionEvent) and event.connection is not self.context.client
             report("a connection", error, "It was closed.")
@@ -379,7 +377,14 @@ class TurnLayer(HttpLayer):
     def state_lost(self, _: events.Event) -> Commands:
         yield from ()
 
-    def _handle(self, event: Poke | events.Start) -> Commands:
+    def _handle(self, event: events.Event) -> Commands:
+        yield from self._tell(event) if isinstance(event, Poke | events.Start) else super()._handle_event(event)
+        while self.due:
+            stream, _ = self.due.popitem()
+            if self.streams.get(stream.stream_id) is stream:
+                yield from self.event_to_child(stream, Poke(stream))
+
+    def _tell(self, event: Poke | events.Start) -> Commands:
         if isinstance(event, events.Start) and not (self.context.client.alpn or b"").startswith((b"h2", b"h3")):
             self.connections.setdefault(self.context.client, framing.Server(self.context.fork()))
         if isinstance(event, events.Start):
@@ -462,6 +467,10 @@ class Relay:
         """How this flow's request came in; None where no client sent it."""
         stream = self.streams.get(flow.id)
         return stream.arrival if stream is not None else None
+
+    def running(self) -> int:
+        """How many of the streams are not over."""
+        return sum(stream.flow.live for stream in list(self.streams.values()))
 
     def is_loaded(self, flow: http.HTTPFlow) -> bool:
         """Whether a file brought it. mitmproxy runs all hooks for those too, and they may have the ids of flows that run; what

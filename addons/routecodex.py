@@ -115,13 +115,13 @@ class RouteCodex(quick_hooks.Own):
 
     def __init__(self) -> None:
         self.relay = relay.shared(flows.REQUEST_BYTES)
-        self.journal = Journal(worker.here.tell if worker.here is not None else None)
+        self.journal = Journal(worker.here.tell if worker.here is not None else None, _keeps_records)
         self.settings = settings.Settings(ROOT, self.journal)
         self.leash: leash.Leash | None = None
         self.untrusted = Untrusted()
         self.shown = ShownFlows()
         self.in_turn = InTurn()
-        self.spent = garbage.Spent()
+        self.spent = garbage.Spent(self.relay.running)
         self.panel = panel.Panel(self.settings)
         self.by_hand = ByHand(self.relay)
         self.addons = [Commands(self.settings.served, self.by_hand.begin)]
@@ -136,7 +136,7 @@ class RouteCodex(quick_hooks.Own):
         loader.add_option("routecodex_server", str, "", "RouteCodex: whose sessions these are (default: address and port).")
         loader.add_option("routecodex_http2", bool, False, "RouteCodex: offer HTTP/2 to clients.")
         loader.add_option(
-            "routecodex_web_flows", int, 1000, "RouteCodex: so many flows stay in mitmweb (0: all, as in mitmproxy)."
+            "routecodex_web_flows", int, 500, "RouteCodex: so many flows stay in mitmweb (0: all, as in mitmproxy)."
         )
         loader.add_option(
             "routecodex_page", int, 0, "RouteCodex: serve its page at this port of this machine (0: only mitmweb shows it)."
@@ -417,6 +417,10 @@ class RouteCodex(quick_hooks.Own):
     def over(self, flow: http.HTTPFlow) -> None:
         self.shown.add(flow, ctx.options.routecodex_web_flows)
         self.spent.add(len(flow.request.raw_content or b""))
+
+
+def _keeps_records() -> bool:
+    return ctx.master.addons.get("eventstore") is not None
 
 
 addons: list[Any] = [RouteCodex()]

@@ -23,7 +23,7 @@ from ..routing.turn.turn import Turn
 from ..routing.window import record
 from . import fail_closed, flows
 from .alarm import Alarm
-from .carried_rounds import Body, CarriedRound, FirstRound, LaterRound
+from .carried_rounds import CarriedRound, FirstRound, LaterRound
 from .disk_threads import if_possible
 from .fail_closed import contained
 from .journal import CallLine, Journal
@@ -118,8 +118,7 @@ class CarriedTurn:
         self.decode = flows.stream_decoder(headers.get("content-encoding", ""))
         if self.decode is not None:
             del response.headers["content-encoding"]  # what is kept of it is unpacked
-        if isinstance(self.current, FirstRound) and legs.are_seen():
-            self.current.body, self.current.began = Body(self.plan), (response.status_code, headers)
+        source.headed(self.plan, response.status_code, headers)
         self.turn.head(response.status_code, headers, time.monotonic())
         if self.turn.state is State.PEEKING:
             source.watch(self.turn.answer.echoes)
@@ -320,29 +319,16 @@ class CarriedTurn:
             return
         if (later := self._later_flow) is not None:
             legs.fail(later, describe(failed.error), later=True)
-        elif isinstance(current, FirstRound) and not last and legs.are_seen():
-            legs.failed(self.flow, self._body_of(current), describe(failed.error), self.flow.comment)
+        elif current.is_first and not last and legs.are_seen():
+            legs.failed(self.flow, current.take_body(self.plan), describe(failed.error), self.flow.comment)
 
     def _show_body(self) -> None:
         """What a provider of another dialect said first: the client's own flow shows what the client got."""
         translated = self.plan.translated
-        if translated is None or not isinstance(self.current, FirstRound):
-            return
-        if (response := self._body_of(self.current)) is not None:
+        if translated is not None and (response := self.current.take_body(self.plan)) is not None:
             word = self.turn.finish_reasons[0]
             ended = record.of_cost(self.plan.paid(), (word, word))
             legs.said(self.flow, response, self.flow.comment, {"spoken": str(translated.dialect), **ended})
-
-    def _body_of(self, first: FirstRound) -> http.Response | None:
-        """Once."""
-        body, first.body = first.body, None
-        if body is None:
-            return None
-        status, back = first.began
-        head = self.plan.head(status, back).headers
-        kind = [("content-type", back["content-type"])] if "content-type" in back else []
-        pairs = (*(pair for pair in head if pair[0].lower() != "content-type"), *kind)
-        return flows.whole_response(turns.Refusal(turns.Head(status, pairs), body.take()))
 
     def _hold(self, held: bool) -> None:
         if held or self.held:

@@ -197,7 +197,7 @@ class ClockPlugin(Plugin):
             return None
         try:
             waiting = await self._waiting(mine.session)
-            for task in self._watch.missed(mine.session, self._settings.retention_ms):
+            for task in self._watch.missed(mine.session, waiting, self._settings.retention_ms):
                 due = local_text(task.due_at_ms)
                 turn.tells.append(Cause(f"missed {task.task_id}", f"the reminder for {due} has expired: no call came in time"))
             found = await self._reserved(mine.session, turn.id) if waiting else None

@@ -40,9 +40,8 @@ class Watch:
         trusted = self.moments.trusted_now_ms()
         return (task for task in tasks if task.delivered_at_ms is None and not is_expired(task, trusted, retention_ms))
 
-    def missed(self, session: str, retention_ms: int) -> Tasks:
-        """What expired before a call came that could have been reminded of it. StoreError."""
-        waiting = self.store.waiting(session)
+    def missed(self, session: str, waiting: Tasks, retention_ms: int) -> Tasks:
+        """What expired before a call came that could have been reminded of it."""
         trusted = self.moments.trusted_now_ms() if waiting else None
         expired = tuple(task for task in waiting if is_expired(task, trusted, retention_ms))
         return (*self.store.missed(session), *expired)

@@ -10,28 +10,30 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ..jsonbytes import dumps
 from ..values import JsonObject, ProviderError
-from .fields import list_of, object_of, read_json, read_object, text_of
-from .sse import Event, write_event
+from .fields import list_of, object_of, read_json, text_of
 from .waits import wait_of
 
 _BODY_LIMIT = 256 * 1024
 _MESSAGE_LIMIT = 2000
 
-_STATUS: dict[str, int] = {
-    # Anthropic
+ANTHROPIC: Mapping[str, int] = {
     "invalid_request_error": 400, "authentication_error": 401, "billing_error": 402, "permission_error": 403,
     "not_found_error": 404, "request_too_large": 413, "rate_limit_error": 429, "api_error": 500,
     "timeout_error": 504, "overloaded_error": 529,
+}  # fmt: skip
+GOOGLE: Mapping[str, int] = {
+    "failed_precondition": 400, "invalid_argument": 400, "unauthenticated": 401, "permission_denied": 403,
+    "not_found": 404, "aborted": 409, "resource_exhausted": 429, "internal": 500, "unimplemented": 501,
+    "unavailable": 503, "deadline_exceeded": 504,
+}  # fmt: skip
+_STATUS: Mapping[str, int] = {
+    **ANTHROPIC,
+    **GOOGLE,
     # OpenAI
     "invalid_prompt": 400, "context_length_exceeded": 400, "invalid_api_key": 401, "model_not_found": 404,
     "rate_limit_exceeded": 429, "insufficient_quota": 429, "usage_limit_reached": 429, "server_error": 500,
     "server_is_overloaded": 503, "slow_down": 503, "engine_overloaded_error": 429,
-    # Google
-    "invalid_argument": 400, "failed_precondition": 400, "unauthenticated": 401, "permission_denied": 403,
-    "not_found": 404, "aborted": 409, "resource_exhausted": 429, "internal": 500, "unimplemented": 501,
-    "unavailable": 503, "deadline_exceeded": 504,
     # Zhipu
     "1000": 401, "1001": 401, "1002": 401, "1003": 401, "1004": 401, "1110": 403, "1112": 403, "1113": 429,
     "1211": 404, "1220": 403, "1234": 500, "1261": 400, "1301": 400, "1302": 429, "1303": 429, "1304": 429,
@@ -67,8 +69,6 @@ _FINE = frozenset(("", "0", "200", "ok", "success", "succeeded", "successful", "
 _ABOUT_THE_CALL = frozenset(("id", "request_id", "requestId", "trace_id", "log_id", "logid", "timestamp", "param"))
 """Fields that an error has, and that do not say that there is one."""
 _DEEPEST = 8
-ERROR_KEY = b'"error"'
-"""What bytes hold that may hold an error."""
 _NO_CODE = re.compile(r"\d{3}|error|response\.failed|")
 _MARKUP = re.compile(r"<(script|style)\b.{0,20000}?</\1>|<[^<>]{0,2000}>", re.IGNORECASE | re.DOTALL)
 _TITLE = re.compile(r"<title[^<>]{0,200}>([^<]{1,300})", re.IGNORECASE)
@@ -111,37 +111,16 @@ def has_error(document: JsonObject) -> bool:
     return "error" in document and says_error(document["error"])
 
 
-def may_hold_error(raw: bytes) -> bool:
-    """Whether these bytes of JSON have an `error` that is more than null, good or empty. Quotes inside texts are escaped."""
-    place = raw.find(ERROR_KEY)
-    while place >= 0:
-        place += len(ERROR_KEY)
-        behind = raw[place : place + 16].lstrip()
-        if behind[:1] == b":" and behind[1:].lstrip()[:1] not in (b"n", b"f"):
-            return True
-        place = raw.find(ERROR_KEY, place)
-    return False
-
-
-def without_empty_error(event: Event) -> Event:
-    """A good event as official SDKs take it: they raise at any truthy `error`, be there nothing in it."""
-    data = event.data if event.name == "error" else document_without_empty_error(event.data)
-    if data is event.data:
-        return event
-    raw = event.raw.replace(event.data, data, 1) if event.data in event.raw else write_event(data, event.name)
-    return event._replace(data=data, raw=raw)
-
-
-def document_without_empty_error(raw: bytes) -> bytes:
-    """The same of a whole document. What needs no change stays the very bytes."""
-    document = read_object(raw) if may_hold_error(raw) else None
-    if document is None or document.get("type") == "error":
-        return raw
+def without_empty_error(document: JsonObject) -> JsonObject:
+    """A good answer, or an event of one, as official SDKs take it: they raise at any truthy `error`, be there nothing in it. What
+    needs no change stays the very document."""
+    if document.get("type") == "error":
+        return document
     settled = _without_empty(document)
     inner = document.get("response")
     if isinstance(inner, dict) and (new := _without_empty(inner)) is not inner:
         settled = {**settled, "response": new}
-    return raw if settled is document else dumps(settled)
+    return settled
 
 
 def _without_empty(holder: JsonObject) -> JsonObject:

@@ -107,7 +107,7 @@ class Events:
             plain = _PLAINS.findall(text)
             if sum([len(raw) for raw, _, _ in plain]) == size:  # nearly always: nothing else stands between them
                 self._begun = self._begun or bool(plain)
-                return [_event(Event, (_word(name), data, raw)) for raw, name, data in plain], size
+                return [_event(Event, (_word(name) if name else "", data, raw)) for raw, name, data in plain], size
         events: list[Event] = []
         while place < size:
             found = _PLAIN.match(text, place)

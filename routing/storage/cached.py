@@ -141,6 +141,8 @@ class CachedFolder(Generic[V]):
         self._size = 0
         self._unsure: set[str] = set()
         """Files whose last save failed when they had it already: perhaps it does not last."""
+        self._all_unsure = False
+        """There are too many of them to name: a disk that fails each time."""
         self._memory = threading.RLock()
         self.remove_strays()
 
@@ -148,7 +150,10 @@ class CachedFolder(Generic[V]):
         """StoreError where the file cannot be read."""
         if not place.file:
             return self._in_memory(place)
-        known, stamp = self._known.get(place), self.folder.stamp(place.file)
+        return self._as_stamped(place, self.folder.stamp(place.file))
+
+    def _as_stamped(self, place: Place, stamp: Stamp | None) -> V:
+        known = self._known.get(place)
         if known is not None and known.settled and known.stamp == stamp:
             known.used = True
             return known.value
@@ -159,10 +164,9 @@ class CachedFolder(Generic[V]):
     def at_hand(self, place: Place, quick_bytes: int) -> V | None:
         """What `read` finds, where that is quick; None: the file is longer than that, and has to be read."""
         known, stamp = self._known.get(place), self.folder.stamp(place.file)
-        if known is not None and known.settled and known.stamp == stamp:
-            known.used = True
-            return known.value
-        return self.read(place) if stamp is None or stamp[1] <= quick_bytes else None
+        if stamp is not None and stamp[1] > quick_bytes and (known is None or not known.settled or known.stamp != stamp):
+            return None
+        return self._as_stamped(place, stamp)
 
     def change(self, place: Place, change: Callable[[V], V]) -> tuple[V, V]:
         """What was there, and what is there now. StoreError where that cannot be written.
@@ -176,7 +180,7 @@ class CachedFolder(Generic[V]):
         with self.folder.locked(place.file):
             old = self._current(place)
             new = change(old)
-            if new != old or place.file in self._unsure:
+            if new != old or self._all_unsure or place.file in self._unsure:
                 self._store(place, new, old)
             return old, new
 
@@ -309,6 +313,9 @@ class CachedFolder(Generic[V]):
         except StoreError:
             if self.folder.stamp(name) != stamp:
                 self._unsure.add(name)
+                self._all_unsure = self._all_unsure or len(self._unsure) > self.most_places
+                if self._all_unsure:
+                    self._unsure.clear()
             raise
         self._unsure.discard(name)
         self._remember(place, None if is_empty else self.folder.stamp(name), value, data)

@@ -17,7 +17,8 @@ from ..dialects.answer.said import Content
 from ..dialects.answer.stream import Source
 from ..errors import RouteCodexError
 from ..values import Dialect
-from .text import INDENT, WIDTH, count, first_words, rule, size, wrapped
+from ..visible import first_words
+from .text import INDENT, WIDTH, count, rule, size, wrapped
 
 GAP = re.compile(rb"\n: (\d+) bytes were not kept here\n")
 """As whoever kept the answer wrote it."""

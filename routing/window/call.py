@@ -12,7 +12,8 @@ from ..dialects.calls.replacing import LIST_KEYS, view_of
 from ..errors import BadCall, RouteCodexError
 from ..jsonbytes import dumps
 from ..values import Dialect, Endpoint, JsonObject, Media, Message, Other, Part, Text, Thinking, ToolCall, ToolResult
-from .text import INDENT, WIDTH, count, first_words, rule, size, wrapped
+from ..visible import first_words
+from .text import INDENT, WIDTH, count, rule, size, wrapped
 
 WHOLE_MESSAGES = 30
 """So many of the newest messages are shown in full; of those before them one line each."""

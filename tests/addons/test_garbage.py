@@ -104,6 +104,28 @@ def test_what_calls_have_used_goes_back_once_it_is_much(monkeypatch: pytest.Monk
     asyncio.run(run())
 
 
+def test_nobody_is_stopped_for_it_while_many_calls_run(monkeypatch: pytest.MonkeyPatch, collections: list[int]) -> None:
+    given: list[int] = []
+    monkeypatch.setattr(garbage.allocator, "give_back", lambda: given.append(1))
+    monkeypatch.setattr(garbage.Spent, "SOON_S", 0.0)
+    asked: list[int] = []
+
+    def running() -> int:
+        asked.append(1)
+        return garbage.Spent.FEW_CALLS + (len(asked) < 3)
+
+    async def run() -> None:
+        spent = garbage.Spent(running)
+        spent.add(garbage.Spent.MUCH_BYTES)
+        while not given:
+            assert 2 not in collections
+            await asyncio.sleep(0)
+        assert (len(asked), len(given)) == (3, 1)
+        assert 2 in collections
+
+    asyncio.run(asyncio.wait_for(run(), 30))
+
+
 def test_what_a_large_call_is_made_of_is_not_looked_through_for_nothing(collections: list[int]) -> None:
     gc.set_threshold(700, 10, 10)
     garbage.settle()

@@ -38,6 +38,27 @@ def test_lines_leave_together(caplog: pytest.LogCaptureFixture, monkeypatch: pyt
     assert all(re.fullmatch(r"\d\d:\d\d:\d\d", when) for lines in said for when, _, _ in lines), "each says when it was"
 
 
+def test_a_record_that_somebody_keeps_is_short(caplog: pytest.LogCaptureFixture) -> None:
+    """mitmweb holds ten thousand of them: with all lines of a busy moment in each, a hundred megabytes."""
+    caplog.set_level(logging.INFO)
+    lines = ["x" * size for size in (2 * journal.KEPT_CHARACTERS, *[journal.KEPT_CHARACTERS // 4] * 9, 1)]
+
+    async def write(is_kept: bool) -> list[str]:
+        one = journal.Journal(is_kept=lambda: is_kept)
+        caplog.clear()
+        for line in lines:
+            one.note(line)
+        one.write()
+        return [record.getMessage() for record in caplog.records]
+
+    together, apart = asyncio.run(write(False)), asyncio.run(write(True))
+    assert len(together) == 1
+    for said in (together, apart):
+        assert [line.partition(" ")[2] for record in said for line in record.splitlines()] == lines
+    assert [len(record) <= journal.KEPT_CHARACTERS for record in apart] == [False, *[True] * (len(apart) - 1)]
+    assert len(apart) == 4
+
+
 def test_details_are_for_those_who_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     one = journal.Journal()
     heard: list[str] = []

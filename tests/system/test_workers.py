@@ -9,6 +9,7 @@ import re
 import signal
 import sqlite3
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 
 import pytest
 from mitmproxy.exceptions import FlowReadException
@@ -19,6 +20,7 @@ from tests.rig.client import Answer, Http1, Route, call
 from tests.rig.door import until
 from tests.rig.provider import FakeProvider
 from tests.rig.proxy import SCRIPT, Mitmdump
+from tests.system.test_telemetry import free_port, look, value
 from tests.system.tool import CONFIG
 
 pytestmark = pytest.mark.system
@@ -125,6 +127,36 @@ def test_a_worker_that_dies_or_freezes_costs_its_own_connections(proxy: Mitmdump
     ended = f"({victim}) ended with -9 with 1 connection; another one takes its place"
     until(lambda: " is back as " in proxy.log.partition(ended)[2], "nobody takes its place")
     assert len(proxy.workers) == 2
+
+
+def test_numbers_are_those_of_all_workers_also_of_one_that_died(tmp_path: Path) -> None:
+    """Whoever serves the page: the token stays, and so does what the one before it counted."""
+    port = free_port()
+    config = CONFIG + "telemetry: {prometheus: true}\n"
+    options = [f"routecodex_page={port}"]
+    with (
+        FakeProvider() as provider,
+        Mitmdump(script=SCRIPT, config=config, upstream=provider, folder=tmp_path, workers=2, options=options) as proxy,
+    ):
+        until(lambda: "2 workers serve" in proxy.log, "two workers do not come")
+        until(lambda: re.search(r"/routecodex\?token=(\S+)", proxy.log), "no page is served")
+        (token,) = re.findall(r"/routecodex\?token=(\S+)", proxy.log)
+
+        def counted() -> float | None:
+            status, told = look(port, "/metrics", f"Bearer {token}")
+            assert status == 200, "the token is another one"
+            return value(told, "routecodex_attempts_total") if "routecodex_attempts_total" in told else None
+
+        async def act(one: Ask, other: Ask) -> None:
+            assert [(await ask("hello")).status for ask in (one, one, other)] == [200] * 3
+
+        with_two(proxy, act)
+        until(lambda: counted() == 3, "the sum is not told")
+        leads = proxy.workers[0]
+        os.kill(leads, signal.SIGKILL)
+        until(lambda: " is back as " in proxy.log.partition(f"({leads}) ended")[2], "nobody takes its place")
+        with_two(proxy, act)
+        until(lambda: counted() == 6, "what was counted before is lost")
 
 
 def test_what_workers_learned_outlives_them(proxy: Mitmdump, provider: FakeProvider) -> None:

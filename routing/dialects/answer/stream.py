@@ -15,9 +15,9 @@ from typing import ClassVar, Literal, Protocol
 from ...errors import BadAnswer
 from ...jsonbytes import as_utf8, dumps
 from ...values import Dialect, JsonObject
-from ..failures import ERROR_KEY, document_without_empty_error, failure_of_page, without_empty_error
+from ..failures import failure_of_page, without_empty_error
 from ..fields import read_json, read_object
-from ..sse import ArrayItems, Events
+from ..sse import ArrayItems, Events, write_event
 from ..sse import Event as Unit
 from .echoes import Echoes, texts_behind
 from .events import UNREADABLE, Block, Chunk, Ended, Event, Failed, Opened, Piece, Rank
@@ -251,9 +251,11 @@ class Source:
                 chunk.form = "ragged" if chunk.form == "event" else chunk.form
             self._repeated = Repeated()
             return chunks
-        self.form, raw = "document", document_without_empty_error(as_utf8(bytes(self._whole)))
+        self.form, raw = "document", as_utf8(bytes(self._whole))
         self._whole.clear()
         document = read_object(raw)
+        if document is not None and (settled := without_empty_error(document)) is not document:
+            document, raw = settled, dumps(settled)
         if document is None:
             error = failure_of_page(raw) or UNREADABLE
             return [Chunk(raw, None, [Failed(error)], self._reader.dialect, form="document")] if raw.strip() else []
@@ -270,18 +272,22 @@ class Source:
         read, dialect = self._reader.read, self.dialect
         units.reverse()
         while units:
-            name, data, raw = unit = units.pop()  # a long one is gone once it is understood
+            name, data, raw = units.pop()  # a long one is gone once it is understood
             if not raw.isascii() and (mended := as_utf8(raw)) is not raw:
-                name, data, raw = unit = Unit(name, as_utf8(data), mended)
+                data, raw = as_utf8(data), mended
             if not data:
                 yield Chunk(raw, None, (), dialect)
                 continue
-            if ERROR_KEY in data:
-                name, data, raw = without_empty_error(unit)
             if self.hides_count:
                 data, bare = without_empty_count(data), without_empty_count(raw)
                 self.strips, raw = self.strips or bare is not raw, bare
             document = read_object(data)
+            if document is not None and ("error" in document or "response" in document) and name != "error":
+                settled = without_empty_error(document)
+                if settled is not document:
+                    new = dumps(settled)
+                    raw = raw.replace(data, new, 1) if data in raw else write_event(new, name)
+                    document, data = settled, new
             if self._over:
                 if not self._said_all and data.strip() == _DONE:
                     self._said_all = True

@@ -223,10 +223,11 @@ def test_20_what_cannot_be_committed_is_not_delivered_again(tmp_path: Path) -> N
 
 
 def test_a_store_that_cannot_be_read_costs_the_reminder_alone(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(folder: object, place: object) -> None:
+    def fails(folder: object, *_: object) -> None:
         raise StoreError("The session file clock/s1.json could not be read: I/O error")
 
-    monkeypatch.setattr(CachedFolder, "read", fails)
+    for name in ("read", "at_hand"):
+        monkeypatch.setattr(CachedFolder, name, fails)
     played = house.play(said("ok"))
     assert (played.status, counts(played.sent, TAG)) == ("completed", [1])
     assert house.told["turn-1"][0].startswith("clock: no reminders, The session file")

@@ -9,16 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from routecodex.routing.dialects.answer.chat import Reader
+from routecodex.routing.dialects.answer.stream import Source
 from routecodex.routing.dialects.failures import (
-    document_without_empty_error,
     failure_inside,
     failure_of_page,
     read_failure,
     says_error,
     without_empty_error,
 )
-from routecodex.routing.dialects.sse import Event
 from routecodex.routing.dialects.waits import read_duration
+from routecodex.routing.jsonbytes import dumps
 from routecodex.routing.values import ProviderError
 from tests.conftest import LONG
 from tests.rig.work import assert_linear
@@ -234,8 +235,9 @@ def test_a_real_error_stays_one(error: object) -> None:
     """R12: whatever stands beside it."""
     assert says_error(error)
     raw = json.dumps({"choices": [{}], "error": error}).encode()
-    assert document_without_empty_error(raw) is raw
-    assert without_empty_error(Event("", raw, raw)) == Event("", raw, raw)
+    document = json.loads(raw)
+    assert without_empty_error(document) is document
+    assert _passed(raw) == (raw, b"data: " + raw + b"\n\n")
 
 
 EMPTY = ['{"message":"","code":null}', '{"code":0,"message":"success"}', "{}", "[]", '"success"', '{ "message" : "" }', "0.0"]
@@ -247,21 +249,23 @@ def test_an_empty_error_is_taken_out(error: str, space: str) -> None:
     """R12: official SDKs raise at any truthy error."""
     data = f'{{"id":"x","error":{space}{error},"choices":[]}}'.encode()
     raw = b"id: 7\nevent: message\ndata: " + data + b"\r\n\r\n"
-    event = without_empty_error(Event("message", data, raw))
+    source = Source(Reader())
+    (chunk,) = source.feed(raw)
     if error == "0.0":
-        assert event.raw == raw
+        assert chunk.raw == raw
         return
-    assert json.loads(event.data) == {"id": "x", "choices": []}
-    assert event.raw == raw.replace(data, event.data)
+    assert chunk.native == {"id": "x", "choices": []}
+    assert chunk.raw == raw.replace(data, dumps(chunk.native))
+    assert _passed(data)[0] == dumps(chunk.native)
 
 
 def test_where_the_field_must_stand_it_is_null() -> None:
     response = {"object": "response", "status": "completed", "output": [], "error": {"code": "", "message": ""}}
-    assert json.loads(document_without_empty_error(json.dumps(response).encode()))["error"] is None
+    assert without_empty_error(response)["error"] is None
     event = {"type": "response.completed", "response": response}
-    assert json.loads(document_without_empty_error(json.dumps(event).encode()))["response"] == {**response, "error": None}
+    assert without_empty_error(event)["response"] == {**response, "error": None}
     envelope = {"response": {"candidates": [], "error": {}}}
-    assert json.loads(document_without_empty_error(json.dumps(envelope).encode())) == {"response": {"candidates": []}}
+    assert without_empty_error(envelope) == {"response": {"candidates": []}}
 
 
 @pytest.mark.parametrize(
@@ -279,8 +283,17 @@ def test_where_the_field_must_stand_it_is_null() -> None:
     ],
 )
 def test_what_needs_no_change_stays_the_very_bytes(raw: bytes) -> None:
-    assert document_without_empty_error(raw) is raw
-    assert without_empty_error(Event("error", b'{"error":{}}', b"")).data == b'{"error":{}}'
+    assert _passed(raw) == (b"" if raw.startswith(b"[") else raw, b"data: " + raw + b"\n\n"), "a list is no document"
+    (chunk,) = Source(Reader()).feed(b'event: error\ndata: {"error":{}}\n\n')
+    assert chunk.raw == b'event: error\ndata: {"error":{}}\n\n'
+
+
+def _passed(raw: bytes) -> tuple[bytes, bytes]:
+    """As a whole document and as an event it comes out of what reads answers."""
+    document, stream = Source(Reader()), Source(Reader())
+    told = [] if document.feed(raw) else document.close()
+    units = list(stream.feed(b"data: " + raw + b"\n\n"))
+    return b"".join([one.raw for one in told]), b"".join([one.raw for one in units])
 
 
 def test_a_page_where_json_should_be() -> None:

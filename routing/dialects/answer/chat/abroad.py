@@ -16,6 +16,7 @@ from .read import SOURCES
 from .read import Reader as Native
 
 _OF_TOOLS = ("executed_tools", "tool_outputs")
+_BESIDE = frozenset(("audio", "annotations", *_OF_TOOLS))
 
 
 class Abroad(Native):
@@ -35,7 +36,7 @@ class Abroad(Native):
         for choice in list_of(document.get("choices")):
             if isinstance(choice, dict) and choice.get("index") in (0, None):
                 self._look_beside(choice, out, beside)
-        for name in SOURCES:
+        for name in [one for one in SOURCES if one in document]:
             for entry in list_of(document.get(name)):
                 url = entry if isinstance(entry, str) else text_of(object_of(entry).get("url"))
                 self._sources[url] = text_of(object_of(entry).get("title")) or self._sources.get(url, "")
@@ -50,16 +51,24 @@ class Abroad(Native):
         return out
 
     def _look_beside(self, choice: JsonObject, out: list[Event], beside: list[Event]) -> None:
-        told = object_of(choice.get("delta")) or object_of(choice.get("message"))
-        if speech := text_of(object_of(told.get("audio")).get("transcript")):
-            self._grow("text", "", speech, out)
         for event in out:
             if type(event) is Opened and event.block.kind == "text":
                 self._text, self._texts = event.block, self._texts + 1
-        if told.get("audio"):
-            beside.append(Lost(Feature.AUDIO, "its transcript is told" if speech else ""))
         if object_of(choice.get("logprobs")):
             beside.append(Lost(Feature.LOGPROBS))
+        told = object_of(choice.get("delta")) or object_of(choice.get("message"))
+        if not _BESIDE.isdisjoint(told):
+            self._look_at(told, out, beside)
+
+    def _look_at(self, told: JsonObject, out: list[Event], beside: list[Event]) -> None:
+        before = len(out)
+        if speech := text_of(object_of(told.get("audio")).get("transcript")):
+            self._grow("text", "", speech, out)
+        for event in out[before:]:
+            if type(event) is Opened:
+                self._text, self._texts = event.block, self._texts + 1
+        if told.get("audio"):
+            beside.append(Lost(Feature.AUDIO, "its transcript is told" if speech else ""))
         if any(told.get(name) for name in _OF_TOOLS):
             beside.append(Lost(Feature.SERVER_RESULTS))
         for entry in list_of(told.get("annotations")):

@@ -109,7 +109,9 @@ class Reader:
     def _read(self, document: JsonObject) -> list[Event]:
         out: list[Event] = []
         choices = list_of(document.get("choices"))
-        counts = object_of(document.get("usage")) or object_of(object_of(document.get("x_groq")).get("usage"))
+        counts = object_of(document.get("usage"))
+        if not counts and "x_groq" in document:
+            counts = object_of(object_of(document["x_groq"]).get("usage"))
         if not self._began and (choices or document.get("id")):
             self._began = True
             known = tokens_of(counts) if counts else None
@@ -125,7 +127,8 @@ class Reader:
             if not delta and not self._spoke:  # some hosts repeat the message at the end; a whole answer has nothing else
                 delta = object_of(choice.get("message"))
             self._read_delta(delta, out)
-            counts = object_of(choice.get("usage")) or counts
+            if "usage" in choice:
+                counts = object_of(choice["usage"]) or counts
             if word := text_of(choice.get("finish_reason")):
                 stop = text_of(choice.get("stop_reason")) or text_of(choice.get("matched_stop"))
                 ended = Ended(word, stop if read_finish(stop) is None else "")

@@ -78,7 +78,7 @@ class Reader:
             text, size = part["text"], len(candidate)
         except (LookupError, TypeError, ValueError):
             return ""
-        if "error" in document or "error" in inner or "promptFeedback" in inner:
+        if "error" in inner or "promptFeedback" in inner or (inner is not document and "error" in document):
             return ""
         if type(text) is not str or size > 2 or (size == 2 and candidate.get("index") != 0):
             return ""

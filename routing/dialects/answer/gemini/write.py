@@ -15,6 +15,7 @@ from typing import ClassVar
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
 from ...calls.grow_gemini import made_id
+from ...failures import GOOGLE
 from ...fields import list_of, object_of, text_of
 from ...sse import write_event
 from ...translation.ids import digest
@@ -50,18 +51,7 @@ _ITEM = frozenset((b"[", b",", b"{", b"]"))
 """How an array's items and its end begin."""
 KEEP_ALIVE = b"\n"
 """White space between events or array items: a comment breaks Google's SDKs."""
-_STATUS_WORDS = {
-    401: "UNAUTHENTICATED",
-    402: "FAILED_PRECONDITION",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    409: "ABORTED",
-    429: "RESOURCE_EXHAUSTED",
-    499: "CANCELLED",
-    500: "INTERNAL",
-    501: "UNIMPLEMENTED",
-    504: "DEADLINE_EXCEEDED",
-}
+_STATUS_WORDS = {402: "FAILED_PRECONDITION", 499: "CANCELLED", **{status: word.upper() for word, status in GOOGLE.items()}}
 _ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo"
 
 

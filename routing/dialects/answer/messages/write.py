@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
+from ...failures import ANTHROPIC
 from ...fields import object_of, text_of
 from ...finish import sends_message_stop
 from ...sse import write_event
@@ -53,16 +54,7 @@ from .history import blocks, citation, served
 from .read import GROWS
 
 KEEP_ALIVE = b'event: ping\ndata: {"type":"ping"}\n\n'
-_ERROR_TYPES = {
-    401: "authentication_error",
-    402: "billing_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-    504: "timeout_error",
-    529: "overloaded_error",
-}
+_ERROR_TYPES = {status: kind for kind, status in ANTHROPIC.items()}
 _EMPTY: Mapping[str, JsonObject] = {
     "text": {"type": "text", "text": ""},
     "thought": {"type": "thinking", "thinking": "", "signature": ""},
