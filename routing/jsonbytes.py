@@ -32,22 +32,32 @@ _PIECE = 1 << 16
 
 def loads(raw: bytes, *, deepest: int = ANY_DEPTH) -> object:
     """The value; BadCall where `raw` is not JSON, or nested deeper than that."""
+    if deepest == ANY_DEPTH and len(raw) < _LONG_BODY:
+        try:
+            value = orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            pass
+        else:
+            if _two_digits(raw[::_STRIDE]) is None or _LONG_NUMBER not in raw.translate(_DIGITS):
+                return value
+    return loads_counted(raw, deepest=deepest)[0]
+
+
+def loads_counted(raw: bytes, *, deepest: int = ANY_DEPTH) -> tuple[object, int]:
+    """The same, and how many values it holds."""
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        value = None
+        pass
     else:
-        if len(raw) < _LONG_BODY and deepest == ANY_DEPTH:
-            if _two_digits(raw[::_STRIDE]) is None or _LONG_NUMBER not in raw.translate(_DIGITS):
-                return value
-        elif not _holds_huge_number(value, deepest):
-            return value
+        huge, count = _looked_through(value, deepest)
+        if not huge:
+            return value, count
     try:
         value = json.loads(raw, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise BadCall(f"The request body is not valid JSON: {error}") from None
-    _holds_huge_number(value, deepest)
-    return value
+    return value, _looked_through(value, deepest)[1]
 
 
 def load_object(raw: bytes) -> dict[str, Any] | None:
@@ -68,18 +78,19 @@ def load_object(raw: bytes) -> dict[str, Any] | None:
     return value if type(value) is dict else None
 
 
-def _holds_huge_number(value: object, deepest: int) -> bool:
-    """Whether a float may have been an integer over 64 bits; BadCall where the value is too deep. All values of one level at a
-    time: of most of them nothing but the type is looked at, by the interpreter itself."""
+def _looked_through(value: object, deepest: int) -> tuple[bool, int]:
+    """Whether a float may have been an integer over 64 bits, and how many values there are; BadCall where it is too deep. All
+    values of one level at a time: of most of them nothing but the type is looked at, by the interpreter itself."""
     level: list[Any] = [value]
-    huge = False
+    huge, count = False, 0
     for _ in range(deepest + 1):
         kinds = list(map(type, level))
+        count += len(kinds)
         known = set(kinds)
         if float in known and not huge:
             huge = any(type(child) is float and abs(child) >= _HUGE for child in level)
         if _PARENTS.isdisjoint(known):
-            return huge
+            return huge, count
         parents = filter(None, compress(level, map(_PARENTS.__contains__, kinds)))  # empty ones may be very many
         level = list(chain.from_iterable([parent.values() if type(parent) is dict else parent for parent in parents]))
     raise BadCall(f"The request body is nested deeper than {deepest} levels")

@@ -14,6 +14,12 @@ def visible(text: str, keep: str = "") -> str:
     return "".join(letter if letter in keep or _is_plain(letter) else _number(letter) for letter in text)
 
 
+def first_words(text: str, most: int) -> str:
+    """One line."""
+    line = visible(" ".join(text[: 4 * most].split()))
+    return line if len(line) <= most and len(text) <= 4 * most else line[: most - 1] + "…"
+
+
 def _is_plain(letter: str) -> bool:
     import unicodedata  # seldom needed, and some commands are run many times a minute
 

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 
 from tests import rows
 from tests.rig.provider import FakeProvider
-from tests.sheet import note_asked, note_outcome
+from tests.sheet import Tally, note_asked, note_outcome
 
 LONG = os.environ.get("ROUTECODEX_TESTS") == "long"
 TESTS = Path(__file__).parent
@@ -76,6 +76,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     note_asked([item.nodeid for item in session.items])
+
+
+def pytest_sessionfinish() -> None:
+    Tally.tell()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -31,6 +31,7 @@ logger = logging.getLogger("routecodex")
 
 QUESTION_BYTES = 64 << 10
 LIMIT_S = 10.0
+_MOST_ASKING = 64
 _WITHOUT = "`routecodex daemon`, `statusline` and `sessions clear` cannot reach this server"
 
 
@@ -104,6 +105,9 @@ class Panel:
                 link, _ = await loop.sock_accept(listener)
             except OSError:
                 await asyncio.sleep(0.1)
+                continue
+            if len(self._asking) >= _MOST_ASKING:
+                link.close()  # calls need room for files, too
                 continue
             task = loop.create_task(self._hear(link))
             self._asking.add(task)

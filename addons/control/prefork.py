@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 from .. import worker as worker_side
-from ..worker import CLOSED, GIVEN, TAKEN, Lines, Shared, Worker
+from ..worker import BEAT, CLOSED, GIVEN, TAKEN, Lines, Shared, Worker
 from .places import ROOT
 from .supervisor import LEASH
 
@@ -48,6 +48,7 @@ _STOP_S = 8.0
 _LONGEST_PAUSE_S = 5.0
 _BACKLOG = 4096
 _LATE_S = 1.0
+_LONGEST_LINE = 1 << 22
 _NO_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -75,7 +76,7 @@ class _Line:
             self.link.sendall(json.dumps(said).encode() + b"\n")
 
     def hear(self) -> list[Said] | None:
-        """None at its end."""
+        """None at its end. ValueError where it is no such lines."""
         try:
             chunk = self.link.recv(1 << 20)
         except BlockingIOError:
@@ -87,7 +88,10 @@ class _Line:
         self._heard += chunk
         *lines, rest = bytes(self._heard).split(b"\n")
         self._heard = bytearray(rest)
-        return [json.loads(line) for line in lines]
+        said = [json.loads(line) for line in lines]
+        if len(rest) > _LONGEST_LINE or not all(isinstance(one, dict) for one in said):
+            raise ValueError
+        return said
 
 
 class Child:
@@ -280,11 +284,25 @@ class Parent:
         if not said:
             self._unwatch(child.door)
             return False
+        taken, closed = said.count(TAKEN), said.count(CLOSED)
+        if taken > len(child.given) or closed > child.open or said.count(BEAT) + taken + closed < len(said):
+            self._speaks_nonsense(child)
+            return False
         child.heard, child.full = time.monotonic(), False
-        for _ in range(said.count(TAKEN)):
+        for _ in range(taken):
             child.given.popleft()[1].close()
-        child.open -= said.count(CLOSED)
+        child.open -= closed
         return True
+
+    def _speaks_nonsense(self, child: Child) -> None:
+        """Something in it writes where only the house does: it ends, and not everybody with it."""
+        self._unwatch(child.line.link)
+        self._unwatch(child.door)
+        if not child.ended:
+            child.ended = True
+            self._note(f"worker {child.number + 1} ({child.pid}) speaks nonsense to its parent")
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child.pid, signal.SIGKILL)
 
     # Workers
 
@@ -323,7 +341,11 @@ class Parent:
             link.close()
 
     def _hear_line(self, child: Child) -> None:
-        said = child.line.hear()
+        try:
+            said = child.line.hear()
+        except (ValueError, RecursionError):
+            self._speaks_nonsense(child)
+            return
         if said is None:
             self._unwatch(child.line.link)
             return
@@ -368,6 +390,7 @@ class Parent:
                 self._bury(child, os.waitstatus_to_exitcode(status))
 
     def _bury(self, child: Child, code: int) -> None:
+        child.ended = True
         while self._hear_door(child):
             pass  # what it had still said
         self._unwatch(child.line.link)

@@ -36,6 +36,7 @@ _STOP_S = 10.0
 _AGAIN_S = 0.02
 _LOG_BYTES = 16 << 20
 _STREAM_LIMIT = 1 << 22
+_QUESTION_S = 10.0
 _HANDED = ("config", "upstream", "authorities", "web", "verbose", "workers", "flows")
 """What the first who comes decides for all: how the proxy is started."""
 LEASH, CREDENTIALS = "ROUTECODEX_LEASH", "ROUTECODEX_UPSTREAM_AUTH"
@@ -118,8 +119,13 @@ class Supervisor:
         self._talks.add(task)
         self._asked += 1
         try:
-            if line := await reader.readline():
-                answer = await self._answer(json.loads(line), writer)
+            async with asyncio.timeout(_QUESTION_S):  # who says nothing does not keep a proxy that nobody uses
+                line = await reader.readline()
+            if line:
+                question = json.loads(line)
+                if not isinstance(question, dict):
+                    raise ValueError
+                answer = await self._answer(question, writer)
                 writer.write(json.dumps(answer).encode() + b"\n")
                 self._asked -= 1
                 try:
@@ -127,7 +133,7 @@ class Supervisor:
                     await reader.read()  # until whoever asked leaves
                 finally:
                     self._asked += 1
-        except (OSError, ValueError, asyncio.CancelledError):
+        except (OSError, ValueError, RecursionError, asyncio.CancelledError):
             pass  # asyncio would log the last as a fault
         finally:
             self._asked -= 1

@@ -172,7 +172,7 @@ class _KeptForm:
         return raw
 
     def _count(self, id: str, tasks: Tasks) -> None:
-        if len(tasks) > MANY and id not in self._said_many:
+        if len(tasks) > MANY and id not in self._said_many and len(self._said_many) < MANY:
             self._said_many.add(id)
             self._warnings.say(f"{FOLDER}/{file_name('', id)} holds more than {MANY} tasks")
 

@@ -20,7 +20,7 @@ from ..storage.disk import CORRUPT, TEMPORARY, Folder, NotRegular
 from ..storage.names import file_name
 from ..turn import hidden_store
 from ..values import JsonObject
-from ..window.text import first_words
+from ..visible import first_words
 from .overlay import described
 
 _KINDS = ("session", "conversation")

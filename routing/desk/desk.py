@@ -25,7 +25,7 @@ from ..dialects import calls
 from ..dialects.answer import machine
 from ..dialects.calls.following import followed, own_id, pass_over_ours
 from ..dialects.echo import EchoFailure, delay_of, echo_answer
-from ..dialects.estimate import count_answer, estimate_tokens
+from ..dialects.estimate import at_most, count_answer, estimate_tokens
 from ..dialects.finish import Endings
 from ..dialects.translation import going_up
 from ..errors import BadCall, ClientLeft, KeysWithheld, NoSuchAnswer, NoTarget, Resting, RouteCodexError, not_found
@@ -450,7 +450,8 @@ class Desk:
 
     def _size_matters(self, reading: Reading) -> bool:
         """Whether a closer look at the call's size could change anything: even its bytes alone may be too few for that."""
-        return reading.received.endpoint.action == "count" or len(reading.received.body) >= self.close_look_bytes
+        size, few = len(reading.received.body), self.close_look_bytes
+        return reading.received.endpoint.action == "count" or (size >= few and at_most(reading.call, size) >= few)
 
     def wish(self, reading: Reading, orders: Orders, hints: Hints, model: str) -> Wish:
         """What the call comes to, before it is known who can serve it."""

@@ -205,6 +205,8 @@ class Sharing:
         if not self._waiting:
             self.soon()
         self._waiting[key, place] = said
+        if len(self._waiting) > _MOST_UNSAID:  # nobody hears it: the store is gone, and calls go on
+            del self._waiting[next(iter(self._waiting))]
 
     def _memo(self, key: SessionKey, place: str, value: object) -> None:
         self._note(Key(Kind.MEMO, name_of(key)), place, partial(_written, value))

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from .. import jsonbytes
-from ..values import Call, Dialect, JsonObject, Message, Part, Target, Text, ToolCall, ToolResult, Usage
+from ..values import Call, Dialect, JsonObject, Media, Message, Part, Target, Text, ToolCall, ToolResult, Usage
 from .calls import inner_body
 from .calls.replacing import LIST_KEYS
 
@@ -20,6 +20,8 @@ _PER_LETTER = 0.4
 """Beyond ASCII with two bytes: accents, Cyrillic, Greek, Hebrew, Arabic."""
 _PER_IDEOGRAPH = 0.8
 """With three bytes: Chinese, Japanese, Korean and most others. Four bytes (emoji) count as two of these less one letter."""
+_MOST_PER_BYTE = 0.3
+"""Of any text, however it is written: emoji come to so much."""
 _TOKENS_PER_MESSAGE = 4
 _TOKENS_PER_MEDIA = {"image": 1_200, "audio": 1_000, "video": 5_000, "file": 3_000}
 _SEAL_OVERHEAD = 650
@@ -187,6 +189,12 @@ def estimate_tokens(call: Call) -> int:
             reading.texts.append(jsonbytes.dumps(declared).decode())
     guess = sum(map(_text_tokens, reading.texts)) + reading.sealed / 4
     return max(1, round(guess) + reading.media + _TOKENS_PER_MESSAGE * len(call.messages))
+
+
+def at_most(call: Call, size: int) -> float:
+    """No call of so many bytes is more tokens than this, by the same guess; told without a look at its texts."""
+    media = sum(isinstance(part, Media) for message in call.messages for part in message.parts)
+    return size * _MOST_PER_BYTE + _TOKENS_PER_MESSAGE * len(call.messages) + max(_TOKENS_PER_MEDIA.values()) * media
 
 
 def _text_tokens(text: str) -> float:

@@ -141,6 +141,8 @@ class CachedFolder(Generic[V]):
         self._size = 0
         self._unsure: set[str] = set()
         """Files whose last save failed when they had it already: perhaps it does not last."""
+        self._all_unsure = False
+        """There are too many of them to name: a disk that fails each time."""
         self._memory = threading.RLock()
         self.remove_strays()
 
@@ -178,7 +180,7 @@ class CachedFolder(Generic[V]):
         with self.folder.locked(place.file):
             old = self._current(place)
             new = change(old)
-            if new != old or place.file in self._unsure:
+            if new != old or self._all_unsure or place.file in self._unsure:
                 self._store(place, new, old)
             return old, new
 
@@ -311,6 +313,9 @@ class CachedFolder(Generic[V]):
         except StoreError:
             if self.folder.stamp(name) != stamp:
                 self._unsure.add(name)
+                self._all_unsure = self._all_unsure or len(self._unsure) > self.most_places
+                if self._all_unsure:
+                    self._unsure.clear()
             raise
         self._unsure.discard(name)
         self._remember(place, None if is_empty else self.folder.stamp(name), value, data)

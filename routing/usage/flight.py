@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from ..dialects.translation.neutral import Tokens
 from ..values import Dialect, Target
-from ..window.text import first_words
+from ..visible import first_words
 from .prefix import Block, Break, blocks_of, parting, settings_of, text_at
 from .prices import money
 

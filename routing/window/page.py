@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterator, Mapping
 
 from ..values import Dialect, Endpoint
+from ..visible import first_words
 from . import answer, call
 from .record import NOBODY
-from .text import INDENT, first_words, rule, wrapped
+from .text import INDENT, rule, wrapped
 
 Record = Mapping[str, object]
 _TAG = re.compile(r"<\*\*.*?\*\*>", re.DOTALL)

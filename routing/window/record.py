@@ -12,7 +12,7 @@ import orjson
 from ..turn.plan import Plan
 from ..usage.spending import Paid
 from ..values import Call, Dialect, JsonObject
-from .text import first_words
+from ..visible import first_words
 
 _TYPED = 900
 _WORDS = 300

@@ -44,12 +44,6 @@ def _cut(text: str, at: int, stop: int, width: int) -> int:
     return space if space > 0 else at + width
 
 
-def first_words(text: str, most: int) -> str:
-    """One line."""
-    line = " ".join(text[: 4 * most].split()).translate(_CONTROL)
-    return line if len(line) <= most and len(text) <= 4 * most else line[: most - 1] + "…"
-
-
 def count(number: int, of: str) -> str:
     return f"{number:,} {of}" if number == 1 else f"{number:,} {of}s"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter, defaultdict
 from pathlib import Path
 
 RECORD = "ROUTECODEX_SHEET"
@@ -17,6 +18,25 @@ def seen(row: str, figure: str, *, holds: bool = True) -> None:
     """What a test has counted, for a row of the sheet. `holds`: for what is timed, where a busy machine must fail no test."""
     print(f"{row}: {figure}{'' if holds else ' (does not hold)'}")
     _record({"row": row, "figure": figure, "holds": holds})
+
+
+class Tally(Counter[str]):
+    """What the tests of one file count together, told when the last of them is over."""
+
+    _all: list[Tally] = []  # noqa: RUF012 - each that there is
+
+    def __init__(self, rows: str, figure: str) -> None:
+        """`figure`: with the counts in braces."""
+        super().__init__()
+        self._rows, self._figure = rows, figure
+        self._all.append(self)
+
+    @classmethod
+    def tell(cls) -> None:
+        for one in cls._all:
+            for row in one._rows.split() if one.total() else ():
+                seen(row, one._figure.format_map(defaultdict(int, one)))
+            one.clear()
 
 
 def note_asked(tests: list[str]) -> None:

@@ -12,7 +12,7 @@ HEAD = """# What holds in trouble, in figures
 
 Written by `python -m tests.sheet`, which runs each row below in the long profile; `python -m tests.sheet R8 S14` runs some.
 Where a count is less than what is asked, both are told. Rows marked *timed* say how busy the machine was: a busy one spoils them,
-unless they run before everybody else (`chrt -r 5 python -m tests.sheet R16`).
+unless they run before everybody else, which the command sees to where the system allows it (root, on Linux).
 What is counted runs with fewer rounds in every run of the suite. The last line is the one command: at most 45
 minutes are asked.
 """

@@ -17,6 +17,7 @@ import pytest
 from tests.rig.client import Answer, Route, call
 from tests.rig.provider import FakeProvider
 from tests.rig.proxy import ROOT, SCRIPT, DidNotStart, Mitmdump, free_port
+from tests.sheet import Tally
 from tests.system.tool import CONFIG
 
 pytestmark = pytest.mark.system
@@ -263,6 +264,9 @@ def _first_answer(address: str, port: int) -> bytes:
             return b""
 
 
+TALLY = Tally("S8", "{served} addresses of this machine, or of people with names, served, {refused} refused: 0 otherwise")
+
+
 @pytest.mark.parametrize("allowed", [False, True])
 def test_s8_only_this_machine_is_served(provider: FakeProvider, tmp_path: Path, allowed: bool) -> None:
     config = CONFIG.replace("proxy:\n", f"proxy:\n  allowRemoteClients: {str(allowed).lower()}\n", 1)
@@ -273,5 +277,6 @@ def test_s8_only_this_machine_is_served(provider: FakeProvider, tmp_path: Path, 
             places[address] = allowed
         for place, served in places.items():
             assert (b" 200 " in _first_answer(place, proxy.port)) == served, place
+            TALLY["served" if served else "refused"] += 1
     refused = f"refused {address}: RouteCodex serves only this machine"
     assert (refused in proxy.log) == (address is not None and not allowed)

@@ -18,7 +18,7 @@ from routecodex.routing.sessions.state import EMPTY, SessionState
 from routecodex.routing.sessions.store import FileStore, SessionKey
 from routecodex.routing.storage.disk import Disk
 from tests.conftest import LONG
-from tests.sheet import seen
+from tests.sheet import Tally, seen
 
 ROOT = Path(__file__).parents[2]
 KILLS = 500 if LONG else 25
@@ -59,6 +59,9 @@ def _saved(folder: Path) -> SessionState:
     return state
 
 
+TALLY = Tally("A10", "{faults} faults of {faults} at the system calls of a save: the old file or the new one, and no other left")
+
+
 @pytest.mark.parametrize("fault", ["EIO", "ENOSPC", "EACCES"])
 @pytest.mark.parametrize("call", CALLS)
 def test_a10_a_failing_call(tmp_path: Path, call: str, fault: str) -> None:
@@ -70,6 +73,7 @@ def test_a10_a_failing_call(tmp_path: Path, call: str, fault: str) -> None:
     assert store.load(KEY) == expected
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["session-crash.json"]
     assert _saved(tmp_path) == expected
+    TALLY["faults"] += 1
 
 
 @pytest.mark.parametrize("fault", ["die before", "die after"])
@@ -84,6 +88,7 @@ def test_a10_dying_at_a_call(tmp_path: Path, call: str, fault: str) -> None:
     assert ended.returncode == 9
     is_replaced = call == "fsync_dir" or (call, fault) == ("replace", "die after")
     assert _saved(tmp_path) == (NEW if is_replaced else OLD)
+    TALLY["faults"] += 1
 
 
 COUNTER = """

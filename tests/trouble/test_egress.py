@@ -19,6 +19,7 @@ from tests.rig.behaviour import Behaviour
 from tests.rig.client import Answer, Http1, Route, call
 from tests.rig.provider import FakeProvider, Received
 from tests.rig.proxy import SCRIPT, Mitmdump
+from tests.sheet import Tally
 from tests.system.tool import CREDENTIALS, HOSTS, text_of, write
 
 pytestmark = pytest.mark.system
@@ -259,6 +260,9 @@ HOSTILE_TARGETS = [
 ]
 
 
+TALLY = Tally("S3", "{targets:,} hostile targets by path and Host: 0 connections to any of them")
+
+
 @pytest.mark.parametrize("target", HOSTILE_TARGETS)
 @pytest.mark.parametrize(
     "host", ["api.anthropic.com", "evil.example", "api.anthropic.com:8443", "api.anthropic.com@evil.example", ""]
@@ -274,6 +278,7 @@ def test_hostile_targets_go_where_the_connection_was_made_to(net: Net, target: s
             return await client.read_answer()
 
     for text in ("hello", "<**far.m**> hello"):
+        TALLY["targets"] += 1
         net.known.forget()
         answer = asyncio.run(once(text))
         assert answer.ended != "timeout"

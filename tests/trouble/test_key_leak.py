@@ -19,6 +19,7 @@ from tests.rig.canaries import CARRIERS, canary, plant, scan
 from tests.rig.client import Answer, call
 from tests.rig.provider import FakeProvider, Received
 from tests.rig.proxy import SCRIPT, Mitmdump
+from tests.sheet import Tally
 
 pytestmark = pytest.mark.system
 
@@ -148,6 +149,11 @@ def leaks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Leaks]:
         yield Leaks(proxy, provider)
 
 
+TALLY = Tally(
+    "S1 R11", "{carriers:,} canaries in {calls:,} calls ({requests:,} requests at providers): 0 at a foreign host, 0 in an answer"
+)
+
+
 @pytest.mark.parametrize(
     "dialect, name, stream",
     [
@@ -177,6 +183,7 @@ def test_who_gets_what(leaks: Leaks, dialect: Dialect, name: str, stream: bool) 
         _check(received, planted.canaries, ours=case.tag.startswith("<**home"), host=host)
     found = {one.carrier for one in scan({"answer": answer.body + _head(answer)}, planted.canaries | KEYS)}
     assert found == set()
+    TALLY.update(calls=1, carriers=len(planted.canaries), requests=len(provider.requests))
 
 
 def _send(

@@ -174,6 +174,16 @@ def _most_at_once(spans: list[tuple[float, float]]) -> int:
     return max(accumulate(step for _, step in moments))
 
 
+def settled(site: Site) -> int:
+    """What is resident once what is over has been given back, which takes two seconds, and longer on a busy machine: as soon as
+    three looks in a row find no less."""
+    looks = [site.proxy.rss_bytes]
+    while len(looks) < 4 or min(looks[-3:]) < min(looks[:-3]):
+        time.sleep(1)
+        looks.append(site.proxy.rss_bytes)
+    return min(looks)
+
+
 def test_many_in_a_row_leave_nothing(site: Site) -> None:
     """R12: after the first ones the proxy no longer grows; files and connections are given back."""
 
@@ -191,11 +201,11 @@ def test_many_in_a_row_leave_nothing(site: Site) -> None:
     site.provider.forget()
     site.provider.always(Behaviour(reply=Reply("word " * 50)))
     asyncio.run(row(ROW // 4))
-    time.sleep(0.3)
-    rss, files = site.proxy.rss_bytes, site.proxy.open_files or 0
+    rss, files = settled(site), site.proxy.open_files or 0
     asyncio.run(row(ROW))
-    time.sleep(0.3)
-    assert site.proxy.rss_bytes - rss < 10 * MIB
+    grown = settled(site) - rss
+    seen("R12", f"{ROW:,} streams in a row{' (of the 10,000 asked)' if ROW < 10_000 else ''}: {grown / MIB:+.1f} MiB, asked 10")
+    assert grown < 10 * MIB
     assert (site.proxy.open_files or 0) <= files + 2
 
 

@@ -17,6 +17,7 @@ from tests.rig.client import Answer, Http1, Http2, Leave, Route, call
 from tests.rig.pipe import Gone, Pipe
 from tests.rig.provider import FakeProvider
 from tests.rig.proxy import SCRIPT, Mitmdump
+from tests.sheet import seen
 from tests.system.tool import CONFIG
 
 pytestmark = pytest.mark.system
@@ -109,6 +110,11 @@ def test_a_body_is_sent_on_as_it_comes(proxy: Mitmdump, provider: FakeProvider, 
 # ---- of any size ----
 
 
+def passes(what: str, grown: int) -> None:
+    """The bound of the test leaves room for what else a process does meanwhile; the sheet asks for 5 MiB."""
+    seen("R12", f"{what}: {grown / MIB:+.1f} MiB at most, asked 5", holds=grown <= 5 * MIB)
+
+
 @BOTH
 @pytest.mark.parametrize("framing", ["length", "chunked", "eof"])
 def test_a_large_download(proxy: Mitmdump, provider: FakeProvider, url: str, framing: str) -> None:
@@ -126,7 +132,7 @@ def test_a_large_download(proxy: Mitmdump, provider: FakeProvider, url: str, fra
             return await going, most
 
     answer, most = asyncio.run(taken())
-    print(f"download of {LARGE >> 20} MiB, {framing}: +{(most - before) / MIB:.1f} MiB at most")
+    passes(f"a download of {LARGE >> 20} MiB, {framing}", most - before)
     assert (answer.status, answer.ended) == (200, "complete")
     assert hashlib.sha256(answer.body).digest() == hashlib.sha256(body).digest()
     assert most - before < MAY_GROW
@@ -150,7 +156,7 @@ def test_a_large_upload(proxy: Mitmdump, provider: FakeProvider, url: str, chunk
         answer = call(url, "/v1/files", pieces(), proxy=proxy, within=300)
     else:
         answer = asyncio.run(_with_length(url, proxy, pieces(), LARGE))
-    print(f"upload of {LARGE >> 20} MiB: +{(most - before) / MIB:.1f} MiB at most")
+    passes(f"an upload of {LARGE >> 20} MiB, {'chunked' if chunked else 'length'}", most - before)
     assert (answer.status, answer.ended) == (200, "complete")
     assert hashlib.sha256(provider.requests[0].body).digest() == digest
     assert most - before < MAY_GROW

@@ -41,10 +41,10 @@ def read_body(raw: bytes) -> JsonObject:
     """The JSON object a client sent; BadCall for anything else, or nested deeper than `DEEPEST`."""
     if len(raw) > _MOST_PIECES * _SHORTEST_PIECE and raw.count(b'"role"') > _MOST_PIECES:
         raise _crumbs(raw)  # before it is read: that alone would keep others waiting
-    value = jsonbytes.loads(raw, deepest=DEEPEST)
+    value, count = jsonbytes.loads_counted(raw, deepest=DEEPEST)
     if not isinstance(value, dict):
         raise BadCall("The request body is not a JSON object")
-    if len(raw) > _MANY_PIECES and raw.count(b",") > _MANY_PIECES:
+    if count > _MANY_PIECES:
         _count_pieces(value, raw)
     return value
 

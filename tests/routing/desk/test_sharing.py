@@ -14,7 +14,7 @@ from routecodex.routing.sessions.shared import SharedStates
 from routecodex.routing.sessions.state import StopMessage
 from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.stop_message.decide import claim
-from routecodex.routing.storage.contract import NEVER, Key, Kind, Put
+from routecodex.routing.storage.contract import NEVER, Found, Key, Kind, Put
 from routecodex.routing.storage.shared_file import SharedFile
 from routecodex.routing.turn.hidden import Hidden
 from routecodex.routing.turn.hidden import Key as HiddenKey
@@ -336,3 +336,56 @@ def test_a_rest_is_waited_for_as_it_was_told(two: Build) -> None:
     one.tell()
     outcome = Tool(other, session="b").say("hi").outcome
     assert isinstance(outcome, Rest)
+
+
+def test_what_nobody_hears_for_a_day_is_bounded(two: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that is gone, while calls go on without it."""
+    monkeypatch.setattr("routecodex.routing.desk.sharing._MOST_UNSAID", 10)
+    one, other = two()
+    for number in range(50):
+        one.learned.pins.put((KEY, f"m{number}"), Target("p", "k1", "m"))
+    assert len(one.sharing._waiting) == 10
+    one.tell()
+    asked = [(Key(Kind.MEMO, "session:one"), NEVER)]
+    other.sharing.heard(asked, done(other.store.read(asked)))
+    assert [other.learned.pins.get((KEY, f"m{number}")) is not None for number in (0, 39, 40, 49)] == [False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    "kind, place, entry",
+    [
+        (Kind.SERVER, "turn:w", b'{"a": 1e308, "b": -1e308}'),
+        (Kind.SERVER, "turn:w", b'{"a": %s}' % (b"9" * 400)),
+        (Kind.SERVER, "turn:w", b'[["a", 1]]'),
+        (Kind.SERVER, f"turn:{'w' * 3000}", b'{"a": 1}'),
+        (Kind.SERVER, "stays:w", b'["p"]'),
+        (Kind.SERVER, "health:{", b"{}"),
+        (Kind.SERVER, "health:5", b'{"length": 5}'),
+        (Kind.SERVER, "busy:x", b'["a", null, 1]'),
+        (Kind.MEMO, "seen", b'[1, ["x"], {}]'),
+        (Kind.MEMO, "pin:m", b'["p", "k"]'),
+        (Kind.MEMO, f"pin:{'m' * 3000}", b'["p", "k", "m"]'),
+        (Kind.MEMO, "pin:m", b'["p", "k", "%s"]' % (b"m" * 100_000)),
+        (Kind.MEMO, "lapsed", b"\xff"),
+        (Kind.SEALS, "zz", b'"p"'),
+    ],
+)
+def test_nonsense_that_a_neighbour_put_there_is_not_known(two: Build, kind: Kind, place: str, entry: bytes) -> None:
+    one, _ = two()
+    key = Key(kind, "" if kind is Kind.SERVER else "session:one")
+    before = repr((one.learned.rotation, one.learned.budget.others, one.learned.health._records, one.learned.pins._entries))
+    one.sharing.heard([(key, NEVER)], [Found(("b", 1), ((place, entry),), True)])
+    assert (
+        repr((one.learned.rotation, one.learned.budget.others, one.learned.health._records, one.learned.pins._entries)) == before
+    )
+
+
+def test_what_a_neighbour_says_of_its_repetitions_has_bounds_and_an_end(two: Build) -> None:
+    one, _ = two()
+    entries = tuple((f"busy:{number}", b"[-5, 1000000000, 9000000000000000000]") for number in range(2_000))
+    one.sharing.heard([(Key(Kind.SERVER, ""), NEVER)], [Found(("b", 1), entries, True)])
+    assert len(one.learned.budget.others) == 1_000
+    assert set(one.learned.budget.others.values()) == {(0, 100_000)}
+    one.clock.epoch += 60
+    one.sharing.tick()
+    assert one.learned.budget.others == {}

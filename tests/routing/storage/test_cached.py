@@ -160,3 +160,22 @@ def test_a_sweep_locks_only_what_goes_and_lets_others_have_their_turns(tmp_path:
     assert files.sweep(time.time(), 30, lambda: rests.append(len(locked))) == 1
     assert locked == ["7.json"]
     assert len(rests) == 40 // 16
+
+
+def test_a_disk_that_fails_each_time_is_remembered_in_bounds(tmp_path: Path) -> None:
+    """Every file may not last: what is acknowledged was written again."""
+    disk = Failing()
+    files = over(tmp_path, disk)
+    files.most_places, disk.fails = 5, True
+    for number in range(20):
+        with pytest.raises(StoreError):
+            files.change(Place(f"f{number}.json", f"f{number}"), lambda old: ("one",))
+    assert len(files._unsure) <= 5
+    disk.fails = False
+    (tmp_path / "f3.json").unlink()
+    files.read(Place("f3.json", "f3"))
+    assert files.change(Place("f3.json", "f3"), lambda old: ("one",))[1] == ("one",)
+    made: list[str] = []
+    disk.fsync_dir = made.append  # type: ignore[assignment]
+    files.change(Place("f3.json", "f3"), lambda old: old)
+    assert made, "it is saved again, though nothing changes"
