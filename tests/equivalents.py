@@ -17,6 +17,7 @@ BY_PLACE = {
     "dataclass(frozen)": "a guard for who writes the code; mypy keeps it, too",
     "dataclass(kw_only)": "a guard for who writes the code; mypy keeps it, too",
     "dataclass(eq)": "what is never compared",
+    "field(init)": "what nobody gives",
     "field(repr)": "for who debugs",
     "field(compare)": "what is never compared",
     "Thread(daemon)": "matters where the process ends, which others do",

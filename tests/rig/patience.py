@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from routecodex.routing.storage import disk
 
 
-def wait_for_locks() -> None:
-    """In a process of the test's own."""
-    disk._LOCK_WAIT_S = 300.0
+def wait_for_locks(monkeypatch: pytest.MonkeyPatch | None = None) -> None:
+    """For one test; or in a process of the test's own."""
+    (monkeypatch or pytest.MonkeyPatch()).setattr(disk, "_LOCK_WAIT_S", 300.0)

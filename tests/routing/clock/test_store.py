@@ -20,6 +20,7 @@ from routecodex.routing.clock.store import MANY, NTP_STATE, ClockStore
 from routecodex.routing.clock.tasks import Task, Tasks, in_order, to_json
 from routecodex.routing.errors import StoreError
 from routecodex.routing.storage.disk import Disk, Folder
+from tests.rig.patience import wait_for_locks
 
 NOW = 1_800_000_000_000
 RETENTION = 1_200_000
@@ -316,7 +317,9 @@ def test_what_is_remembered_is_bounded(folder: Path) -> None:
 # --- together
 
 
-def test_threads_lose_no_update(store: ClockStore) -> None:
+def test_threads_lose_no_update(store: ClockStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    wait_for_locks(monkeypatch)
+
     def work(first: int) -> None:
         for number in range(first, first + 20):
             store.update("s1", lambda tasks, number=number: [*tasks, task(number)])

@@ -19,6 +19,7 @@ from routecodex.routing.sessions.record import to_json
 from routecodex.routing.sessions.state import EMPTY, Obeyed, SessionState, Sticky, StopMessage
 from routecodex.routing.sessions.store import FileStore, SessionKey
 from routecodex.routing.storage.disk import Folder
+from tests.rig.patience import wait_for_locks
 from tests.rig.work import calls_of
 
 KEY = SessionKey("session", "10eef47d-15c9-42f4-9eaf-4170de80610a")
@@ -209,7 +210,9 @@ def test_a_lock_held_too_long_is_an_error(store: FileStore, folder: Path) -> Non
     assert store.update(KEY, set_to(ALLOW)) == ALLOW
 
 
-def test_threads_lose_no_update(store: FileStore) -> None:
+def test_threads_lose_no_update(store: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    wait_for_locks(monkeypatch)
+
     def count() -> None:
         for _ in range(25):
             store.update(

@@ -19,6 +19,7 @@ from routecodex.routing.storage.disk import Disk, Folder
 from routecodex.routing.turn.hidden import Hidden, Key
 from routecodex.routing.turn.hidden_store import MOST_BYTES, MOST_ENTRIES, HiddenStore, write_entry
 from routecodex.routing.values import Dialect, JsonObject
+from tests.rig.patience import wait_for_locks
 
 KEY = SessionKey("session", "abc")
 ENTRY = Hidden(
@@ -281,16 +282,19 @@ def test_it_expires_with_its_session(tmp_path: Path) -> None:
 PROGRAM = """
 import sys
 from pathlib import Path
+from tests.rig.patience import wait_for_locks
 from tests.routing.turn.test_hidden_store import KEY, entry
 from routecodex.routing.turn.hidden_store import HiddenStore
 
+wait_for_locks()
 store = HiddenStore(Path(sys.argv[1]))
 for number in range(25):
     store.add(KEY, entry(int(sys.argv[2]) + number))
 """
 
 
-def test_s12_two_processes_and_threads_lose_nothing(tmp_path: Path) -> None:
+def test_s12_two_processes_and_threads_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wait_for_locks(monkeypatch)
     root = Path(__file__).parents[3]
     environment = {**os.environ, "PYTHONPATH": str(root)}
     processes = [
