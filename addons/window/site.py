@@ -104,6 +104,15 @@ def handlers(base: Any) -> list[tuple[str, Any]]:
             self.finish(json.dumps(told))
 
     class Page(Handler):
+        def auth_fail(self, invalid_password: bool) -> None:
+            """As mitmweb's first page: who comes without its token may type it here, too."""
+            self.clear_header("Content-Security-Policy")
+            self.render("login.html", invalid_password=invalid_password)
+
+        def post(self) -> None:
+            """It was typed, and is right."""
+            self.redirect(PATH)
+
         def get(self) -> None:
             text = (_STATIC / "page.html").read_text("utf-8")
             token = self.xsrf_token.decode()

@@ -26,10 +26,12 @@ _TEXT_LINES = 400
 _FOLDED_LINES = 12
 _BLANK = re.compile(rb"\r?\n\r?\n")
 _SHOWN_BYTES = 4096
-_MENDED_BYTES, _DEEPEST = 256 << 10, 100
+_MENDED_BYTES, _DEEPEST = 100 << 10, 100
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*("?)|[\[\]{},]', re.DOTALL)
 _HALF_ESCAPE = re.compile(rb"\\(u[0-9a-fA-F]{0,3})?$")
-_READ_BYTES = 3 << 20
+_WHOLE_BYTES, _BEGIN_BYTES, _END_BYTES = 512 << 10, 192 << 10, 64 << 10
+"""A longer stream is read in part; one that came while this addon was there is shorter (`GAP`)."""
+_DOCUMENT_BYTES, _MOST_OBJECTS = 4 << 20, 20_000
 
 
 def lines(body: bytes, dialect: Dialect, status: int = 0) -> Iterator[str]:
@@ -37,7 +39,8 @@ def lines(body: bytes, dialect: Dialect, status: int = 0) -> Iterator[str]:
     if not body.strip():
         yield rule("ANSWER: empty")
         return
-    content, missing, unread = read(body, dialect)
+    pieces, passed_over = _to_read(body)
+    content, missing, unread = _read(pieces, dialect)
     if not (content.blocks or content.error or content.ended or content.began):
         yield rule(f"ANSWER ({size(len(body))}): nothing of it could be read")
         yield from wrapped(body[:_SHOWN_BYTES].decode("utf-8", "replace"), most=_TEXT_LINES)
@@ -61,6 +64,8 @@ def lines(body: bytes, dialect: Dialect, status: int = 0) -> Iterator[str]:
         yield f"{INDENT}tokens, as told here: {tokens.input:,} in{f' ({held})' if held else ''} · {tokens.output:,} out{thought}"
     if missing:
         yield f"{INDENT}{size(missing)} of it were not kept: the text has a gap"
+    if passed_over:
+        yield f"{INDENT}{size(passed_over)} of it were not read for a look: the text has a gap"
     if is_document(body) and missing:
         yield f"{INDENT}its last bytes, as they came:"
         yield from wrapped(_last(body), indent="    ", most=_FOLDED_LINES)
@@ -68,14 +73,26 @@ def lines(body: bytes, dialect: Dialect, status: int = 0) -> Iterator[str]:
         yield f"{INDENT}{count(unread, 'piece')} of it could not be read"
 
 
-def read(body: bytes, dialect: Dialect) -> tuple[Content, int, int]:
-    """What it says as far as it is there, how many bytes are missing, and how many pieces could not be read."""
-    content, missing, unread = Content(), 0, 0
+def _to_read(body: bytes) -> tuple[list[bytes], int]:
+    """What is read of it for a look, and of how many bytes it is not."""
+    if is_document(body):
+        if len(body) <= _DOCUMENT_BYTES and body.count(b"{") <= _MOST_OBJECTS:
+            return [body], 0
+        return [body[:_MENDED_BYTES]], max(0, len(body) - _MENDED_BYTES)
+    if len(body) <= _WHOLE_BYTES:
+        return [body], 0
+    return [body[:_BEGIN_BYTES], body[-_END_BYTES:]], len(body) - _BEGIN_BYTES - _END_BYTES
+
+
+def _read(pieces: list[bytes], dialect: Dialect) -> tuple[Content, int, int]:
+    """What they say as far as it is there, how many bytes are missing, and how many pieces could not be read."""
+    content, unread = Content(), 0
     reader = reader_of(dialect)
-    parts = GAP.split(body[:_READ_BYTES])
-    missing = max(0, len(body) - _READ_BYTES) + sum(int(number) for number in parts[1::2])
-    for number, part in enumerate(parts[::2]):
-        if is_document(body):
+    found = [GAP.split(piece) for piece in pieces]
+    missing = sum(int(number) for parts in found for number in parts[1::2])
+    is_json = is_document(pieces[0])
+    for number, part in enumerate(part for parts in found for part in parts[::2]):
+        if is_json:
             if number:
                 break  # nobody can read what begins in the middle of a document
             part = _mended(part.rstrip())

@@ -23,7 +23,7 @@ _FOLDED_LINES = 8
 """What tools ask and answer, and what was thought, is folded to this."""
 _NAMES = 40
 _SHOWN_BYTES = 4096
-_MOST_OBJECTS = 100_000
+_MOST_OBJECTS, _MOST_NUMBERS = 100_000, 1_000_000
 _READ_TWICE = 4 << 20
 """A larger one that is damaged is not read again, by what is slower and says better why."""
 _HEAD_FIELDS = frozenset({"model", "system", "tools", "instructions", "systemInstruction", "system_instruction"})
@@ -58,8 +58,8 @@ class _History:
     """A call whose messages are read one by one, when they are looked at."""
 
     def __init__(self, body: bytes, endpoint: Endpoint) -> None:
-        if body.count(b"{") > _MOST_OBJECTS:
-            raise BadCall(f"It has more than {_MOST_OBJECTS:,} objects: too many to be read for a look.")
+        if body.count(b"{") > _MOST_OBJECTS or _is_a_list_of_numbers(body):
+            raise BadCall("It has more values than can be read for a look.")
         try:
             whole = orjson.loads(body)
         except orjson.JSONDecodeError as error:
@@ -78,11 +78,38 @@ class _History:
         reduced = {name: value for name, value in inner.items() if name in _HEAD_FIELDS} | {key: []}
         self.head = calls.read_call(dumps({"request": reduced} if endpoint.envelope else reduced), endpoint)
 
-    def message(self, index: int) -> Message | None:
+    def message(self, index: int, *, brief: bool = False) -> Message | None:
+        """`brief`: what tools were asked is left out."""
+        item = self.items[index]
         try:
-            return view_of(self.dialect, index, self.items[index])
+            return view_of(self.dialect, index, _brief(item) if brief else item)
         except RouteCodexError:
             return None
+
+
+def _is_a_list_of_numbers(body: bytes) -> bool:
+    """A look at its middle is enough: no conversation is like that."""
+    middle = body[len(body) // 2 :][:_SHOWN_BYTES]
+    return middle.count(b",") > len(middle) // 4 and body.count(b",") > _MOST_NUMBERS
+
+
+def _brief(item: JsonObject) -> JsonObject:
+    """Without what its tools were asked, and said in Gemini's words: it may be long, and would be written as JSON."""
+    for key in ("content", "parts"):
+        if isinstance(inside := item.get(key), list):
+            return {**item, key: [_without_arguments(part) for part in inside]}
+    return item
+
+
+def _without_arguments(part: object) -> object:
+    if not isinstance(part, dict):
+        return part
+    if isinstance(part.get("input"), dict):
+        return {**part, "input": {}}
+    for name, key in (("functionCall", "args"), ("functionResponse", "response")):
+        if isinstance(inside := part.get(name), dict) and inside.get(key):
+            return {**part, name: {**inside, key: {}}}
+    return part
 
 
 def newest_text(body: bytes, endpoint: Endpoint) -> str:
@@ -105,7 +132,7 @@ def _messages(history: _History) -> Iterator[str]:
         if back >= LISTED_MESSAGES:
             yield f"… and {count(index + 1, 'older message')}"
             return
-        message = history.message(index)
+        message = history.message(index, brief=back >= WHOLE_MESSAGES)
         if message is None:
             yield rule(f"{index + 1} · this message cannot be read")
         elif back < WHOLE_MESSAGES:
@@ -154,7 +181,7 @@ def _summary(message: Message) -> str:
             case ToolCall(_, name):
                 words.append(f"[calls {name}]")
             case ToolResult(_, text):
-                words.append(f"[result, {size(len(text))}]")
+                words.append(f"[result, {size(len(text))}]" if len(text) > 2 else "[result]")
             case Media(kind):
                 words.append(f"[{_MEDIA_NAMES[kind]}]")
             case Other():

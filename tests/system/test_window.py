@@ -149,9 +149,16 @@ def page(request: pytest.FixtureRequest, chromium: Browser, tmp_path_factory: py
     ):
         entrance = proxy.web_url if web else entrance_of(proxy, port)
         tool = talk(provider, proxy)
-        chromium.open(entrance)
-        chromium.until("Comment" if web else "What is this program")
-        yield Page(chromium, request.param, entrance.partition("?")[0].removesuffix("/routecodex").rstrip("/"), tool)
+        address, _, token = entrance.partition("?token=")
+        base = address.removesuffix("/routecodex").rstrip("/")
+        if web:  # mitmweb's login stands before it
+            chromium.open(f"{base}/routecodex")
+            chromium.until("Authentication Required")
+            chromium.type("input[name=token]", f"{token}\n")
+        else:
+            chromium.open(entrance)
+        chromium.until("What is this program")
+        yield Page(chromium, request.param, base, tool)
         assert proxy.alive
         assert "Traceback" not in proxy.log
 
@@ -225,6 +232,15 @@ def test_the_page_shows_calls_and_its_buttons_do_what_they_say(page: Page) -> No
     seen.until("Nothing: every call goes where the routes say", "#routing")
     seen.type("#target", "nosuch\n")
     seen.until("Not done:", "#said")
+
+
+def test_a_session_says_what_is_in_force_and_why_and_can_be_erased(page: Page) -> None:
+    Tool(page.tool.provider, page.tool.proxy).ask("<**!glm.glm-4.7**> Keep to it.", stream=True)
+    shown = page.open("#sessions", "Keep to it.")
+    assert "Sticky: glm.glm-4.7 (all keys)." in shown
+    assert "sticky: the session keeps to glm.glm-4.7" in shown
+    page.browser.click("#sessions button", "erase")
+    page.browser.until("None: a tag such as", "#sessions")
 
 
 def test_a_call_on_the_page_leads_to_its_legs(page: Page) -> None:

@@ -65,12 +65,12 @@ function lines(texts) {
 }
 
 function tokens(call) {
-  if (call.tokens) return whole(`${call.tokens[0].toLocaleString()} + ${call.tokens[1].toLocaleString()}`);
+  if (call.tokens) return whole(`${call.tokens[0].toLocaleString()} + ${call.tokens[1].toLocaleString()}`, "read + written");
   return call.rounds && call.status === "200" ? "unknown" : "";
 }
 
-function whole(text) {
-  return make("span", text, { class: "whole" });
+function whole(text, title) {
+  return make("span", text, title ? { class: "whole", title } : { class: "whole" });
 }
 
 function time(seconds) {
@@ -136,7 +136,7 @@ function render(told) {
   byId("server").textContent = `${(status.listening || []).join(", ")} · ${status.config || ""}`;
   const force = [...(status.routing?.lines || []), ...(status.keys || []), ...(status.warnings || [])];
   byId("routing").replaceChildren(...(force.length ? force : ["Nothing: every call goes where the routes say."]).map((text) => make("li", text)));
-  table("calls", ["when", "tool", "what", "where it went, and why", "tokens in + out", ""],
+  table("calls", ["when", "tool", "what", "where it went, and why", "tokens", ""],
     calls.map((call) => [time(call.time), whole(call.client), call.title, `${call.asked} → ${call.comment} · ${call.status}`, tokens(call), legs(call)]),
     "No call yet.");
   table("sessions", ["session", "tool", "it begins", "in force", "its last call, and why", ""],
@@ -148,7 +148,7 @@ function render(told) {
     "None: models set them with the clock.");
   const providers = models.providers || [];
   table("providers", ["provider", "models", "keys", "", ""],
-    providers.map((one) => [whole(one.name), lines(one.models.map(whole)), [...one.keys, ...one.off.map((key) => `${key} (off)`)].join(", "), lines(one.notes),
+    providers.map((one) => [whole(one.name), lines(one.models.map((model) => whole(model))), [...one.keys, ...one.off.map((key) => `${key} (off)`)].join(", "), lines(one.notes),
       button("disable", { verb: "set routing", orders: [["disable", one.name]] })]),
     "None is configured.");
   byId("targets").replaceChildren(...providers.flatMap((one) => [one.name, ...one.models.map((model) => `${one.name}.${model}`)]).map((value) => make("option", undefined, { value })));

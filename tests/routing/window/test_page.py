@@ -181,7 +181,18 @@ def test_a_large_call_with_half_a_letter_is_shown_and_a_damaged_one_is_read_once
 def test_too_many_objects_are_not_read_for_a_look() -> None:
     body = b'{"messages":[' + b",".join([b"{}"] * 200_000) + b"]}"
     lines = list(call.lines(body, MESSAGES))
-    assert "too many to be read" in lines[1]
+    assert "more values than can be read for a look" in lines[1]
+    assert (
+        "more values than can be read for a look" in list(call.lines(b'{"messages":[' + b"1," * 3_000_001 + b"1]}", MESSAGES))[1]
+    )
+
+
+def test_a_long_stream_that_somebody_else_kept_is_read_in_part() -> None:
+    one = b'data: {"id":"a","choices":[{"index":0,"delta":{"content":"%s "}}]}\n\n'
+    parts = list(page.answer_lines({}, one % b"begin" + one % b"more" * 20_000 + one % b"end", Dialect.CHAT))
+    assert "begin more" in "".join(parts)
+    assert "more end" in "".join(parts)
+    assert "  1.1 MB of it were not read for a look: the text has a gap" in parts
 
 
 def test_no_line_moves_a_terminals_cursor() -> None:
