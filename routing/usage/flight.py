@@ -255,6 +255,9 @@ def _became(broken: Break, before: Flown, after: Flown) -> str:
     old = " ".join(text_at(before.received, before.asked, broken.at).split())
     new = " ".join(text_at(after.received, after.asked, broken.at).split())
     same = next((at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new)))
-    begin = old.rfind(" ", max(0, same - _QUOTED), max(0, same - _QUOTED // 3)) + 1 or max(0, same - _QUOTED // 3)
-    begin = 0 if broken.block.kind == "setting" else begin
+    begin = old.rfind(" ", max(0, same - _QUOTED), max(0, same - _QUOTED // 3)) + 1
+    if not begin and same > _QUOTED // 2:
+        begin = same - _QUOTED // 3
+    elif broken.block.kind == "setting":
+        begin = 0
     return " became ".join(f"“{first_words(text[begin : begin + 4 * _QUOTED], _QUOTED)}”" for text in (old, new))

@@ -56,7 +56,7 @@ def filled(start: bytes, piece: bytes, end: bytes) -> bytes:
     return start + piece * (MIB // len(piece) - 1) + piece.rstrip(b",") + end
 
 
-LONGER = b'{"a":"%s"},' % (b"x" * 15)
+LONGER = b'{"a":"%s"},' % (b"x" * 20)
 """As short as may be many."""
 JSON = {
     "lists": b"[" * MIB,
@@ -70,7 +70,7 @@ JSON = {
             "a field": b'{"a":1},',
             "a text": b'"a",',
             "a little": LONGER,
-            "a type": b'{"type":"a", "b":"c"   },',
+            "a type": b'{"type":"a", "b":"c"      },',
         }.items()
         for name, start, end in (
             ("messages", b'{"HISTORY":[', b"]}"),

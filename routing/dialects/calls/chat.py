@@ -134,10 +134,12 @@ _PARTS: dict[str, Callable[[JsonObject, int], Part]] = {
 def _tool_calls(item: JsonObject) -> list[Part]:
     calls: list[Part] = []
     for position, raw in enumerate(objects_in(item, "tool_calls")):
-        function, custom = object_in(raw, "function"), object_in(raw, "custom")
+        function = object_in(raw, "function") if "function" in raw else {}
+        custom = object_in(raw, "custom") if "custom" in raw else {}
         # a custom tool takes free text, which is not JSON yet
-        arguments = json_text({"input": loose_text(custom, "input")}) if custom else _written(function)
-        calls.append(ToolCall(loose_text(raw, "id"), loose_text(function or custom, "name"), arguments, -2 - position))
+        arguments = json_text({"input": loose_text(custom, "input")}) if custom else _written(function) if function else ""
+        name = loose_text(function or custom, "name") if function or custom else ""
+        calls.append(ToolCall(loose_text(raw, "id"), name, arguments, -2 - position))
     if not calls and (old := object_in(item, "function_call")):
         calls.append(ToolCall("", loose_text(old, "name"), _written(old), -2))
     return calls

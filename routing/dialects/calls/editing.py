@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import itertools
 from bisect import bisect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import cast
 
 from ... import jsonbytes
 from ...errors import BadCall
-from ...values import Call, Dialect, JsonObject, Message, Text, ToolResult
+from ...values import Call, Dialect, JsonObject, Message, Role, Text, ToolResult
 from ..translation.neutral import Feature, LeftOut
 
 PLACEHOLDER = "continue"
@@ -23,8 +22,8 @@ DEEPEST = 200
 _MANY_PIECES = 20_000
 _MOST_PIECES = 100_000
 """So many messages are the most that a provider is known to take."""
-_SHORTEST_PIECE = 24
-"""A message or part that says anything is longer; to walk over a million empty ones would hold up everybody."""
+_SHORTEST_PIECE = 28
+"""No message is shorter, and no part on an average; to walk over a million empty ones would hold up everybody."""
 _HOLD_FURTHER = frozenset(
     {"content", "parts", "tool_calls", "summary", "output", "reasoning_details", "functionDeclarations", "function_declarations"}
 )
@@ -32,7 +31,8 @@ _HOLD_PIECES = _HOLD_FURTHER | frozenset(
     {"messages", "input", "contents", "system", "systemInstruction", "system_instruction", "tools", "functions"}
 )
 """Where messages, parts and tools stand, in whatever dialect: in a call, and in one another."""
-_SAID_IN = frozenset({dict, str})
+_SAID_IN, _NESTED = frozenset({dict, str}), frozenset({dict, list})
+_SPEAK = ("user", "assistant")
 _CACHE = "cache_control"
 _UNMARKABLE = ("thinking", "redacted_thinking")
 
@@ -61,9 +61,13 @@ def _count_pieces(body: JsonObject, raw: bytes) -> None:
             count += sum(map(_SAID_IN.__contains__, map(type, found)))
             if count > most:
                 raise _crumbs(raw)
-            todo.extend(filter(None, found))
-        elif isinstance(found, dict) and not _HOLD_FURTHER.isdisjoint(found):
-            todo.extend(found[name] for name in _HOLD_FURTHER & found.keys())
+        todo += [
+            value
+            for entry in (found if isinstance(found, list) else [found])
+            if type(entry) is dict
+            for name, value in entry.items()
+            if type(value) in _NESTED and name in _HOLD_FURTHER
+        ]
 
 
 def _crumbs(raw: bytes) -> BadCall:
@@ -286,7 +290,15 @@ View = Callable[[int, JsonObject], Message]
 
 
 def views_of(holder: JsonObject, field: str, view: View) -> list[Message]:
-    return [*map(view, itertools.count(), items_in(holder, field))]
+    """What is nothing but somebody's text is that in three dialects: most of a long history, so that nobody is asked about it."""
+    views: list[Message] = []
+    for index, item in enumerate(items_in(holder, field)):
+        text = item.get("content")
+        if type(text) is str and len(item) == 2 and (role := item.get("role")) in _SPEAK:
+            views.append(Message(cast("Role", role), [Text(text)], index))
+        else:
+            views.append(view(index, item))
+    return views
 
 
 def edit_history(

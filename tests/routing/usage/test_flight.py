@@ -238,6 +238,7 @@ _HOSTILE = '“iption":"Bash things","input_schema":{"…” became “iption":"
         (lambda b: _item(b, 4).update(text="and now the docs"), "“and now the tests” became “and now the docs”"),
         (lambda b: b["thinking"].update(type="off"), '“{"type":"adaptive"}” became “{"type":"off"}”'),
         (lambda b: b["tools"][1].update(description="Bash\x1b" + "x" * 999), _HOSTILE),
+        (lambda b: b["system"][0].update(text="billing, on Tuesday"), "“billing” became “billing, on Tuesday”"),
         (lambda b: b["tools"].pop(), ""),
     ],
 )
