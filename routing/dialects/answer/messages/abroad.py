@@ -38,8 +38,8 @@ class Abroad(Reader):
         return out
 
     def _extra(self, block: Block, delta: JsonObject) -> list[Event]:
-        if citation := object_of(delta.get("citation")):
-            self._sources[block].append(citation_of(citation))
+        if (citation := object_of(delta.get("citation"))) and (known := self._sources.get(block)) is not None:
+            known.append(citation_of(citation))
         return super()._extra(block, delta)
 
     def _close(self, block: Block) -> list[Event]:

@@ -30,3 +30,20 @@ def test_a_document_holds_sources_uses_and_results() -> None:
     opened = events[1]
     assert type(opened) is Opened
     assert opened.block.trace == Trace("fetch", {"url": "u"}, failed=True)
+
+
+def test_a_source_of_a_result_is_nobodys() -> None:
+    """A result goes on in its use's block, which is no text: a stream that is spoiled names sources there all the same."""
+    use = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "q"}}
+    result = {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}
+    cited = {"type": "content_block_delta", "index": 1, "delta": {"type": "citations_delta", "citation": SOURCE}}
+    told = [
+        {"type": "content_block_start", "index": 0, "content_block": use},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "content_block_start", "index": 1, "content_block": result},
+        cited,
+        {"type": "content_block_stop", "index": 1},
+    ]
+    reader = Abroad()
+    kinds = [type(event) for one in told for event in reader.read(one)]
+    assert (kinds.count(Closed), Cited in kinds) == (1, False)
