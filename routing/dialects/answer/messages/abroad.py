@@ -34,7 +34,8 @@ class Abroad(Reader):
         if block.kind == "trace" and (trace := trace_of(start)) is not None:
             block.trace = trace
             self._served[block.id] = block
-        self._sources[self._blocks[index]] = [citation_of(object_of(one)) for one in list_of(start.get("citations"))]
+        if block.kind == "text":
+            self._sources[block] = [citation_of(object_of(one)) for one in list_of(start.get("citations"))]
         return out
 
     def _extra(self, block: Block, delta: JsonObject) -> list[Event]:
