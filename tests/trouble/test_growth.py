@@ -98,6 +98,7 @@ def remembered(module: str = "routecodex.") -> dict[str, int]:
         return max(map(longest, key), default=0) if isinstance(key, tuple | list) else 0
 
     found = {}
+    gc.unfreeze()  # what another test has taken out of sight
     for one in gc.get_objects():
         if isinstance(one, functools._lru_cache_wrapper) and str(one.__module__).startswith(module):
             keys = [key for held in gc.get_referents(one) if type(held) is dict for key in held]

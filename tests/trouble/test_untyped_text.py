@@ -39,7 +39,10 @@ def _provider(name: str, model: str) -> str:
 CONFIG = (
     f"virtualrouter:\n  providers:{_provider('glm', 'glm-4.7')}{_provider('evil', 'evil')}\n  routing: {{default: [origin]}}\n"
 )
-TYPED_THERE = {"claude-code/command-with-arguments", "claude-code/compaction-with-instructions", "claude-code/background-agent"}
+TYPED_THERE = {
+    *("claude-code/command-with-arguments", "claude-code/compaction-with-instructions", "claude-code/background-agent"),
+    "aider/commit",
+}
 """The person's own words stand within: these lose their tags, whoever wrote them."""
 CANNOT_BE_TOLD = {"llm/with-fragment"}
 
