@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -65,20 +67,19 @@ def short() -> Iterator[Path]:
         yield Path(made)
 
 
+_KNOCK = """
+import os, socket, sys
+os.setgroups([]), os.setgid(65534), os.setuid(65534)
+try:
+    socket.socket(socket.AF_UNIX).connect(sys.argv[1])
+except PermissionError:
+    sys.exit(13)
+"""
+
+
 def refused(path: Path) -> bool:
     """To another user of this machine."""
-    pid = os.fork()
-    if not pid:
-        with suppress(BaseException):
-            os.setgroups([])
-            os.setgid(65534)
-            os.setuid(65534)
-            try:
-                socket.socket(socket.AF_UNIX).connect(str(path))
-            except PermissionError:
-                os._exit(13)
-        os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 13
+    return subprocess.run([sys.executable, "-I", "-S", "-c", _KNOCK, path], timeout=60, check=False).returncode == 13
 
 
 def test_nobody_else_of_this_machine_may_have_one(short: Path) -> None:
