@@ -9,9 +9,10 @@ from __future__ import annotations
 import base64
 import json
 import socket
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
 
 HOST = "routecodex.invalid"
 """No such name exists anywhere: the domain is reserved for that."""
@@ -20,8 +21,7 @@ _LIMIT_S = 3.0
 _LARGEST = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Hello:
+class Hello(Struct, frozen=True):
     """What a proxy of ours says of itself."""
 
     server: str

@@ -10,7 +10,6 @@ import functools
 import ipaddress
 import socket
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from urllib.parse import urlsplit
 
 from mitmproxy import connection, http, tls
 from mitmproxy.proxy.mode_specs import LocalMode, ProxyMode, ReverseMode, TransparentMode, UpstreamMode
+from msgspec import Struct
 
 from ..routing.clients.programs import base_url_line
 from ..routing.dialects.endpoints import endpoint_of
@@ -101,15 +101,13 @@ class Comes(Enum):
     """A person repeats a flow that is none of ours."""
 
 
-@dataclass(frozen=True, slots=True)
-class Later:
+class Later(Struct, frozen=True):
     """A later round of a turn of ours."""
 
     round: Round
 
 
-@dataclass(frozen=True, slots=True)
-class TurnedAway:
+class TurnedAway(Struct, frozen=True):
     """Nobody who may not ask is answered."""
 
     why: str
@@ -151,8 +149,7 @@ def is_this_machine(host: str) -> bool:
     return host.lower().rstrip(".") == "localhost" or _is_loopback(host.strip("[]"))
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(Struct, frozen=True):
     """How a request came in."""
 
     direct: bool

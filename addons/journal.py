@@ -13,10 +13,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from ..routing.sessions.whose import parted
 from ..routing.values import JsonObject
@@ -48,8 +49,7 @@ LARGEST = 16 << 20
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
-@dataclass(slots=True)
-class CallLine:
+class CallLine(Struct):
     """What is said of a call once it is answered: whose, from which model to which, why, how it ended, what it cost."""
 
     session: str = ""

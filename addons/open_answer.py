@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import select
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mitmproxy import http
 from mitmproxy.proxy.server import ConnectionHandler
+from msgspec import Struct, field
 
 from ..routing.turn.state import Course
 from . import fail_closed
@@ -23,8 +23,7 @@ AT_ONCE_BYTES = 64 << 10
 _GONE = getattr(select, "POLLRDHUP", 0) | getattr(select, "POLLHUP", 0)
 
 
-@dataclass(eq=False, slots=True, weakref_slot=True)
-class OpenAnswer:
+class OpenAnswer(Struct, eq=False, weakref=True):
     """The client's side of a turn: what waits to be written to it."""
 
     upstream: FirstRound

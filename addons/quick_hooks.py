@@ -15,13 +15,13 @@ import inspect
 import sys
 import time
 from collections.abc import Awaitable
-from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
 from mitmproxy import addonmanager, ctx, exceptions, flow, hooks
 from mitmproxy.proxy.commands import StartHook
 from mitmproxy.proxy.server import ConnectionHandler
+from msgspec import Struct
 
 from ..routing.turn.stepping import Done, begin
 
@@ -34,8 +34,7 @@ class Own:
     """The base of our own addons, whatever a reload makes of their modules."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Audience:
+class _Audience(Struct, frozen=True):
     """Who listens to one event."""
 
     hooks: list[tuple[Any, list[Any]]]

@@ -17,11 +17,12 @@ gc.disable()  # until all is loaded: to look through it again and again takes as
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar, assert_never
+
+from msgspec import Struct
 
 ROOT = Path(__file__).resolve().parent.parent
 house = sys.modules.setdefault("routecodex", ModuleType("routecodex"))
@@ -83,8 +84,7 @@ NEEDED_OPTIONS = {"connection_strategy": "lazy", "upstream_cert": False}
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """One call's `Carrier`: what it waits for while the desk decides."""
 
     relay: relay.Relay

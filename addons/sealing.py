@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
 from mitmproxy import http
 from mitmproxy.proxy.layers.http import HttpEvent, RequestHeaders, ResponseHeaders
+from msgspec import Struct, field
 
 from ..routing import headers as fields
 from ..routing.masking import masked
@@ -26,8 +26,7 @@ _USUAL = 64
 """Names that are no longer are remembered: every call has the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sealed:
+class Sealed(Struct, frozen=True):
     """The credentials taken off a message."""
 
     values: dict[str, tuple[tuple[bytes, bytes], ...]] = field(default_factory=dict)

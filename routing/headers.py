@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from .errors import ConfigError
 from .secret_names import is_secret_header, is_secret_param
@@ -50,8 +51,7 @@ _OAUTH_PREFIX = "sk-ant-oat"
 _DEFAULT_VERSION = "2023-06-01"
 
 
-@dataclass(frozen=True, slots=True)
-class Outgoing:
+class Outgoing(Struct, frozen=True):
     """Headers of one round: `shown` stands in the flow, `secret` only on the wire."""
 
     shown: Fields

@@ -12,8 +12,9 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from math import inf
+
+from msgspec import Struct
 
 from .redact import MASK, SHORTEST
 
@@ -29,16 +30,14 @@ _BEGUN_ESCAPE = re.compile(_BACKSLASHES + rb"(u?0{0,2}[2-7]?)\Z")
 _BACKSLASH = 0x5C
 
 
-@dataclass(frozen=True, slots=True)
-class _Secret:
+class _Secret(Struct, frozen=True):
     text: bytes
     head: bytes
     escaped: re.Pattern[bytes]
     """Its head, any character of it escaped."""
 
 
-@dataclass(slots=True)
-class _Match:
+class _Match(Struct):
     """How much of a credential stands somewhere."""
 
     secret: _Secret

@@ -9,9 +9,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, TypeAlias
+
+from msgspec import Struct, field
 
 JsonObject: TypeAlias = dict[str, object]
 
@@ -38,8 +39,7 @@ class Kind(StrEnum):
     SIDE = "side"
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """What a model path asks for, read from the path alone."""
 
     dialect: Dialect
@@ -54,32 +54,28 @@ class Endpoint:
     """Gemini Code Assist: the call sits in `request`, the answer in `response`."""
 
 
-@dataclass(slots=True)
-class Text:
+class Text(Struct):
     """A piece of text; `slot` is its place in the raw content list (-1: the content is one plain string)."""
 
     text: str
     slot: int = -1
 
 
-@dataclass(slots=True)
-class Media:
+class Media(Struct):
     """An image, sound, video or file."""
 
     kind: Literal["image", "audio", "video", "file"]
     slot: int = -1
 
 
-@dataclass(slots=True)
-class Thinking:
+class Thinking(Struct):
     """The model's own reasoning, signed or encrypted by whoever wrote it."""
 
     text: str
     slot: int = -1
 
 
-@dataclass(slots=True)
-class ToolCall:
+class ToolCall(Struct):
     """The model asks for a tool; `arguments` is JSON text."""
 
     id: str
@@ -88,8 +84,7 @@ class ToolCall:
     slot: int = -1
 
 
-@dataclass(slots=True)
-class ToolResult:
+class ToolResult(Struct):
     """What a tool answered; never typed by anybody, never edited."""
 
     id: str
@@ -97,8 +92,7 @@ class ToolResult:
     slot: int = -1
 
 
-@dataclass(slots=True)
-class Other:
+class Other(Struct):
     """Something this program does not know and leaves alone."""
 
     slot: int = -1
@@ -108,8 +102,7 @@ Part: TypeAlias = Text | Media | Thinking | ToolCall | ToolResult | Other
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 
-@dataclass(slots=True)
-class Message:
+class Message(Struct):
     """One message of the history: a view of the raw item at `index` of the body's message list."""
 
     role: Role
@@ -123,8 +116,7 @@ class Message:
         return "\n".join(part.text for part in self.parts if isinstance(part, Text))
 
 
-@dataclass(slots=True)
-class Call:
+class Call(Struct):
     """One request of a client for a model's answer."""
 
     endpoint: Endpoint
@@ -151,8 +143,7 @@ class Call:
     changed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """Who sent a call, as far as its headers and body tell."""
 
     client: str
@@ -170,8 +161,7 @@ class Caller:
     """Who it is, where the proxy asks people who they are; then every id here is theirs alone (`sessions.whose`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """Where a round goes: provider, key, model. An empty model means the client's own."""
 
     provider: str
@@ -187,8 +177,7 @@ class Target:
         return (self.provider, self.model)
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(Struct, frozen=True):
     """What somebody names of the configuration. `key` None means every key; `model` None the client's own model."""
 
     provider: str
@@ -206,8 +195,7 @@ class Named:
         return " ".join(part for part in (self.provider, *parts) if part)
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """Tokens as a provider counts them; `input` includes what came from its cache."""
 
     input: int = 0
@@ -217,8 +205,7 @@ class Usage:
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "error"]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """A whole answer written by ourselves (a local reply, the echo provider)."""
 
     text: str = ""
@@ -227,8 +214,7 @@ class Answer:
     usage: Usage = field(default_factory=Usage)
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderError:
+class ProviderError(Struct, frozen=True):
     """Why a provider did not answer, read from its status, headers and body."""
 
     status: int

@@ -10,10 +10,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from routecodex.routing.dialects.translation import going_up
 from routecodex.routing.dialects.translation.neutral import (
@@ -100,7 +103,7 @@ _BEHIND = Otherwise("pictures and files in tool results follow in a message behi
 _FAILED = Otherwise("a failed tool result says so in its text")
 _FREE_TEXT = Otherwise("tools for free text take an object with one text in it")
 _SOME_TOOLS = Otherwise("where only some tools may be chosen, no others are sent", when=_chooses)
-_NOT_SENT = replace(_SOME_TOOLS, words="")
+_NOT_SENT = dataclasses.replace(_SOME_TOOLS, words="")
 _EXPECTED = Otherwise()
 
 _M, _C, _R, _G = Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI

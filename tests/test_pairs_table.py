@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 
 import pytest
+from msgspec.structs import replace
 
 from routecodex.routing.dialects.translation.neutral import Feature, LeftOut
 from routecodex.routing.values import Dialect
@@ -52,11 +53,19 @@ def test_no_excuse_that_nobody_needs() -> None:
 def test_a_loss_is_seen() -> None:
     """The judge itself: a writer that says nothing of what it leaves out, and one that loses what everybody keeps."""
     (one, _) = tried(Dialect.MESSAGES, Dialect.CHAT)
-    assert set(replace(one, written=replace(one.written, left_out=LeftOut())).silently) >= {"top_k", "thoughts", "server tools"}
+    assert set(dataclasses.replace(one, written=dataclasses.replace(one.written, left_out=LeftOut())).silently) >= {
+        "top_k",
+        "thoughts",
+        "server tools",
+    }
     (last,) = one.read.messages[-1].blocks
     shorter = replace(one.read, messages=one.read.messages[:-1])
-    assert replace(one, read=shorter).silently == {"text of user": [last.text]}  # type: ignore[union-attr]
-    assert set(replace(one, read=replace(one.read, tools=())).silently) >= {"tools", "schemas", "descriptions of tools"}
+    assert dataclasses.replace(one, read=shorter).silently == {"text of user": [last.text]}  # type: ignore[union-attr]
+    assert set(dataclasses.replace(one, read=dataclasses.replace(one.read, tools=())).silently) >= {
+        "tools",
+        "schemas",
+        "descriptions of tools",
+    }
 
 
 def test_every_feature_has_its_row_or_is_nobodys() -> None:

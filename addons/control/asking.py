@@ -11,11 +11,11 @@ import os
 import ssl
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from urllib.parse import unquote, urlsplit
 
 import httpx
+from msgspec import Struct
 
 from ...routing.control.offers import Asked, question, read_offer
 from ...routing.router.registry import Key, Provider
@@ -26,8 +26,7 @@ LIMIT_S = 20.0
 _REFUSED = frozenset({401, 403})
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+class Heard(Struct, frozen=True):
     """What came of a question with one key. Without a problem: it was answered and the key accepted."""
 
     models: tuple[str, ...] = ()

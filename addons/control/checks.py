@@ -15,13 +15,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from ...routing.clients.unknown import UNKNOWN
 from .. import hello
@@ -37,16 +38,14 @@ _STORE_CLOCK_S = 5.0
 _USUAL_HOST = "api.anthropic.com"
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     what: str
     next_step: str
     grave: bool = True
     """Something does not work; else it is only odd."""
 
 
-@dataclass
-class Person:
+class Person(Struct, dict=True):
     """Whose machine it is."""
 
     env: Mapping[str, str]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from ...routing.clients.client import BUNDLES, Client
 from .. import hello
@@ -82,8 +83,7 @@ def _own(places: Places) -> str:
     return places.certificate.read_text() if places.certificate.is_file() else ""
 
 
-@dataclass(slots=True)
-class Way:
+class Way(Struct):
     """What a tool is given, and what its person should know."""
 
     set: dict[str, str] = field(default_factory=dict)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
+
+from msgspec import Struct
 
 from ...routing.jsonbytes import dumps
 from ...routing.values import JsonObject
@@ -31,8 +32,7 @@ _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 _POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'"
 
 
-@dataclass(slots=True)
-class Site:
+class Site(Struct):
     """Who answers; another one after a reload."""
 
     ask: Callable[[bytes, str | None], Awaitable[JsonObject]]

@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from ..values import Call, Headers, Kind
 
@@ -17,8 +18,7 @@ Place: TypeAlias = Callable[[Call, Headers], object]
 Where: TypeAlias = Literal["system", "first", "last"]
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Struct, frozen=True):
     """`phrase` within the head of the instructions, or at the beginning of the first or last user message."""
 
     where: Where
@@ -36,8 +36,7 @@ def is_anything(call: Call) -> Kind | None:
     return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Client:
+class Client(Struct, frozen=True, kw_only=True, eq=False):
     name: str
     title: str
     """As people call it."""

@@ -14,8 +14,9 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from ..values import Dialect, Message, Text, ToolResult
 from .client import Client
@@ -56,8 +57,7 @@ _SHORT = 2_000
 """A text is divided several times in each call of a turn: how a shorter one is, is remembered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """A client's table in the form in which it is looked up."""
 
     client: Client

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from ..values import Call, Dialect, Message, Text
 from .client import Client
@@ -45,8 +46,7 @@ class TypedText(NamedTuple):
         return (" " if self.quoted else "").join(self.pieces).strip()
 
 
-@dataclass(frozen=True)
-class Typed:
+class Typed(Struct, frozen=True, dict=True):
     """A user message that holds text a person typed; `ordinal` counts such messages from 0."""
 
     message: Message

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ..dialects.said import Said
 
@@ -17,20 +17,17 @@ _STEP_S = 0.25
 """What ends a wait is looked for so often: a task that is cancelled, or cleared, or a new one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Deliver:
+class Deliver(Struct, frozen=True):
     """Something is due."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """Look again then."""
 
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class No:
+class No(Struct, frozen=True):
     """The answer ends."""
 
     reason: str

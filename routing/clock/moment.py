@@ -15,9 +15,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
+
+from msgspec import Struct
 
 UNKNOWN = "unknown"
 
@@ -29,8 +30,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ZONE = re.compile(r"(?:/.*/zoneinfo/(?:posix/)?)?([A-Z][\w+-]*(?:/[\w+-]+)+|UTC)")
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """One point in time as it is shown."""
 
     now_ms: int
@@ -94,8 +94,7 @@ def steady_seconds() -> float:
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
+class _Pair(Struct, frozen=True):
     """Both clocks, read together."""
 
     wall: float

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import median
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..dialects.fields import count_of, read_object
 from ..jsonbytes import dumps
@@ -63,8 +65,7 @@ class Refusal(StrEnum):
     TOO_FAR = "more than an hour away from this machine's clock"
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """One question, as it left."""
 
     peer: Peer
@@ -75,8 +76,7 @@ class Asked:
     """By a clock that nobody sets."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """One packet that came back; its four timestamps are NTP's own, in 2^-32 s since 1900."""
 
     peer: Peer
@@ -96,8 +96,7 @@ class Answer:
     steady_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """What a believed answer says: true time minus ours."""
 
     peer: Peer
@@ -164,8 +163,7 @@ _CHECKS: tuple[tuple[Refusal, Callable[[Asked, Answer], bool]], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Agreed:
+class Agreed(Struct, frozen=True):
     offset_ms: int
     round_trip_ms: int
     servers: tuple[str, ...]
@@ -205,8 +203,7 @@ def _complaint(verdicts: Mapping[str, Verdict], voices: int) -> str:
     return "; ".join(reasons)
 
 
-@dataclass(frozen=True, slots=True)
-class NtpState:
+class NtpState(Struct, frozen=True):
     """What is known of this machine's clock. A failure changes `last_error` and nothing else."""
 
     offset_ms: int = 0

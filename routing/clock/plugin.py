@@ -11,9 +11,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar, assert_never
+
+from msgspec import Struct, field
 
 from ..clients.kinds import starts_as_compaction
 from ..config.values import Clock
@@ -48,8 +49,7 @@ Log = Callable[[str], None]
 """A line for the log alone, from any thread."""
 
 
-@dataclass(slots=True)
-class _Lot:
+class _Lot(Struct):
     """Tasks that one round brings."""
 
     reservation: Reservation
@@ -58,8 +58,7 @@ class _Lot:
     """The commit, once the round's answer has begun."""
 
 
-@dataclass(slots=True)
-class _TurnNotes:
+class _TurnNotes(Struct):
     session: str | None
     lots: list[_Lot] = field(default_factory=list)
     reminds: bool = False

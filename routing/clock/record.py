@@ -6,7 +6,8 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..dialects.fields import object_of, read_object, text_of
 from ..jsonbytes import dumps
@@ -21,8 +22,7 @@ _MOST_FAILURES = 100
 _DECODER = json.JSONDecoder()
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     tasks: Tasks
     is_whole: bool = True
     """Nothing of the file is lost."""

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..jsonbytes import dumps
 from ..tags.scan import strip
@@ -100,8 +102,7 @@ class NoClaims:
         pass
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(Struct, frozen=True):
     """Tasks that one call delivers if its answer begins."""
 
     id: str
@@ -114,8 +115,7 @@ class Reservation:
         return tuple(task.task_id for task in self.tasks)
 
 
-@dataclass(slots=True)
-class Reservations:
+class Reservations(Struct):
     """All those of this process. Any thread may come."""
 
     claims: Claims = field(default_factory=NoClaims)

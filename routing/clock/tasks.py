@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from ..dialects.fields import count_of, object_of, text_of
 from ..values import JsonObject
@@ -20,8 +21,7 @@ LATEST_MS = 253_402_300_799_999
 """What can be written as a date: the years 1970 to 9999."""
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True):
     task_id: str
     session_id: str
     due_at_ms: int

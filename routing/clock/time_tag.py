@@ -9,7 +9,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ..dialects.calls.thinking import says, thinks
 from ..values import Call, Message, Text, ToolResult

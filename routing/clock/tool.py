@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..dialects.fields import text_of
 from ..errors import StoreError
@@ -67,8 +69,7 @@ SCHEMA: JsonObject = {
 """Keeps to what every strict mode takes: some of them refuse a `default`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolDesk:
+class ToolDesk(Struct, frozen=True):
     """What one call of the tool may use."""
 
     store: ClockStore | None

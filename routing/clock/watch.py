@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ..config.values import Clock
 from ..errors import StoreError
@@ -19,8 +20,7 @@ from .tasks import Task, Tasks, is_expired
 from .tool import ToolDesk
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
+class Watch(Struct, frozen=True):
     store: ClockStore
     moments: Moments
     reservations: Reservations

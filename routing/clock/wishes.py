@@ -5,8 +5,9 @@ Read leniently where only one thing can be meant, and refused otherwise, with a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
 
 from ..dialects.fields import text_of
 from ..errors import BadCall, RouteCodexError
@@ -29,8 +30,7 @@ class Refused(RouteCodexError):
     """The model reads why, and what to do instead."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(Struct, frozen=True):
     """One reminder."""
 
     due_at_ms: int

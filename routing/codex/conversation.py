@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ..dialects.fields import object_of, text_of
 from ..errors import BadCall, RouteCodexError, TooLarge
@@ -23,8 +23,7 @@ CREATE = "response.create"
 _NOT_OF_A_REQUEST = ("type", "generate", "stream_id", "background", "previous_response_id", "input")
 
 
-@dataclass(frozen=True, slots=True)
-class Past:
+class Past(Struct, frozen=True):
     """What stands before the next turn."""
 
     items: tuple[bytes, ...] = ()
@@ -36,8 +35,7 @@ class Past:
         return sum(map(len, self.items))
 
 
-@dataclass(frozen=True, slots=True)
-class Post:
+class Post(Struct, frozen=True):
     """A frame as the request it stands for."""
 
     body: bytes
@@ -48,8 +46,7 @@ class Post:
     lane: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True):
     """A frame that is answered here."""
 
     frames: tuple[bytes, ...]

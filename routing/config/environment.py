@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from .notes import Notes
 from .secrets import FILE, MARK, said_missing
 from .source import Table
 
 
-@dataclass(frozen=True, slots=True)
-class Expanded:
+class Expanded(Struct, frozen=True):
     """A text with its variables filled in; `missing` names those that are unset or empty."""
 
     text: str

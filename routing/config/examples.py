@@ -7,7 +7,8 @@ reads it first.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _TITLE = re.compile(r"(?P<indent>[ ]*)# --- example")
 _NAME = re.compile(r"(?P<indent>[ ]*)# (?P<name>[A-Za-z0-9_-]+):\s*")
@@ -21,8 +22,7 @@ class NoExample(Exception):
     """There is none of that name, or no place for it; the message says which."""
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(Struct, frozen=True):
     name: str
     start: int
     end: int

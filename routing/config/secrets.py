@@ -11,8 +11,9 @@ import os
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 FILE = "file:"
 ENV_FILE = ".env"
@@ -23,8 +24,7 @@ _LINE = re.compile(r"(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<va
 _QUOTED = re.compile(r"""(?P<quote>["'])(?P<text>.*)(?P=quote)\s*(?:#.*)?""")
 
 
-@dataclass(slots=True)
-class Beside:
+class Beside(Struct):
     """What a configuration finds around it."""
 
     env: dict[str, str]

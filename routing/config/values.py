@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from ..router.registry import Registry
 from ..usage.prices import Price
 
 
-@dataclass(frozen=True, slots=True)
-class FinishReasons:
+class FinishReasons(Struct, frozen=True):
     tool_use_message_stop: Literal["always", "never"] = "always"
     """`never`: no `message_stop` after `tool_use`. Real clients hang on that; kept for those who ask for it."""
     content_filter: Literal["stop_sequence", "refusal"] = "stop_sequence"
@@ -19,16 +20,14 @@ class FinishReasons:
     log: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Ntp:
+class Ntp(Struct, frozen=True):
     enabled: bool = True
     servers: tuple[str, ...] = ("time.google.com", "time.cloudflare.com", "pool.ntp.org")
     timeout_ms: int = 800
     stale_after_ms: int = 21_600_000
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
+class Clock(Struct, frozen=True):
     retention_ms: int = 1_200_000
     due_window_ms: int = 60_000
     tick_ms: int = 60_000
@@ -38,27 +37,25 @@ class Clock:
     ntp: Ntp = field(default_factory=Ntp)
 
 
-@dataclass(frozen=True, slots=True)
-class StopSettings:
+class StopSettings(Struct, frozen=True):
     enabled: bool = True
     max_total_s: float = 900.0
     identical_rounds: int = 10
 
 
-@dataclass(frozen=True, slots=True)
-class UsageSettings:
+class UsageSettings(Struct, frozen=True):
     enabled: bool = True
     retention_days: int = 400
     prices: Mapping[str, Price] = field(default_factory=dict)
     """By `provider.model`, model, or provider; before the table that comes with the release."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class TelemetrySettings:
     prometheus: bool = False
     otlp: str = ""
     """The collector's address, without the path; empty: none."""
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
     content: bool = False
 
     @property
@@ -66,7 +63,7 @@ class TelemetrySettings:
         return self.prometheus or bool(self.otlp)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Config:
     registry: Registry
     intercept_hosts: tuple[str, ...]
@@ -82,7 +79,7 @@ class Config:
     """So long a provider may say nothing but that it is there."""
     derive: Literal["routing", "all", "off"] = "routing"
     """For which features a call without a session id gets a derived one."""
-    store: str = field(default="files", repr=False)
+    store: str = dataclasses.field(default="files", repr=False)
     """`files`, or a redis:// address (which may hold a password)."""
     on_store_lost: Literal["refuse", "local"] = "refuse"
     """What becomes of sessions' calls while that cannot be reached."""
@@ -92,12 +89,12 @@ class Config:
     max_attempts: int = 6
     notices: bool = True
     """People are told what changed without being asked."""
-    finish_reasons: FinishReasons = field(default_factory=FinishReasons)
+    finish_reasons: FinishReasons = dataclasses.field(default_factory=FinishReasons)
     clock: Clock | None = None
     """None: switched off."""
-    stop: StopSettings = field(default_factory=StopSettings)
-    usage: UsageSettings = field(default_factory=UsageSettings)
-    telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
+    stop: StopSettings = dataclasses.field(default_factory=StopSettings)
+    usage: UsageSettings = dataclasses.field(default_factory=UsageSettings)
+    telemetry: TelemetrySettings = dataclasses.field(default_factory=TelemetrySettings)
     empty_reply: bool = False
     """The built-in plugin of that name: an answer with neither text nor calls is asked for once more."""
     plugins: tuple[str, ...] = ()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct
 
 from ..clock.record import read_record
 from ..errors import StoreError
@@ -34,8 +35,7 @@ class KeptSessions(Protocol):
     def clear_all(self) -> list[str]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class InFiles:
+class InFiles(Struct, frozen=True):
     folder: Path
 
     def sessions(self, person: str | None = None) -> list[kept.Kept]:
@@ -59,8 +59,7 @@ class Wait(Protocol):
         """What comes of it, in the loop."""
 
 
-@dataclass(frozen=True, slots=True)
-class Elsewhere:
+class Elsewhere(Struct, frozen=True):
     store: Store
     wait: Wait
 

@@ -6,8 +6,9 @@ A session's files bear its name: its state, its hidden rounds (`history/`), its 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from ..clock import store as clock_store
 from ..clock.record import named_session, read_record
@@ -34,8 +35,7 @@ class NoSession(RouteCodexError):
     code = "NO_SESSION"
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     kind: str
     id: str
     state: SessionState

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from .. import headers
 from ..dialects.endpoints import models_path
@@ -11,14 +11,12 @@ from ..router.registry import Key, Provider
 from ..values import Dialect
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     url: str
     headers: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """A provider's models beside those that the configuration declares."""
 
     declared: tuple[str, ...]

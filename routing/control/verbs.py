@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from msgspec import Struct
+
 from ..dialects.fields import list_of, object_of, text_of
 from ..errors import RouteCodexError, nearest
 from ..router.health import Cooling, Healthy, Tripped
@@ -54,8 +56,7 @@ class Served:
 Given: TypeAlias = Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class Verb:
+class Verb(Struct, frozen=True):
     run: Callable[[Served, Given], JsonObject]
     waits: bool = False
     """For the disk."""

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import Protocol, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..clients.client import Client
 from ..clients.identify import ALL, client_of, identify
@@ -114,8 +117,7 @@ class Carrier(Protocol):
         """Whether the client is gone already: what a process reads that stood still, may be sent again elsewhere long since."""
 
 
-@dataclass(frozen=True, slots=True)
-class Departure:
+class Departure(Struct, frozen=True):
     """A call that goes to a provider: its first request, and the turn that hears what becomes of it."""
 
     request: Request
@@ -130,8 +132,7 @@ class Departure:
             await self.participants.leave(aborted=False, error=type(error).__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Rest:
+class Rest(Struct, frozen=True):
     """Every key that could serve the call rests for a moment: decide again in so many seconds."""
 
     seconds: float

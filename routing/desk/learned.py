@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+from msgspec import field
 
 from ..sessions.newest import Seen
 from ..sessions.state import Sticky
@@ -58,7 +59,6 @@ class Recent(Generic[K, V]):
             self._entries.popitem(last=False)
 
 
-@dataclass(slots=True)
 class Learned(Memory):
     """Beside what the server learned of its keys."""
 

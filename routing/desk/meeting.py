@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ..clients.client import Client
 from ..clients.typed import Typed
@@ -11,8 +11,7 @@ from ..turn.upstream import Received
 from ..values import Call, Caller
 
 
-@dataclass(frozen=True, slots=True)
-class Met:
+class Met(Struct, frozen=True):
     received: Received
     call: Call
     caller: Caller

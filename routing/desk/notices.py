@@ -8,7 +8,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..router.attempts import Attempts
 from ..router.candidates import Candidates, Wish
@@ -22,8 +23,7 @@ from ..values import Target
 from .learned import Learned
 
 
-@dataclass(frozen=True, slots=True)
-class Notices:
+class Notices(Struct, frozen=True):
     """What the sessions were told, and what waits to be told."""
 
     learned: Learned

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..clients.typed import Typed
 from ..config import Config
@@ -41,8 +43,7 @@ class Reminders(Protocol):
         """How many wait, in a sentence."""
 
 
-@dataclass(slots=True)
-class Obeying:
+class Obeying(Struct):
     config: Config
     store: States
     learned: Learned

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..clients.client import Client
 from ..clients.typed import Typed
@@ -17,8 +18,7 @@ from ..turn.upstream import Received
 from ..values import Call, Caller
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(Struct, frozen=True, dict=True):
     """A call, and who sent it."""
 
     received: Received

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import assert_never
+
+from msgspec import Struct
 
 from ..errors import RouteCodexError
 from ..router.choose import Decision, is_undeclared
@@ -21,8 +22,7 @@ from .learned import Learned
 from .reading import Reading
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """One question of a person's, at one moment."""
 
     registry: Registry

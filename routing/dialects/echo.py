@@ -15,7 +15,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..jsonbytes import dumps
 from ..values import Answer, Call, FinishReason, Message, Text, ToolCall, ToolResult, Usage
@@ -30,8 +31,7 @@ _WRAPPER = re.compile(r"\s*<([A-Za-z][\w-]{0,60})[^<>]{0,200}>")
 _NOTHING = "(nothing to echo)"
 
 
-@dataclass(frozen=True, slots=True)
-class EchoFailure:
+class EchoFailure(Struct, frozen=True):
     """The text asked for an error."""
 
     status: int
@@ -39,8 +39,7 @@ class EchoFailure:
     code: str = "ECHO_FAILURE"
 
 
-@dataclass(frozen=True, slots=True)
-class _Newest:
+class _Newest(Struct, frozen=True):
     text: str
     results: tuple[ToolResult, ...]
 

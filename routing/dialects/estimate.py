@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from .. import jsonbytes
 from ..values import Call, Dialect, JsonObject, Media, Message, Part, Target, Text, ToolCall, ToolResult, Usage
@@ -90,8 +91,7 @@ _PLAIN_RESULT = frozenset({"type", "tool_use_id", "content", "is_error", "cache_
 """Fields of such parts of which the view says all that there is to count."""
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(Struct):
     """What was found in a call."""
 
     texts: list[str] = field(default_factory=list)
@@ -217,8 +217,7 @@ _MEMORY = 0.7
 """How much of what was learned before still counts after the next answer."""
 
 
-@dataclass(slots=True)
-class _Seen:
+class _Seen(Struct):
     estimated: float = 0.0
     counted: float = 0.0
 

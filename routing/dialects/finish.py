@@ -10,8 +10,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..values import Dialect, FinishReason, JsonObject
 from .fields import object_of, read_json, text_of
@@ -109,8 +111,7 @@ _MISSING = frozenset(("", "null", "none", "finish_reason_unspecified"))
 _NEUTRAL: dict[str, FinishReason] = {word.lower(): reason for own in _OWN.values() for word, reason in own.items()} | _VENDORS
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(Struct, frozen=True):
     """A finish reason: for us, in the target's words, and what there is to say about it."""
 
     reason: FinishReason
@@ -227,8 +228,7 @@ def sends_message_stop(stop_reason: object, tool_use: MessageStop = "always") ->
     return tool_use == "always" or stop_reason != "tool_use"
 
 
-@dataclass(frozen=True, slots=True)
-class Endings:
+class Endings(Struct, frozen=True):
     """How ends of answers are read and written: what a person chose (`finishReasons`), and who hears of it."""
 
     message_stop: MessageStop = "always"

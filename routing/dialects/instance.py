@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ..jsonbytes import dumps
 from ..values import JsonObject
@@ -45,8 +46,7 @@ def _names_type(schema: object) -> bool:
     return any(name in object_of(schema) for name in ("type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"))
 
 
-@dataclass(slots=True)
-class _Builder:
+class _Builder(Struct):
     root: JsonObject
     open: list[str] = field(default_factory=list)
     """The references that are being followed."""

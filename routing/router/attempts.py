@@ -9,8 +9,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from ..values import ProviderError, Target
 from .health import Fault, fault_of
@@ -23,8 +24,7 @@ _PLACE_LOOK_S = 0.1
 RETRYABLE = frozenset({401, 402, 403, 408, 425, 429, 500, 502, 503, 504, 529})
 
 
-@dataclass(slots=True)
-class RetryBudget:
+class RetryBudget(Struct):
     """How many calls may be repeating an attempt at the same time. Bad times make few calls slow, not all of them many."""
 
     share: float = 0.2
@@ -57,28 +57,24 @@ class RetryBudget:
             self.changed()
 
 
-@dataclass(frozen=True, slots=True)
-class TryNext:
+class TryNext(Struct, frozen=True):
     """Another target."""
 
 
-@dataclass(frozen=True, slots=True)
-class WaitThenSame:
+class WaitThenSame(Struct, frozen=True):
     """The same target once more: its prompt cache is worth the wait."""
 
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class GiveUp:
+class GiveUp(Struct, frozen=True):
     """The error is not one to repeat, or as many attempts were made as are allowed."""
 
 
 Next: TypeAlias = TryNext | WaitThenSame | GiveUp
 
 
-@dataclass(slots=True)
-class Attempts:
+class Attempts(Struct):
     """The attempts of one call. `settled` when a provider answers, `done` when the call is over."""
 
     max_attempts: int

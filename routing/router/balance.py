@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from ..values import Target
 
@@ -21,8 +22,7 @@ WHEELS = 1024
 """Rotations remembered at most; the ones idle longest start anew."""
 
 
-@dataclass(slots=True)
-class Rotation:
+class Rotation(Struct):
     """Whose turn it is. `wheels` holds the running weights of each rotation, `kept` the target a sticky pool stays with."""
 
     wheels: dict[str, dict[str, float]] = field(default_factory=dict)

@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ..errors import disabled, nearest, not_for_you, not_found
 from ..sessions.state import EMPTY, SessionState
@@ -21,8 +22,7 @@ ALLOW = "allow"
 """The route of targets that are only used because their provider is on the session's list."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(Struct, frozen=True):
     """Everything about a call that matters for the choice."""
 
     features: Features
@@ -43,8 +43,7 @@ class Wish:
     tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Tier:
+class Tier(Struct, frozen=True):
     """Targets that are tried before the next tier's; members are allowed and enabled, whatever their health."""
 
     route: str
@@ -54,8 +53,7 @@ class Tier:
     weights: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(Struct, frozen=True):
     """The candidates for one wish."""
 
     wish: Wish

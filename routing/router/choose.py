@@ -11,7 +11,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..errors import ConfigError, NoTarget, Resting, disabled, nearest, not_for_you, not_found, unhealthy
 from ..sessions.state import SessionState, Sticky
@@ -29,8 +31,7 @@ SHORT_REST_S = 60.0
 """A sticky target survives a rest of this length."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     target: Target
     route: str
     """The route's name, or `force`, `sticky`, `direct`, `allow`."""
@@ -52,7 +53,7 @@ def why_not_stick(
     sticky: Sticky, state: SessionState, registry: Registry, health: Health, model: str, now: float
 ) -> NoTarget | None:
     """Why a session cannot keep to that target at this moment; None where it can. `model`: what the client asks for."""
-    wish = Wish(Features(), Classified((), ""), replace(state, sticky=sticky), client_model=model)
+    wish = Wish(Features(), Classified((), ""), state.with_(sticky=sticky), client_model=model)
     candidates = Candidates(wish, registry)
     try:
         tier = candidates.named("sticky", sticky.provider, sticky.key, sticky.model)
@@ -73,8 +74,7 @@ def is_undeclared(sticky: Sticky | None, registry: Registry) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
+class _Choice(Struct, frozen=True):
     wish: Wish
     registry: Registry
     health: Health

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from ..values import Kind
 from .features import Features
@@ -21,8 +22,7 @@ from .tools import ToolCategory
 DEFAULT = "default"
 
 
-@dataclass(frozen=True, slots=True)
-class Classified:
+class Classified(Struct, frozen=True):
     routes: tuple[str, ...]
     """Candidates, best first, `default` last."""
     reason: str
@@ -155,8 +155,7 @@ def _background(features: Features, classifier: Classifier) -> str | None:
 Rule: TypeAlias = Callable[[Features, Classifier], str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class RouteClass:
+class RouteClass(Struct, frozen=True):
     """Calls of one kind, and where they go."""
 
     names: tuple[str, ...]

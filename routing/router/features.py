@@ -8,7 +8,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..values import Call, Caller, Kind, Media, Message, Part, Role, Text, ToolCall, ToolResult
 from .tools import ALWAYS_DECLARED, ToolCategory, strongest
@@ -18,8 +19,7 @@ TEXT_SAMPLE = 2000
 """Characters of the user's text that the classifier reads."""
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
+class Features(Struct, frozen=True):
     """A call as the classifier sees it."""
 
     role: Role = "user"

@@ -9,11 +9,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from ..values import JsonObject, ProviderError, Target
 from .registry import ECHO, ORIGIN, HealthSettings, Registry
@@ -57,21 +59,19 @@ def fault_of(error: ProviderError) -> Fault:
     return Fault.AUTH if error.status == 400 and any(bad in code for bad in _BAD_KEY_CODES) else Fault.NOBODY
 
 
-@dataclass(frozen=True, slots=True)
-class Healthy:
+class Healthy(Struct, frozen=True):
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Cooling:
     until: float
-    reason: str = field(default="", compare=False)
+    reason: str = dataclasses.field(default="", compare=False)
     told: bool = False
     """Its provider said until when: nobody asks it sooner. Else a ladder of ours says so, and it may be tried at need."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tripped:
+class Tripped(Struct, frozen=True):
     until: float
     reason: str
     told: bool = False
@@ -83,8 +83,7 @@ Scope: TypeAlias = tuple[str, str, str]
 """Provider, key alias, model; no model: the key with all its models."""
 
 
-@dataclass(slots=True)
-class _Record:
+class _Record(Struct):
     """What is known of one scope. It is resting until `since + length`, then half-open until an attempt succeeds."""
 
     since: float = 0.0
@@ -133,8 +132,7 @@ class _Record:
         self.shut = True
 
 
-@dataclass(slots=True)
-class Health:
+class Health(Struct):
     """`exempt` providers use the caller's credential, or answer here: what they say tells nothing about a key of ours."""
 
     settings: HealthSettings = field(default_factory=HealthSettings)
@@ -154,7 +152,7 @@ class Health:
         worst = max(conditions, key=_badness, default=Healthy())
         if isinstance(worst, Healthy) or not any(not isinstance(one, Healthy) and one.told for one in conditions):
             return worst
-        return replace(worst, told=True)
+        return type(worst)(worst.until, worst.reason, told=True)
 
     def begin(self, target: Target, now: float) -> None:
         """An attempt goes out. After a rest it is the probe."""

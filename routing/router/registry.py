@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..values import Dialect, Target
 
@@ -15,22 +18,21 @@ ORIGIN = "origin"
 ECHO = "echo"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Key:
     """One credential of a provider. `index` counts from 1 in the order of the auth list."""
 
     alias: str
     index: int
-    value: str = field(default="", repr=False)
+    value: str = dataclasses.field(default="", repr=False)
     """Empty: no credential on purpose."""
     off: bool = False
     """Its environment variable is missing: never used, but known by name."""
-    why: str = field(default="", compare=False)
+    why: str = dataclasses.field(default="", compare=False)
     """Why it is off, and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+class Model(Struct, frozen=True):
     id: str
     max_context: int = 200_000
     max_tokens: int | None = None
@@ -39,8 +41,7 @@ class Model:
     """None: not said, so believed to see images."""
 
 
-@dataclass(frozen=True, slots=True)
-class Url:
+class Url(Struct, frozen=True):
     """A provider's base address: a dialect's path is appended to `path`."""
 
     scheme: Literal["http", "https"]
@@ -49,7 +50,7 @@ class Url:
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Provider:
     id: str
     dialect: Dialect | None
@@ -60,7 +61,7 @@ class Provider:
     models: Mapping[str, Model]
     auth: Literal["apikey", "client", "none"] = "apikey"
     enabled: bool = True
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
     server_tools: bool = True
     count_tokens: bool | None = None
     """Whether it counts tokens; None: its official dialect decides."""
@@ -68,13 +69,13 @@ class Provider:
     """Whether it compacts Responses conversations; None: OpenAI's and Azure's hosts do."""
     ask_usage: bool | None = None
     """Whether it is asked for the usage of its Chat streams; None: where it is not known to refuse."""
-    why: str = field(default="", compare=False)
+    why: str = dataclasses.field(default="", compare=False)
     """Why it is not enabled."""
     users: tuple[str, ...] | None = None
     """Who may use it; None: everybody."""
     shut: bool = False
     """Not for the person who asks: named to nobody who does not name it."""
-    _by_alias: Mapping[str, Key] = field(init=False, repr=False, compare=False)
+    _by_alias: Mapping[str, Key] = dataclasses.field(init=False, repr=False, compare=False)
     """A pool may hold a thousand keys of one provider, and each is looked up."""
 
     def __post_init__(self) -> None:
@@ -85,7 +86,7 @@ class Provider:
 
     def shut_to(self, user: str) -> Provider:
         who = f"it is not for {user}" if user else "it is for some people alone, and this call came without a name"
-        return replace(self, enabled=False, shut=True, why=f"{who} (providers.{self.id}.users)")
+        return dataclasses.replace(self, enabled=False, shut=True, why=f"{who} (providers.{self.id}.users)")
 
     def key(self, alias: str) -> Key | None:
         return self._by_alias.get(alias)
@@ -126,7 +127,7 @@ class Provider:
         yield from (f"{self.id}.{key.alias}" for key in self.keys)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Pool:
     """One tier of a route. The next tier is used only when this one has no candidate."""
 
@@ -135,14 +136,13 @@ class Pool:
     priority: int
     backup: bool = False
     mode: Literal["priority", "round-robin", "weighted", "sticky"] = "round-robin"
-    weights: Mapping[str, float] = field(default_factory=dict)
+    weights: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """By `provider.alias`, `provider.model` or provider."""
-    off: Mapping[str, str] = field(default_factory=dict, compare=False)
+    off: Mapping[str, str] = dataclasses.field(default_factory=dict, compare=False)
     """Providers whose targets would stand here, and what the environment lacks for them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Classifier:
+class Classifier(Struct, frozen=True):
     long_context_tokens: int = 180_000
     thinking_keywords: tuple[str, ...] = ()
     coding_keywords: tuple[str, ...] = ()
@@ -152,8 +152,7 @@ class Classifier:
     """Shell patterns of client model names that go to the background route."""
 
 
-@dataclass(frozen=True, slots=True)
-class HealthSettings:
+class HealthSettings(Struct, frozen=True):
     """How long a key rests after what. Seconds."""
 
     rate_ladder_s: tuple[float, ...] = (5, 15, 30, 60)
@@ -168,8 +167,7 @@ class HealthSettings:
     """A per-minute limit that is over within this time is waited for: the prompt cache lives at that key."""
 
 
-@dataclass(frozen=True, slots=True)
-class Registry:
+class Registry(Struct, frozen=True):
     providers: Mapping[str, Provider]
     routes: Mapping[str, tuple[Pool, ...]]
     """Sorted: normal pools before backups, then by priority. `default` is always there."""

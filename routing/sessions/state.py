@@ -5,19 +5,19 @@ The names on disk are the published ones (camelCase). An empty state is no state
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import dataclasses
 from typing import Literal, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from ..values import Named
 
 
-@dataclass(frozen=True, slots=True)
-class Sticky(Named):
+class Sticky(Named, frozen=True):
     """The session keeps to this target: without a key all of them take turns."""
 
 
-@dataclass(frozen=True, slots=True)
-class StopMessage:
+class StopMessage(Struct, frozen=True):
     """`<**stopMessage:"…",N**>`: carry on N times. Times are epoch milliseconds."""
 
     text: str
@@ -41,7 +41,7 @@ class Obeyed(NamedTuple):
     """`ended`: its turn was answered to the end. `refused`: nothing of it was obeyed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class SessionState:
     """Sets keep the order they were given in; the pairs are (provider, key alias) and (provider, model)."""
 
@@ -61,9 +61,9 @@ class SessionState:
     obeyed_before: str | None = None
     """The one that an earlier version obeyed last, by that version's fingerprint."""
 
-    client: str = field(default="", compare=False)
+    client: str = dataclasses.field(default="", compare=False)
     """Which tool gave the orders; only for people."""
-    begins: str = field(default="", compare=False)
+    begins: str = dataclasses.field(default="", compare=False)
     """How the conversation begins; only for people."""
 
     @property
@@ -85,7 +85,7 @@ class SessionState:
         return self.idle and not self.obeyed and self.obeyed_before is None
 
     def with_(self, **changes: object) -> SessionState:
-        return replace(self, **changes)  # type: ignore[arg-type]
+        return dataclasses.replace(self, **changes)  # type: ignore[arg-type]
 
 
 EMPTY = SessionState()

@@ -9,7 +9,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..dialects.said import Said, waits_for_client
 from ..sessions.state import SessionState, StopMessage
@@ -19,22 +20,19 @@ from .guards import Loop
 from .work_state import Work
 
 
-@dataclass(frozen=True, slots=True)
-class Continue:
+class Continue(Struct, frozen=True):
     """Ask once more, with this text in the person's name."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class No:
+class No(Struct, frozen=True):
     """The answer stands as it is; `reason` is for the log."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Info:
+class Info(Struct, frozen=True):
     """What else is known when an answer has ended."""
 
     kind: Kind = Kind.MAIN

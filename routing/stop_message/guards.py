@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..dialects.calls.same import canonical
 from ..dialects.said import Said
@@ -14,8 +15,7 @@ WARN_AT = 5
 """So many identical rounds in a row are worth a warning."""
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(Struct, frozen=True):
     """The rounds of one turn so far."""
 
     began: float | None = None

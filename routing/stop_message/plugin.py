@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ..clients.kinds import starts_as_compaction
 from ..config.values import StopSettings
@@ -38,8 +39,7 @@ Note = Callable[[TurnInfo, str], None]
 """A line for the log and the flow's comment."""
 
 
-@dataclass(slots=True)
-class _TurnNotes:
+class _TurnNotes(Struct):
     """What is known of one turn."""
 
     stop: StopMessage | None

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
+
+from msgspec import Struct
 
 from ..dialects.fields import arguments_of, read_json
 from ..values import Call, ToolCall, ToolResult
@@ -53,8 +54,7 @@ def from_lists(in_progress: int | None, ready: int | None) -> Work:
     return Work.IDLE if in_progress == 0 and ready == 0 else Work.UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
+class _Shown(Struct, frozen=True):
     """A `bd` command that the model ran, and what came back."""
 
     verb: str

@@ -16,8 +16,9 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from msgspec import Struct
 
 from ..errors import Locked, StoreError
 from .disk import CORRUPT, TEMPORARY, Folder, NotRegular, Stamp
@@ -40,8 +41,7 @@ class Place(NamedTuple):
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Found(Generic[V]):
+class Found(Struct, Generic[V], frozen=True):
     """What could be read of a file."""
 
     value: V
@@ -100,8 +100,7 @@ class Warnings(list[str]):
         return said
 
 
-@dataclass(slots=True)
-class _Known(Generic[V]):
+class _Known(Struct, Generic[V]):
     """What one file held when it was last read."""
 
     stamp: Stamp | None

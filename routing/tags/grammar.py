@@ -12,8 +12,10 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from ..router.registry import ECHO, ORIGIN
 from .words import NOT_BUILT, STOP_MESSAGE, WORDS, folded, nearest_word
@@ -23,8 +25,7 @@ _MOST_DIGITS = 9
 """A longer number is no count."""
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     """`provider`, `provider.rest`, `provider[alias]` or `provider[alias].rest`, as typed.
 
     `alias` is None without brackets and empty for `[]`, which binds no key but says that `rest` is a model.
@@ -43,8 +44,7 @@ class Name:
         return self.rest is None and not self.alias
 
 
-@dataclass(frozen=True, slots=True)
-class Force:
+class Force(Struct, frozen=True):
     """`p.m`, `echo`, `origin`: this message goes there."""
 
     name: Name
@@ -59,34 +59,29 @@ class Allow:
     """It stands behind another in the same list."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stick:
+class Stick(Struct, frozen=True):
     """`!p.m`: the session keeps to that target."""
 
     name: Name
 
 
-@dataclass(frozen=True, slots=True)
-class Disable:
+class Disable(Struct, frozen=True):
     """`#p`, `#p.1`, `#p.m`."""
 
     name: Name
 
 
-@dataclass(frozen=True, slots=True)
-class Enable:
+class Enable(Struct, frozen=True):
     """`@p`, `@p.1`, `@p.m`."""
 
     name: Name
 
 
-@dataclass(frozen=True, slots=True)
-class Clear:
+class Clear(Struct, frozen=True):
     """`clear`: back to normal routing, without stopMessage."""
 
 
-@dataclass(frozen=True, slots=True)
-class StopSet:
+class StopSet(Struct, frozen=True):
     """`stopMessage:"text",N` or `stopMessage:<file://path>,N`: one of `text` and `file` is given."""
 
     text: str | None
@@ -94,50 +89,41 @@ class StopSet:
     max_repeats: int = DEFAULT_REPEATS
 
 
-@dataclass(frozen=True, slots=True)
-class StopClear:
+class StopClear(Struct, frozen=True):
     """`stopMessage:clear`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClockClear:
+class ClockClear(Struct, frozen=True):
     """`clock:clear`: the session's clock tasks go."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Struct, frozen=True):
     """What changes nothing: the person wants to be told."""
 
 
-@dataclass(frozen=True, slots=True)
-class Status(Ask):
+class Status(Ask, frozen=True):
     """`status`: say what is in force."""
 
 
-@dataclass(frozen=True, slots=True)
-class Help(Ask):
+class Help(Ask, frozen=True):
     """`help`: say which tags there are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Models(Ask):
+class Models(Ask, frozen=True):
     """`models`, `models:p`: say what can be asked for, and how it is."""
 
     provider: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Why(Ask):
+class Why(Ask, frozen=True):
     """`why`: say where the last message went, and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Usage(Ask):
+class Usage(Ask, frozen=True):
     """`usage`: say what the session and the day cost."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(Struct, frozen=True):
     """It has the form of a tag of ours, and says nothing that can be done."""
 
     body: str
@@ -145,8 +131,7 @@ class Unreadable:
     """What is wrong, and how it is written."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(Struct, frozen=True):
     """Nothing of ours."""
 
     body: str
@@ -344,7 +329,7 @@ def _parse_list(body: str, plain: str) -> tuple[Tag, ...]:
     if len(tags) == 1 and not prefix and items[0] in _ALONE:
         return (Force(Name(items[0])),)
     allows = [tag for tag in tags if isinstance(tag, Allow)]
-    return tuple(replace(tag, adds=True) if isinstance(tag, Allow) and tag is not allows[0] else tag for tag in tags)
+    return tuple(Allow(tag.name, adds=True) if isinstance(tag, Allow) and tag is not allows[0] else tag for tag in tags)
 
 
 def _parse_item(item: str, prefix: str) -> Tag | None:

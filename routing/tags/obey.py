@@ -9,8 +9,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import assert_never
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..errors import NoTarget, RouteCodexError, nearest, not_for_you, not_found
 from ..router.registry import ECHO, ORIGIN, Registry
@@ -66,8 +68,7 @@ class FeatureDisabled(RouteCodexError):
         super().__init__(f"{feature} is switched off in the configuration ({setting})", details={"setting": setting})
 
 
-@dataclass(frozen=True, slots=True)
-class Orders:
+class Orders(Struct, frozen=True):
     """What a message's tags come to."""
 
     state: SessionState
@@ -89,8 +90,7 @@ def may_obey(call: Call, caller: Caller) -> bool:
     return caller.kind is Kind.MAIN and not call.structured and call.endpoint.action == "generate"
 
 
-@dataclass(frozen=True, slots=True)
-class Means:
+class Means(Struct, frozen=True):
     """What orders are obeyed with."""
 
     registry: Registry
@@ -161,8 +161,7 @@ def _refuse(tag: Tag, means: Means, *, alone: bool) -> None:
             raise not_found(provider, known=nearest(provider, means.registry.listed))
 
 
-@dataclass(slots=True)
-class _Message:
+class _Message(Struct):
     """One message while its tags are obeyed."""
 
     state: SessionState

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..clients.typed import Typed
 from ..sessions.state import Obeyed, SessionState, Standing
@@ -29,8 +31,7 @@ _SAMPLE = 16 << 10
 _SPACE = b" \t\n\r\x0b\x0c"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a message stands in its conversation."""
 
     place: str

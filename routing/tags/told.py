@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from ..router.health import Condition, Cooling, Fault, Healthy
 from ..router.registry import ECHO, ORIGIN, Key, Provider, Registry
@@ -43,8 +44,7 @@ HELP = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Went:
+class Went(Struct, frozen=True):
     """What became of a call."""
 
     at: float
@@ -63,8 +63,7 @@ class Went:
     """The model that the client named."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outlook:
+class Outlook(Struct, frozen=True):
     """What `status` says beside what is in force."""
 
     next_goes: str = ""

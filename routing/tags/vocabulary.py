@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..errors import nearest
 from ..router.registry import ECHO, ORIGIN, Registry
@@ -19,8 +20,7 @@ _SPECIAL = re.compile(r"[A-Za-z].*[0-9]|[0-9].*[A-Za-z]")
 _ENDS = re.compile(r"^[^\w]+|[^\w\]]+$")
 
 
-@dataclass(frozen=True)
-class Vocabulary:
+class Vocabulary(Struct, frozen=True, dict=True):
     registry: Registry
 
     def mentions(self, body: str) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from msgspec import Struct
+
 from ..dialects.fields import count_of, list_of, object_of, text_of
 from ..values import JsonObject
 from .names import host_of, operation_of, port_of, provider_name
@@ -36,8 +38,7 @@ class Buckets:
         self.sum += value
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(Struct, frozen=True):
     name: str
     kind: Literal["counter", "histogram", "gauge"]
     unit: str

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ..dialects.translation.neutral import Tokens
 from ..turn.actions import Failed
 from ..values import Dialect, Target
 
 
-@dataclass(slots=True)
-class Asked:
+class Asked(Struct):
     """One request to a provider."""
 
     name: str
@@ -33,8 +33,7 @@ class Asked:
         return self.name.partition(":")[2] if self.name.startswith("round ") else ""
 
 
-@dataclass(slots=True)
-class Seen:
+class Seen(Struct):
     """A client's call."""
 
     at: float

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from ..dialects.answer.machine import Round
 from ..dialects.said import Said
@@ -14,85 +15,72 @@ from ..values import Headers, JsonObject, ProviderError
 from .opening import Opening
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Struct, frozen=True):
     status: int
     headers: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """A whole error answer for the client."""
 
     head: Head
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class OpenHead:
+class OpenHead(Struct, frozen=True):
     """Send this head now."""
 
     head: Head
 
 
-@dataclass(frozen=True, slots=True)
-class Forward:
+class Forward(Struct, frozen=True):
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Began:
+class Began(Struct, frozen=True):
     """The first content of a round's answer has just been sent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Abandon:
+class Abandon(Struct, frozen=True):
     """Drop the round that is running."""
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
+class Again(Struct, frozen=True):
     """Send another round, after a while."""
 
     after_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Decide:
+class Decide(Struct, frozen=True):
     """A round is complete: find out whether another follows, then call `proceed` or `conclude`."""
 
     said: Said
 
 
-@dataclass(frozen=True, slots=True)
-class GaveUp:
+class GaveUp(Struct, frozen=True):
     """A later round failed for good before it showed anything: the answer ends as it stood; call `conclude`."""
 
     error: ProviderError
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(Struct, frozen=True):
     refusal: Refusal
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(Struct, frozen=True):
     """The answer is complete once these have left as well."""
 
     end: Iterable[bytes] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Abort:
+class Abort(Struct, frozen=True):
     """The answer has begun and cannot be completed: cut the connection."""
 
 
 Action = OpenHead | Forward | Began | Abandon | Again | Decide | GaveUp | Refuse | Finish | Abort
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Struct, frozen=True):
     """What came back from a round that did not answer."""
 
     error: ProviderError
@@ -161,8 +149,7 @@ class Planner(Protocol):
         """What of the answer the client's dialect cannot say."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     first_byte_s: float = 120.0
     idle_s: float = 300.0
     early_head_s: float | None = 30.0

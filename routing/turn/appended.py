@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from ..dialects.calls import growing
 from ..dialects.said import Said
@@ -12,15 +13,13 @@ from ..values import Dialect, JsonObject
 from .tools import ToolOutcome
 
 
-@dataclass(frozen=True, slots=True)
-class UserText:
+class UserText(Struct, frozen=True):
     """A message as if the person had typed it."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResults:
+class ToolResults(Struct, frozen=True):
     """What tools of ours answered; always placed directly behind the answer that called them."""
 
     outcomes: tuple[ToolOutcome, ...]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ..dialects.finish import AS_USUAL, Endings
 from ..dialects.translation import going_up

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..dialects.said import Said
 from ..values import JsonObject
@@ -12,8 +13,7 @@ from .plugins import Appending, Plugin, TurnInfo
 from .tools import ToolOutcome, filled
 
 
-@dataclass(frozen=True, slots=True)
-class NextRound:
+class NextRound(Struct, frozen=True):
     """The model is asked again."""
 
     items: tuple[JsonObject, ...]
@@ -26,8 +26,7 @@ class NextRound:
     """Who asked first."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Later:
+class _Later(Struct, frozen=True):
     """What a plugin wants appended when all are done."""
 
     plugin: Plugin

@@ -12,9 +12,10 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple, Protocol
+
+from msgspec import Struct
 
 from ..clients.client import Client
 from ..clients.typed import Typed, typed_messages
@@ -42,8 +43,7 @@ class Key(NamedTuple):
     typed: str
 
 
-@dataclass(frozen=True, slots=True)
-class Hidden:
+class Hidden(Struct, frozen=True):
     """One merged answer as its client holds it, and what stands for it in the history that the provider gets."""
 
     dialect: Dialect

@@ -14,6 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct
+
 from ..dialects.fields import count_of, list_of, object_of, read_object, text_of
 from ..errors import StoreError
 from ..jsonbytes import WRITERS, Writer, dump_pieces, dumps
@@ -99,8 +101,7 @@ class _KeptForm:
         return _gathered(_file(dumps({"version": 1, "id": id})[:-1], value.written))
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
+class _Written(Struct, frozen=True):
     """An entry as it is written: short ones at once; of long ones no copy is made, they are written piece by piece."""
 
     head: bytes

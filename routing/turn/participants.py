@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from ..clients.identify import client_of
 from ..dialects.answer.machine import Answer
@@ -27,8 +28,7 @@ from .lifecycle import Lifecycle
 from .record import Record, hides
 
 
-@dataclass(frozen=True, slots=True)
-class NextCall:
+class NextCall(Struct, frozen=True):
     """The call of the round that follows, and the suffix of its request id."""
 
     call: Call

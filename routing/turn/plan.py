@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import assert_never
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from .. import headers
 from ..dialects.answer.machine import Round, write_error
@@ -39,8 +41,7 @@ _ERROR = re.compile(rb'"error"\s{0,4}:\s{0,4}[{"]|"type"\s{0,4}:\s{0,4}"error"')
 _KEY_REFUSED = frozenset({401, 402, 403})
 
 
-@dataclass(slots=True)
-class Memory:
+class Memory(Struct):
     """What the running server has learned: shared by all calls, and by the configurations that follow one another."""
 
     health: Health = field(default_factory=Health)
@@ -50,8 +51,7 @@ class Memory:
     seals: Seals = field(default_factory=Seals)
 
 
-@dataclass(frozen=True, slots=True)
-class Clocks:
+class Clocks(Struct, frozen=True):
     """Monotonic seconds, epoch seconds, and the local zone's offset."""
 
     monotonic: Callable[[], float]
@@ -59,8 +59,7 @@ class Clocks:
     utc_offset_s: Callable[[], float]
 
 
-@dataclass(slots=True)
-class Plan:
+class Plan(Struct):
     """One call's way through the providers. The turn asks it what to do; it never sends anything itself."""
 
     received: Received

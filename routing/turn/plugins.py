@@ -25,6 +25,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from msgspec import Struct
+
 from ..dialects.fields import read_object
 from ..dialects.said import Said
 from ..errors import RouteCodexError
@@ -141,8 +143,7 @@ class TurnInfo:
         return self.call.stream
 
 
-@dataclass(frozen=True, slots=True)
-class CurrentMessage:
+class CurrentMessage(Struct, frozen=True):
     """An answer that is still growing."""
 
     text: str
@@ -151,8 +152,7 @@ class CurrentMessage:
     """Tool calls; the last one's arguments may break off."""
 
 
-@dataclass(frozen=True, slots=True)
-class StreamData:
+class StreamData(Struct, frozen=True):
     """One event of the provider's stream."""
 
     raw: bytes

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..dialects.calls.without_tools import without_tools
 from ..dialects.said import Said
@@ -12,8 +13,7 @@ from .appended import Appended, ToolResults, UserText, write
 from .plugins import TurnInfo
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """What later calls of the client must find in their history, in the place of the merged answer."""
 
     items: tuple[JsonObject, ...]

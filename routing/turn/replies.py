@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..clients.identify import asks_again
 from ..dialects.answer.machine import write_error
@@ -19,8 +20,7 @@ JSON = ("content-type", "application/json")
 FINAL = ("x-should-retry", "false")
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """An answer of our own."""
 
     status: int
@@ -32,8 +32,7 @@ class Reply:
     """What must be kept before it leaves."""
 
 
-@dataclass(frozen=True, slots=True)
-class Replies:
+class Replies(Struct, frozen=True):
     hide: Redactor
     wall: Callable[[], float]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..dialects.calls import growing, read_call
 from ..dialects.calls.editing import unwrapped
@@ -14,8 +15,7 @@ from ..values import Call, Dialect, JsonObject
 from .appended import Appendable, write
 
 
-@dataclass(frozen=True, slots=True)
-class Hints:
+class Hints(Struct, frozen=True):
     """What plugins want of the routing."""
 
     route: str | None = None

@@ -6,7 +6,8 @@ For plugins of the house, which never change, it is worked out once; a person's 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from .blame import blame
 from .plugins import HOOKS, Plugin, TurnInfo, overrides
@@ -19,8 +20,7 @@ _MANY = 16
 """So few combinations of the house's plugins take part; after a new configuration theirs are others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Roster:
+class Roster(Struct, frozen=True):
     plugins: tuple[Plugin, ...]
     hooked: Mapping[str, tuple[Plugin, ...]]
     """Hook → who listens to it."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from msgspec import Struct
 
 from ..dialects.calls import growing
 from ..dialects.calls.editing import inner_body, objects_in
@@ -32,8 +33,7 @@ class ToolFailed(Exception):
     """Raise it from a tool: the model reads your sentence. Of any other error it reads only the type."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerTool:
+class ServerTool(Struct, frozen=True):
     name: str
     description: str
     schema: JsonObject
@@ -56,8 +56,7 @@ class ServerTool:
             raise ConfigError('a tool\'s schema is that of an object: {"type": "object", "properties": …}')
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOutcome:
+class ToolOutcome(Struct, frozen=True):
     """What became of one call."""
 
     call: ToolCall
@@ -65,8 +64,7 @@ class ToolOutcome:
     status: Literal["success", "failed", "cancelled"] = "success"
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """A call that offers our tools as well."""
 
     call: Call

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
 from urllib.parse import quote
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from .. import headers, jsonbytes
 from ..dialects import calls
@@ -37,8 +39,7 @@ class NoCommonDialect(RouteCodexError):
     code = "DIALECT_NOT_SUPPORTED"
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(Struct, frozen=True):
     """A client's request on a model path, as it came."""
 
     id: str
@@ -70,8 +71,7 @@ class Received:
         return self.body[::_STRIDE].count(b",") * _STRIDE >= max(_MANY_PIECES, size // _LONGEST_PIECE)
 
 
-@dataclass(frozen=True, slots=True)
-class Translated:
+class Translated(Struct, frozen=True):
     """The request is in another dialect than the client's, or another shape of it."""
 
     dialect: Dialect
@@ -80,8 +80,7 @@ class Translated:
     """A compaction was asked for in words: the answer is a summary."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """One round's request as it goes up."""
 
     scheme: str

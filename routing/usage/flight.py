@@ -9,8 +9,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from ..dialects.translation.neutral import Tokens
 from ..values import Dialect, Target
@@ -34,8 +35,7 @@ _QUOTED = 40
 _SHORT_S, _LONG_S = 300.0, 3600.0
 
 
-@dataclass(slots=True)
-class Flown:
+class Flown(Struct):
     """A call and what it cost. Nobody changes it; frozen, it would take longer to make than all else that is done with it."""
 
     conversation: str
@@ -58,16 +58,14 @@ class Flown:
     """That the client named."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(Struct, frozen=True):
     who: Who
     what: str
     became: str = ""
     """What stood there, and what stands there now."""
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(Struct, frozen=True):
     cause: Cause
     tokens: int
     """So many were read anew that had been in the cache."""
@@ -79,8 +77,7 @@ class Loss:
         return f"{told}; {cause.became}" if cause.became else told
 
 
-@dataclass(frozen=True, slots=True)
-class Suspicion:
+class Suspicion(Struct, frozen=True):
     """Less came from the cache than was there."""
 
     before: Flown

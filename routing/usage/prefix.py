@@ -7,12 +7,13 @@ then the conversation; and a few settings that change how all of it is read.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import islice
 from typing import Literal, NamedTuple, TypeAlias
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..dialects.calls.replacing import LIST_KEYS
 from ..jsonbytes import dumps
@@ -35,8 +36,7 @@ _ALSO_OF_GEMINI = ("thinkingConfig", "responseSchema", "responseMimeType")
 _ONLY_ROLE = frozenset({"role", "type", _MARK})
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     kind: Kind
     place: str
     """As a person would look for it: `tool Read`, `message 3, part 2`."""
@@ -66,8 +66,7 @@ class _Part(NamedTuple):
     message: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Break:
+class Break(Struct, frozen=True):
     """Where the later of two calls no longer goes on from the earlier."""
 
     how: How

@@ -9,9 +9,10 @@ import functools
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from ..dialects.translation.neutral import Tokens
 
@@ -23,8 +24,7 @@ _DATED = re.compile(r"[-@]\d{4}-?\d{2}-?\d{2}$")
 _MILLION = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(Struct, frozen=True):
     input: Amount
     output: Amount
     cached: Amount | None = None
@@ -83,8 +83,7 @@ def made_on() -> str:
     return _table().date
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
+class _Table(Struct, frozen=True):
     date: str
     hosts: tuple[re.Pattern[str], ...]
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import field
 
 from routecodex.routing.dialects.translation import neutral
 from routecodex.routing.dialects.translation.neutral import ToolName
 
 
-@dataclass(frozen=True, slots=True)
-class Asked(neutral.Asked):
+class Asked(neutral.Asked, frozen=True):
     """For a test that has one round: what `Round` says of it, too."""
 
     maker: str = ""

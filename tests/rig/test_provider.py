@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -252,7 +252,7 @@ def test_silence(provider: FakeProvider, behaviour: Behaviour, status: int, chun
         looks.append((answer.status, len(answer.chunks)))
         return len(looks) > 20 and looks[-1] == (status, chunks)
 
-    provider.enqueue(replace(behaviour, until=heard))
+    provider.enqueue(dataclasses.replace(behaviour, until=heard))
     messages(provider, into=answer)
     assert max(looks) == (status, chunks)
     assert answer.ended == "complete"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from routecodex.routing.config import read
 from routecodex.routing.desk.desk import Desk, Learned, Plan, Reading, Reply, Rest

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 
 import pytest
+from msgspec import Struct
 
 from routecodex.routing import values
 from routecodex.routing.values import Call, Dialect, Endpoint, Kind, Media, Message, Target, Text, ToolResult
@@ -43,9 +43,9 @@ def test_a_call_that_nobody_changed_says_so() -> None:
     assert (call.tools, call.structured, call.previous_id) == ((), False, None)
 
 
-def test_what_is_passed_around_has_slots_and_what_is_shared_is_frozen() -> None:
-    kinds = [kind for kind in vars(values).values() if dataclasses.is_dataclass(kind)]
+def test_what_is_passed_around_has_its_fields_and_no_others_and_what_is_shared_is_frozen() -> None:
+    kinds = [kind for kind in vars(values).values() if isinstance(kind, type) and issubclass(kind, Struct) and kind is not Struct]
     assert len(kinds) > 10
-    changeable = {kind.__name__ for kind in kinds if not kind.__dataclass_params__.frozen}  # type: ignore[union-attr]
+    changeable = {kind.__name__ for kind in kinds if not kind.__struct_config__.frozen}
     assert changeable == {"Text", "Media", "Thinking", "ToolCall", "ToolResult", "Other", "Message", "Call"}
-    assert all("__slots__" in vars(kind) for kind in kinds)
+    assert not any(kind.__struct_config__.dict for kind in kinds)

@@ -9,11 +9,11 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
 import pytest
+from msgspec.structs import replace
 
 from routecodex.routing.clock.record import write_record
 from routecodex.routing.clock.tasks import Task, Tasks

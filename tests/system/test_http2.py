@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
@@ -119,7 +119,7 @@ def test_answers_of_our_own_and_refusals(proxy: Mitmdump, provider: FakeProvider
 def test_one_stream_is_reset_and_the_others_live(proxy: Mitmdump, provider: FakeProvider) -> None:
     """Its provider hears at once that nobody listens any more; the connection and its other streams go on."""
     words = Behaviour(reply=Reply(tuple(f"w{n} " for n in range(20))), delay_s=0.05)
-    provider.script(lambda received: replace(words, ending="hang") if b"leaves" in received.body else words)
+    provider.script(lambda received: dataclasses.replace(words, ending="hang") if b"leaves" in received.body else words)
 
     async def some_leave() -> tuple[list[Answer], list[Answer]]:
         loop = asyncio.get_running_loop()

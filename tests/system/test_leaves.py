@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,7 +79,7 @@ def test_all_work_for_it_ends(tool: Tool, name: str, stream: bool, reset: bool) 
         return behaviour is HANGS or last.head_sent_at is not None
 
     # a whole answer comes at its end
-    leaving = replace(leave, reset=reset) if leave is STREAMING and stream else Leave(when=under_way, reset=reset)
+    leaving = dataclasses.replace(leave, reset=reset) if leave is STREAMING and stream else Leave(when=under_way, reset=reset)
     answer = asyncio.run(ask(tool, f"{tag} hello", stream=stream, leave=leaving))
     reached = len(tool.received)
     assert answer.ended == "left", f"{reached} of {attempts} attempts came, and the client was told {answer.status} {answer.text}"

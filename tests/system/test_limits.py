@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 import os
 import signal
 import struct
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -246,7 +246,9 @@ def together(
     """
     heard = {case: Answer() for case in behaviours}
     waiting = {
-        _mark(case): [replace(one, until=partial(until, heard[case])) if until is not None else one for one in attempts]
+        _mark(case): [
+            dataclasses.replace(one, until=partial(until, heard[case])) if until is not None else one for one in attempts
+        ]
         for case, attempts in behaviours.items()
     }
 
@@ -401,7 +403,7 @@ def test_a_slow_but_steady_answer_is_not_given_up(quick: Quick) -> None:
 def test_a_proxy_that_stood_still_does_not_blame_its_provider(quick: Quick, behaviour: Behaviour) -> None:
     """Ctrl-Z, a disk that hangs: what came meanwhile is heard before anybody is given up."""
     stopped, there = list[bool](), 4 if behaviour.delay_s else 0
-    quick.provider.enqueue(replace(behaviour, until=lambda: stopped or quick.received[-1].packets_sent < there))
+    quick.provider.enqueue(dataclasses.replace(behaviour, until=lambda: stopped or quick.received[-1].packets_sent < there))
 
     async def asked() -> Answer:
         path, body = write(Dialect.MESSAGES, "m", [("user", "<**six.m**> hello")], True)
@@ -426,7 +428,7 @@ def test_a_proxy_that_stood_still_does_not_blame_its_provider(quick: Quick, beha
 # ---- long waits: the client is kept ----
 
 _SOONER = """
-from dataclasses import replace
+from msgspec.structs import replace
 from routecodex.routing.desk.desk import Desk
 
 usual = Desk.limits

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -208,7 +208,7 @@ SILENT_S = 3.5 * ALIVE_S
 QUIET = Behaviour(reply=Reply("after a silence"), wait_s=SILENT_S)
 SILENCES = {
     "between rounds": QUIET,
-    "behind the head": replace(QUIET, wait_s=0, body_wait_s=SILENT_S),
+    "behind the head": dataclasses.replace(QUIET, wait_s=0, body_wait_s=SILENT_S),
     "in hidden thinking": Behaviour(reply=Reply("after a silence", thinking="Hidden."), stall_after=3, stall_s=SILENT_S),
 }
 
@@ -256,7 +256,9 @@ class Together:
 
     async def one(self, dialect: Dialect, stream: bool, client: type[Http1 | Http2], **how: Any) -> tuple[Speaker, str, Answer]:
         token, answer = f"{dialect.name}{client.__name__}{stream}.", Answer()
-        self.left[token] = [replace(one, until=_heard_in_it(answer)) if one not in self.fixed else one for one in self.plan]
+        self.left[token] = [
+            dataclasses.replace(one, until=_heard_in_it(answer)) if one not in self.fixed else one for one in self.plan
+        ]
         received = self.received[token] = list[Received]()
         if self.leaving is not None:
             how["leave"] = Leave(when=partial(self.leaving, received))
@@ -360,7 +362,7 @@ def test_geminis_json_array(speak: Callable[..., Speaker], envelope: bool) -> No
         body = {"model": "m", "project": "p", "request": {**body, "session_id": speaker.session}}
     heard = Answer()
     plan = Behaviour(reply=Reply("first"), wait_s=2 * EARLY_S), QUIET, QUIET
-    speaker.provider.enqueue(*(replace(one, until=_heard_in_it(heard)) for one in plan))
+    speaker.provider.enqueue(*(dataclasses.replace(one, until=_heard_in_it(heard)) for one in plan))
 
     async def send() -> Answer:
         async with Http1(Route(host, speaker.proxy)) as client:

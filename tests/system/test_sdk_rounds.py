@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
@@ -62,8 +62,8 @@ def replies(*, thinks: bool, calls: bool) -> list[Reply]:
         for number, words in enumerate(WORDS, 1)
     ]
     if thinks:
-        found = [replace(reply, thinking=f"thought {number}") for number, reply in enumerate(found, 1)]
-    return [*found[:-1], replace(found[-1], calls=(USE,))] if calls else found
+        found = [dataclasses.replace(reply, thinking=f"thought {number}") for number, reply in enumerate(found, 1)]
+    return [*found[:-1], dataclasses.replace(found[-1], calls=(USE,))] if calls else found
 
 
 def check_history(received: Received, conversation: Conversation, *, thinks: bool) -> None:
@@ -154,7 +154,7 @@ def test_silence_before_the_first_word(conversation: Conversation, asked: str) -
 def test_a_call_that_follows_an_answer_begun_by_us(conversation: Conversation, rounds: int) -> None:
     """The SDK knows an id of ours; the provider is told the one it gave."""
     told = [Behaviour(reply=Reply("words", id=f"resp_{conversation.id}_{number}")) for number in range(rounds)]
-    conversation.provider.enqueue(replace(told[0], wait_s=EARLY_S + 1.5), *told[1:])
+    conversation.provider.enqueue(dataclasses.replace(told[0], wait_s=EARLY_S + 1.5), *told[1:])
     more = '<**stopMessage:"go on",1**> ' if rounds == 2 else ""
     heard = conversation.say(f"<**!many.m**> {more}{conversation.hello}")
     assert heard["id"].startswith("resp_routecodex_begun_")

@@ -22,7 +22,7 @@ BEGINNING = """
 import sys
 import tests
 from pathlib import Path
-from dataclasses import replace
+from msgspec.structs import replace
 from routecodex.routing.clock.store import ClockStore
 from routecodex.routing.clock.tasks import Task
 from tests.rig.patience import wait_for_locks

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
@@ -64,7 +64,7 @@ def test_a6_nothing_is_executed_twice(provider: FakeProvider, proxy: Mitmdump, t
 
     def rule(received: Received) -> Behaviour:
         name = next(name for name in FAULTS if f"fault {name};" in received.said)
-        return replace(FAULTS[name], reply=_WORDS, delay_s=0.001)
+        return dataclasses.replace(FAULTS[name], reply=_WORDS, delay_s=0.001)
 
     provider.script(rule)
 

@@ -9,12 +9,13 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import random
 import struct
 import threading
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -58,7 +59,7 @@ class Exchange:
         return self.with_bytes(place, struct.pack("!Q", value % (1 << 64)))
 
     def with_bytes(self, place: int, data: bytes) -> Exchange:
-        return replace(self, raw=self.raw[:place] + data + self.raw[place + len(data) :])
+        return dataclasses.replace(self, raw=self.raw[:place] + data + self.raw[place + len(data) :])
 
     def with_first(self, leap: int = 0, version: int = 4, mode: int = 4) -> Exchange:
         return self.with_bytes(0, bytes([leap << 6 | version << 3 | mode]))
@@ -120,7 +121,7 @@ def _by_our_clock(e: Exchange) -> Exchange:
 
 def _old(e: Exchange) -> Exchange:
     """A true answer to another question of ours."""
-    return replace(true_exchange(e.chance), asked=e.asked)
+    return dataclasses.replace(true_exchange(e.chance), asked=e.asked)
 
 
 def _swapped(e: Exchange) -> Exchange:
@@ -151,13 +152,13 @@ FORGERIES: dict[str, Forge] = {
     "our own time as originate": _by_our_clock,
     "an old answer": _old,
     "a guessed originate and a year ahead": lambda e: _guessed(e).moved(31_557_600),
-    "from another address": lambda e: replace(e, peer=(f"192.0.2.{e.chance.randrange(2, 255)}", 123)),
-    "from another port": lambda e: replace(e, peer=(PEER[0], e.chance.choice((0, 122, 124, 1123, 65535)))),
-    "the question itself": lambda e: replace(e, raw=bytes([0x23]) + bytes(39) + struct.pack("!Q", e.asked.stamp)),
-    "noise": lambda e: replace(e, raw=e.chance.randbytes(48)),
+    "from another address": lambda e: dataclasses.replace(e, peer=(f"192.0.2.{e.chance.randrange(2, 255)}", 123)),
+    "from another port": lambda e: dataclasses.replace(e, peer=(PEER[0], e.chance.choice((0, 122, 124, 1123, 65535)))),
+    "the question itself": lambda e: dataclasses.replace(e, raw=bytes([0x23]) + bytes(39) + struct.pack("!Q", e.asked.stamp)),
+    "noise": lambda e: dataclasses.replace(e, raw=e.chance.randbytes(48)),
     # by somebody who does
-    "truncated": lambda e: replace(e, raw=e.raw[: e.chance.randrange(48)]),
-    "prolonged": lambda e: replace(e, raw=e.raw + e.chance.randbytes(e.chance.choice((1, 4, 20, 48, 1000)))),
+    "truncated": lambda e: dataclasses.replace(e, raw=e.raw[: e.chance.randrange(48)]),
+    "prolonged": lambda e: dataclasses.replace(e, raw=e.raw + e.chance.randbytes(e.chance.choice((1, 4, 20, 48, 1000)))),
     "the alarm": lambda e: e.with_first(leap=3),
     "another version": lambda e: e.with_first(version=e.chance.choice((0, 1, 2, 3, 5, 6, 7))),
     "another mode": lambda e: e.with_first(mode=e.chance.choice((0, 1, 2, 3, 5, 6, 7))),
@@ -175,8 +176,10 @@ FORGERIES: dict[str, Forge] = {
     "transmit earlier": _one_stamp(TRANSMIT, -1, 1e9),
     "more than an hour off": _far,
     # and what happens here meanwhile
-    "our clock stepped": lambda e: replace(e, stepped_s=e.chance.choice((-1, 1)) * (0.051 + e.chance.random() ** 6 * 3e8)),
-    "held back": lambda e: replace(e, took_s=2.01 + e.chance.random() * 60),
+    "our clock stepped": lambda e: dataclasses.replace(
+        e, stepped_s=e.chance.choice((-1, 1)) * (0.051 + e.chance.random() ** 6 * 3e8)
+    ),
+    "held back": lambda e: dataclasses.replace(e, took_s=2.01 + e.chance.random() * 60),
 }
 
 

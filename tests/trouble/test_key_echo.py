@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -209,10 +210,10 @@ _APART = Behaviour(reply=Reply(text=("your", " key", " is ", *KEY, ", is", " it"
 KEPT: dict[str, Behaviour] = {
     "in one piece": Behaviour(reply=QUOTED, edit=written(RAW)),
     "over events": _APART,
-    "over events, together": replace(_APART, events_per_packet=5),
+    "over events, together": dataclasses.replace(_APART, events_per_packet=5),
     "with signs escaped": Behaviour(reply=QUOTED, edit=written(escaped("+=/-", "\\u{:04x}"))),
     "packed": Behaviour(reply=QUOTED, edit=written(RAW), encoding="gzip", bytes_per_packet=9),
-    "packed, over events": replace(_APART, encoding="br"),
+    "packed, over events": dataclasses.replace(_APART, encoding="br"),
     "in a header": Behaviour(headers=(("x-request-id", f"id-{KEY}"), ("x-odd", KEY))),
     "in a trailer": Behaviour(framing="chunked", trailers=(("x-odd", KEY),)),
     "over the end of what is kept": Behaviour(reply=Reply(text=(f"{MARK} " * 6_000,)), edit=written(RAW)),

@@ -11,11 +11,12 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from routecodex.routing.dialects.failures import read_failure
 from routecodex.routing.errors import NoTarget

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
@@ -56,7 +56,7 @@ def test_r7_wherever_it_stops_the_call_ends(provider: FakeProvider, proxy: Mitmd
 
     def rule(received: Received) -> Behaviour:
         name = next(name for name in names if f"silent {name};" in received.said)
-        return replace(PLACES[name], reply=_REPLY)
+        return dataclasses.replace(PLACES[name], reply=_REPLY)
 
     provider.script(rule)
 

@@ -7,8 +7,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from ...values import JsonObject
 from ..fields import object_of, text_of
@@ -17,8 +18,7 @@ from ..translation.neutral import Feature, LeftOut, Media
 _KINDS = {"image": Feature.ASSISTANT_MEDIA, "audio": Feature.AUDIO, "video": Feature.VIDEO, "file": Feature.FILES}
 
 
-@dataclass(frozen=True, slots=True)
-class Citation:
+class Citation(Struct, frozen=True):
     """One source."""
 
     url: str
@@ -31,8 +31,7 @@ class Citation:
     """Which characters of its block's text rest on it. -1: all that it says so far."""
 
 
-@dataclass(slots=True)
-class Trace:
+class Trace(Struct):
     """One use of a tool that the provider ran. Known as a whole when its block is over."""
 
     tool: Literal["search", "fetch", "code", "mcp"]

@@ -12,7 +12,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ...values import Dialect
 from ..finish import AS_USUAL, Endings, holds_calls, is_cut, is_whole_call, read_finish
@@ -48,8 +50,7 @@ HELD_BYTES = 1 << 20
 """So much may wait. More than that without content is content all the same."""
 
 
-@dataclass(slots=True)
-class _Round:
+class _Round(Struct):
     """One that counts."""
 
     content: Content

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from math import inf
 from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
+
+from msgspec import Struct, field
 
 from ...errors import BadAnswer
 from ...values import Dialect, FinishReason, JsonObject, ProviderError, Usage
@@ -157,8 +158,7 @@ def reader_of(dialect: Dialect, maker: str = "", id: str = "", *, abroad: bool =
     return (room.Abroad if abroad else room.Reader)(maker, id)
 
 
-@dataclass(slots=True)
-class Round:
+class Round(Struct):
     """Who answers, and how."""
 
     spoken: Dialect

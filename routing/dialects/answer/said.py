@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ...jsonbytes import dumps
 from ...values import FinishReason, JsonObject, ProviderError, ToolCall, Usage
@@ -33,8 +34,7 @@ _WORTH_ADDING = 16 << 10
 """So much of a growing text is worth being added to it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(Struct, frozen=True):
     """One round's answer, or (a merger's `shown`) the whole answer as the client received it."""
 
     text: str

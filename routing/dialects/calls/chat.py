@@ -6,7 +6,8 @@ A message's tool calls stand behind its content as the slots -2, -3, …; thinki
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ...values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
 from ..signed import without_foreign

@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ...values import Call, Dialect, JsonObject
 from ..fields import list_of, object_of, text_of

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import cast
+
+from msgspec import Struct
 
 from ... import jsonbytes
 from ...errors import BadCall
@@ -230,8 +231,7 @@ def _hand_on(mark: object, parts: list[object], heir: int | None) -> None:
         parts[heir] = {**cast(JsonObject, parts[heir]), _CACHE: mark}
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """How a dialect writes a message: the field of its content, and what stands before the text of a text part."""
 
     key: str
@@ -243,8 +243,7 @@ class Shape:
         return list(content) if isinstance(content, list) else []
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
+class Taken(Struct, frozen=True):
     """A history without one exchange; `moved` slots of the question now stand at `at` of the item `receiver`."""
 
     items: list[JsonObject]

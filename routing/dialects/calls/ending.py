@@ -7,7 +7,8 @@ behind it. So they stand behind every cache mark, and nothing that the client se
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ...values import Call, Dialect, Endpoint, JsonObject
 from . import growing

@@ -10,7 +10,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ...values import Call, Dialect, JsonObject, ToolCall
 from ..fields import is_blank

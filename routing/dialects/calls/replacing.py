@@ -7,15 +7,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ...values import Call, Dialect, JsonObject, Message
 from . import chat, gemini, messages, responses
 from .editing import inner_body, items_in
 
 
-@dataclass(frozen=True, slots=True)
-class Swap:
+class Swap(Struct, frozen=True):
     """`items` for what stands from `start` up to `end`; nothing for an equal `start` and `end` puts them in between."""
 
     start: int

@@ -6,7 +6,8 @@ Without it, a model that must see its own thinking again to go on (Claude with a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ..fields import list_of, object_of, text_of
 from .neutral import Block, Seal, Thought, ToolUse

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from importlib import import_module
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from ...values import Call, Dialect, Endpoint, JsonObject
 from ..fields import list_of, object_of, text_of

@@ -7,9 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from ...values import Dialect, Endpoint, JsonObject
 from ..finish import AS_USUAL, Endings
@@ -57,8 +58,7 @@ class Feature(StrEnum):
     OTHER = "fields that only its own dialect knows"
 
 
-@dataclass(slots=True)
-class LeftOut:
+class LeftOut(Struct):
     """What stays behind, since it is no business of the target or cannot be said: features, each with a few words."""
 
     found: dict[Feature, list[str]] = field(default_factory=dict)
@@ -80,8 +80,7 @@ class LeftOut:
 # --- blocks -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Seal:
+class Seal(Struct, frozen=True):
     """What only its maker can read: a signature or encrypted thinking, as its dialect writes it.
 
     In another dialect it travels as one opaque word (`opaque.wrap`) and comes back to its maker alone.
@@ -94,15 +93,13 @@ class Seal:
     """Whatever the dialect needs to write the block again; its own choice of fields, small and JSON."""
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     text: str
     cached: bool = False
     """The client set a cache mark here."""
 
 
-@dataclass(frozen=True, slots=True)
-class Media:
+class Media(Struct, frozen=True):
     """A picture, sound, video or file. Exactly one of `data` (base64), `url`, `file_id` is set; `text` for a plain-text file."""
 
     kind: Literal["image", "audio", "video", "file"]
@@ -116,16 +113,14 @@ class Media:
     cached: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Thought:
+class Thought(Struct, frozen=True):
     """The model's reasoning. Without a seal nobody signed it; then it belongs to whoever the client got it from."""
 
     text: str
     seal: Seal | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolUse:
+class ToolUse(Struct, frozen=True):
     """One call of a tool. `arguments` is the text the model wrote: JSON for a function, anything for a custom tool."""
 
     id: str
@@ -137,8 +132,7 @@ class ToolUse:
     cached: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     """What a tool answered, under the id of its call."""
 
     id: str
@@ -153,8 +147,7 @@ class ToolResult:
 Block: TypeAlias = Text | Media | Thought | ToolUse | ToolResult
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """One side's saying. Results of tools stand in user messages, before what else the user says in them."""
 
     role: Literal["system", "user", "assistant"]
@@ -168,8 +161,7 @@ ServerToolKind: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """A tool that the client runs (`function`, `custom`: free text in), or one that the provider runs (`server`)."""
 
     name: str
@@ -184,8 +176,7 @@ class Tool:
     cached: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """`named`: these and no others (`required`: one of them must be called)."""
 
     mode: Literal["auto", "none", "required"] = "auto"
@@ -195,8 +186,7 @@ class Choice:
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
-@dataclass(frozen=True, slots=True)
-class Reasoning:
+class Reasoning(Struct, frozen=True):
     """How much the model is to think, as far as the client said: None means that it did not."""
 
     on: bool | None = None
@@ -207,8 +197,7 @@ class Reasoning:
     """The client wants to read it (summaries, includeThoughts)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Struct, frozen=True):
     """Structured output: any JSON (`schema` None) or JSON of this schema."""
 
     schema: JsonObject | None = None
@@ -222,8 +211,7 @@ class Format:
         return {"description": self.description, **self.schema} if self.schema and self.description else self.schema
 
 
-@dataclass(frozen=True, slots=True)
-class Conversation:
+class Conversation(Struct, frozen=True):
     """A call as it was meant."""
 
     model: str
@@ -252,8 +240,7 @@ class Conversation:
 # --- the answer -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(Struct, frozen=True):
     """What it costs. `input` holds `cached` and `written`; `output` holds `reasoning`."""
 
     input: int = 0
@@ -263,8 +250,7 @@ class Tokens:
     reasoning: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ToolName:
+class ToolName(Struct, frozen=True):
     """How the client knows a tool that was sent under another name or as another kind."""
 
     name: str
@@ -272,8 +258,7 @@ class ToolName:
     custom: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What the answer's translation must know of the call."""
 
     endpoint: Endpoint
@@ -297,8 +282,7 @@ class Asked:
     """Fields of the call that a Responses object repeats (instructions, tools, tool_choice, …)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """A call in the provider's dialect."""
 
     body: JsonObject

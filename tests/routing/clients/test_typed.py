@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from routecodex.routing.clients.aider import AIDER
 from routecodex.routing.clients.claude_code import CLAUDE_CODE

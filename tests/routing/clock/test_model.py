@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -133,8 +134,8 @@ class Clock(RuleBasedStateMachine):
         before = next((task for task in self.of(session) if (task.text, task.due) == (text, due)), None)
         is_same = before is not None and (before.prompt, before.tool) == (prompt, tool) and prompt != ""
         if before is not None and is_same:
-            wish = replace(before, guard=guard)
-        if self.disk.full and (before is None or replace(wish, id=before.id) != before):
+            wish = dataclasses.replace(before, guard=guard)
+        if self.disk.full and (before is None or dataclasses.replace(wish, id=before.id) != before):
             assert found["ok"] is False
             return
         assert found["ok"] is True

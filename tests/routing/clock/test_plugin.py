@@ -7,11 +7,11 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from routecodex.routing.clock.plugin import HOLD_SUFFIX, ClockSwitchedOff
 from routecodex.routing.clock.record import Record, read_record

@@ -6,13 +6,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from routecodex.routing.clock.claims import FileClaims
 from routecodex.routing.clock.reminders import MOST_AT_ONCE, Reservations, deliverable, delivered, reminder_text, waits_for

@@ -9,11 +9,11 @@ import stat
 import threading
 import time
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from routecodex.routing.clock.record import read_record, write_record
 from routecodex.routing.clock.store import MANY, NTP_STATE, ClockStore

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import fields, replace
 
 from routecodex.routing.clock.tasks import LATEST_MS, Task, due_ones, from_json, in_order, is_due, is_expired, to_json
 from routecodex.routing.jsonbytes import dumps, loads

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from routecodex.routing.clock.moment import moment_at, utc_text
 from routecodex.routing.clock.store import ClockStore
@@ -196,7 +198,7 @@ def test_c22_clear(model: Model) -> None:
 
 def test_sessions_do_not_touch_each_other(model: Model) -> None:
     model.schedule(ITEM)
-    other = replace(model, session="s2")
+    other = dataclasses.replace(model, session="s2")
     assert other.call(action="list")["items"] == []
     assert other.call(action="cancel", taskId="id1")["removed"] is None
     assert other.call(action="clear")["removedCount"] == 0
@@ -470,7 +472,7 @@ def test_whatever_a_model_writes_is_read_or_refused(arguments: JsonObject) -> No
 
 def test_the_same_text_at_the_same_time_replaces(model: Model) -> None:
     model.schedule(ITEM)
-    later = replace(model, now_ms=NOW + 5_000, prompt="p2", request="r2")
+    later = dataclasses.replace(model, now_ms=NOW + 5_000, prompt="p2", request="r2")
     found = later.schedule({**ITEM, "dueAt": "2026-01-22T13:30:00+08:00", "tool": "Read", "arguments": "{}"})
     assert found["scheduled"] == [{"taskId": "id1", "dueAt": "2026-01-22T05:30:00.000Z", "task": "look at the build"}]
     (task,) = model.tasks

@@ -6,10 +6,10 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from routecodex.routing.clock.moment import moment_at
 from routecodex.routing.clock.time_tag import tag_text

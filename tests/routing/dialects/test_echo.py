@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from routecodex.routing.dialects.echo import LONGEST_DELAY_S, EchoFailure, delay_of, echo_answer
 from routecodex.routing.values import Answer, Call, Dialect, Endpoint, Message, Part, Role, Text, ToolCall, ToolResult

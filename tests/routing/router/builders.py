@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from routecodex.routing.router.candidates import Wish
 from routecodex.routing.router.classify import EXPLICIT, Classified
@@ -22,7 +24,7 @@ def provider(id: str, keys: Iterable[str], models: Iterable[str | Model], **chan
         keys=tuple(Key(alias, place) for place, alias in enumerate(keys, 1)),
         models={model.id: model for model in declared},
     )
-    return replace(plain, **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(plain, **changes)  # type: ignore[arg-type]
 
 
 def targets(found: Provider, model: str, *keys: str) -> tuple[Target, ...]:
@@ -46,7 +48,7 @@ GEMINI = Target("antigravity", "geminikey", "gemini-3-pro-high")
 
 
 def pool(*members: Target, id: str = "default:pool0", priority: int = 1, **changes: object) -> Pool:
-    return replace(Pool(id, members, priority), **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(Pool(id, members, priority), **changes)  # type: ignore[arg-type]
 
 
 def registry(routes: Mapping[str, Iterable[Pool]] | None = None, *more: Provider, **changes: object) -> Registry:

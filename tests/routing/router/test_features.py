@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from routecodex.routing.router.features import TEXT_SAMPLE, read_features
 from routecodex.routing.router.tools import ToolCategory

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from routecodex.routing.dialects.said import Said
 from routecodex.routing.stop_message.guards import WARN_AT, Loop, fingerprint

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from routecodex.routing.config.values import StopSettings
 from routecodex.routing.sessions.state import SessionState, StopMessage

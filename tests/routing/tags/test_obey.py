@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from routecodex.routing.clients.typed import typed_messages
 from routecodex.routing.errors import NoTarget, RouteCodexError

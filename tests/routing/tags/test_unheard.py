@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from routecodex.routing.clients.claude_code import CLAUDE_CODE
 from routecodex.routing.clients.client import Client

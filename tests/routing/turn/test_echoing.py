@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from routecodex.routing.dialects.echo import EchoFailure, echo_answer
 from routecodex.routing.redact import Redactor

@@ -8,10 +8,10 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from routecodex.routing.errors import StoreError
 from routecodex.routing.sessions.store import SessionKey

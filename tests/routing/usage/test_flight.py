@@ -6,10 +6,11 @@ import copy
 import json
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from routecodex.routing.dialects.translation.neutral import Tokens
 from routecodex.routing.usage.flight import FlightRecorder, Flown, Loss, Suspicion

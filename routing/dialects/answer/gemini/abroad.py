@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ....values import JsonObject
 from ...fields import list_of, object_of, text_of

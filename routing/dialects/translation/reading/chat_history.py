@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ....errors import BadCall
 from ....values import Dialect, JsonObject
@@ -160,8 +162,7 @@ def _result(message: JsonObject, pairs: _Pairs, notes: Notes) -> ToolResult:
     )
 
 
-@dataclass(slots=True)
-class _Call:
+class _Call(Struct):
     id: str
     name: str
     custom: bool = False

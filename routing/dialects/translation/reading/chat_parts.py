@@ -5,8 +5,9 @@ from __future__ import annotations
 import binascii
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from urllib.parse import unquote_to_bytes
+
+from msgspec.structs import replace
 
 from ....values import JsonObject
 from ...fields import list_of, object_of, text_of

@@ -7,7 +7,8 @@ Nothing here looks like a call: a model that reads calls as text begins to write
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ....values import JsonObject
 from ...calls.editing import json_text
@@ -31,8 +32,7 @@ _LONGEST = 20_000
 """Of one result: more is cut, and said to be."""
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True):
     """The calls of one message to tools that Anthropic ran, and those that were answered."""
 
     calls: dict[str, JsonObject] = field(default_factory=dict)

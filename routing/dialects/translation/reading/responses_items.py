@@ -10,8 +10,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from ....errors import BadCall
 from ....values import Dialect, JsonObject
@@ -41,8 +42,7 @@ _NOT_THE_MODELS: tuple[tuple[str, object], ...] = (
 _COMPACTED = ("compaction", "compaction_summary", "context_compaction")
 
 
-@dataclass(slots=True)
-class History:
+class History(Struct):
     """What is known after some items; each item adds to it."""
 
     notes: Notes

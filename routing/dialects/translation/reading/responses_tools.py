@@ -9,8 +9,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ....values import JsonObject
 from ...fields import list_of, object_of, text_of
@@ -20,8 +22,7 @@ Notes = dict[tuple[Feature, str], None]
 """What has no place in a conversation, in the order it was met."""
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltIn:
+class BuiltIn(Struct, frozen=True):
     """A tool of OpenAI's own that the client runs: its call is an item of its own, with the arguments in one field."""
 
     item: str

@@ -14,7 +14,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
@@ -80,8 +81,7 @@ def _merged(messages: Sequence[Message]) -> list[Message]:
     return merged
 
 
-@dataclass(slots=True)
-class _Writer:
+class _Writer(Struct):
     tools: Tools
     maker: str
     fills_thoughts: bool

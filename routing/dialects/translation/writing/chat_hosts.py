@@ -9,14 +9,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 Thinking = Literal["", "openai", "openrouter", "deepseek", "switch", "kimi", "qwen", "minimax", "google", "gpt-oss"]
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(Struct, frozen=True):
     thinking: Thinking = ""
     """How it is told to think, or not to."""
     keeps_thoughts: bool = True

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ....values import JsonObject
 from ..neutral import Effort, Feature, LeftOut, Reasoning
@@ -36,8 +37,7 @@ def _distance(one: Effort, other: Effort) -> int:
     return abs(_ORDER.index(one) - _ORDER.index(other))
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     reasoning: Reasoning
     model: str
     """In lower case, without what stands before a slash."""

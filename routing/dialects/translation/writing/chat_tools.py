@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ....values import JsonObject
 from ...fields import object_of, text_of
@@ -29,8 +30,7 @@ _INPUT: JsonObject = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Tools:
+class Tools(Struct, frozen=True):
     """The call's tools as they are sent."""
 
     host: Host

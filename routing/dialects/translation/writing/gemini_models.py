@@ -7,8 +7,9 @@ A name that tells no version gets what every model takes.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from ....values import JsonObject
 from ..neutral import Effort, Feature, LeftOut, Reasoning
@@ -28,8 +29,7 @@ _BUDGET_LEVELS = ((2048, "LOW"), (12288, "MEDIUM"))
 """Up to so many tokens; above it is HIGH."""
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     version: tuple[int, int]
     """(0, 0) where the name tells none."""
     budget: tuple[int, int] | None = None

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ....values import Dialect, JsonObject
 from ...fields import arguments_of, text_of
@@ -39,8 +40,7 @@ _CONTINUE = "Continue exactly where your last message ends."
 _SIGNABLE = frozenset(("text", "inlineData"))
 
 
-@dataclass(slots=True)
-class Form:
+class Form(Struct):
     """What the contents are written for."""
 
     family: Family
@@ -113,8 +113,7 @@ def _as_reminder(block: Block) -> Block:
     return Text(f"<system>\n{block.text}\n</system>") if isinstance(block, Text) else block
 
 
-@dataclass(slots=True)
-class _Contents:
+class _Contents(Struct):
     """The contents so far."""
 
     _form: Form

@@ -11,8 +11,9 @@ The newer `parametersJsonSchema` takes more of JSON Schema, but not all hosts kn
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from urllib.parse import unquote
+
+from msgspec import Struct, field
 
 from ....jsonbytes import dumps
 from ....values import JsonObject
@@ -83,8 +84,7 @@ def _name_losses(walk: _Walk, left_out: LeftOut, name: str) -> None:
         left_out.add(Feature.SCHEMA, f"{name}: {', '.join(walk.lost)}")
 
 
-@dataclass(slots=True)
-class _Walk:
+class _Walk(Struct):
     """One schema on its way: where its references point, and what was lost."""
 
     root: JsonObject

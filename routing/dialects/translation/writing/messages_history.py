@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ....values import JsonObject
 from ...fields import arguments_of
@@ -41,8 +42,7 @@ _NO_WORD = "(It failed and said nothing.)"
 _THOUGHTS = ("thinking", "redacted_thinking")
 
 
-@dataclass(slots=True)
-class History:
+class History(Struct):
     """What is written so far."""
 
     names: Names

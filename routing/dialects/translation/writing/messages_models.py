@@ -7,7 +7,9 @@ no Claude's as a model behind a Messages API of its own, which takes the plain f
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..neutral import Effort
 
@@ -15,8 +17,7 @@ DEFAULT_MAX_TOKENS = 32_000
 """Where the client set no limit: the dialect demands one, and the client's own dialect has the model's own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Traits:
+class Traits(Struct, frozen=True):
     claude: bool = True
     adaptive: bool = False
     """Thinks as much as it finds right, guided by an effort."""

@@ -8,8 +8,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import get_args
+
+from msgspec import Struct
 
 from ....values import JsonObject
 from ..neutral import Effort, Feature, LeftOut, Reasoning
@@ -30,8 +31,7 @@ _MOST_WITHOUT: Effort = "high"
 """Effort of a model that does not think: more is refused."""
 
 
-@dataclass(frozen=True, slots=True)
-class Thinking:
+class Thinking(Struct, frozen=True):
     config: JsonObject | None = None
     effort: Effort | None = None
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ....values import JsonObject
 from ...calls.editing import json_text
@@ -34,8 +35,7 @@ FREE_TEXT: JsonObject = {
 """What a tool that takes free text becomes."""
 
 
-@dataclass(slots=True)
-class Names:
+class Names(Struct):
     """The name that each tool is sent under, the same for its declaration and its calls."""
 
     sent: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -127,8 +127,7 @@ def tools_of_history(calls: Iterable[ToolUse], names: Names) -> list[JsonObject]
     return [{"name": name, "input_schema": {"type": "object", "properties": {}}} for name in sent]
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(Struct, frozen=True):
     tools: list[JsonObject]
     choice: JsonObject | None = None
 

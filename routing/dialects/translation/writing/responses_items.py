@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ....values import Dialect, JsonObject
 from ..ids import digest, fitting
@@ -26,8 +27,7 @@ _SEALED = ("id", "summary", "content", "encrypted_content")
 _COMPACTED = ("compaction", "compaction_summary", "context_compaction")
 
 
-@dataclass(slots=True)
-class History:
+class History(Struct):
     """What is written so far."""
 
     names: Names

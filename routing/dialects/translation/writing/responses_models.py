@@ -6,15 +6,15 @@ The API refuses with 400 what a model does not take. A model of an unknown famil
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import get_args
+
+from msgspec import Struct
 
 from ....values import JsonObject
 from ..neutral import Effort, Feature, LeftOut, Reasoning
 
 
-@dataclass(frozen=True, slots=True)
-class Traits:
+class Traits(Struct, frozen=True):
     reasons: bool = True
     efforts: tuple[Effort, ...] | None = None
     """None: whatever the client says."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ....values import JsonObject
 from ...fields import object_of, text_of
@@ -35,8 +36,7 @@ _NOT_AT_TOP = ("anyOf", "oneOf", "allOf", "enum", "not")
 """The API refuses these at the top of a function's schema."""
 
 
-@dataclass(slots=True)
-class Names:
+class Names(Struct):
     """The name that each tool is sent under, the same for its declaration and its calls."""
 
     sent: dict[tuple[str, str], str] = field(default_factory=dict)

@@ -6,8 +6,10 @@ Four readers and four writers are tested in one vocabulary, in which a test can 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from routecodex.routing.dialects.answer import events as said
 from routecodex.routing.dialects.answer.machine import Answer, Round, reader_of

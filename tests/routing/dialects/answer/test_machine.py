@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -89,7 +89,7 @@ def test_one_round_that_fits_is_its_own_bytes(way: Way, cut: str) -> None:
 def as_told(way: Way, round_: Spoken) -> Spoken:
     """Gemini's clients are told in words what its tools did, or have parts of their own for it; a whole answer has a part."""
     kept = [part for part in round_.parts if part[0] in ("text", "thinking", "own", "tool")]
-    return replace(round_, parts=tuple(kept) or (("text", "ok"),)) if way.dialect is GEMINI else round_
+    return dataclasses.replace(round_, parts=tuple(kept) or (("text", "ok"),)) if way.dialect is GEMINI else round_
 
 
 @given(rounds.random_rounds(), st.data())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 from typing import Any
 
 import pytest
@@ -31,7 +31,7 @@ def test_d31_it_stands_before_the_first_text_and_nothing_else_changes(provider: 
         plain, told_not, said = _drive(provider, client, case, cut, "")
         told, was_told, said_too = _drive(provider, client, case, cut, NOTICE)
         assert (told_not, was_told) == (False, name != "only a call")
-        assert told == replace(plain, text=NOTICE + plain.text if was_told else plain.text), name
+        assert told == dataclasses.replace(plain, text=NOTICE + plain.text if was_told else plain.text), name
         assert said_too == said, "the history knows nothing of it"
 
 
@@ -41,7 +41,7 @@ def test_where_nobody_takes_part(client: Way) -> None:
     plain, _, _ = _drive(client, client, case, rounds.bytewise, "", quiet=True)
     told, was_told, _ = _drive(client, client, case, rounds.bytewise, NOTICE, quiet=True)
     assert was_told
-    assert told == replace(plain, text=NOTICE + plain.text)
+    assert told == dataclasses.replace(plain, text=NOTICE + plain.text)
 
 
 def _drive(
@@ -55,4 +55,4 @@ def _drive(
         out += [answer.feed(b""), *(answer.feed(piece) for piece in cut(provider.written(round_, number)))]
         said.append(answer.end_round())
     out += answer.finish()
-    return replace(read(client, b"".join(out)), alive=0), answer.notice_sent, said
+    return dataclasses.replace(read(client, b"".join(out)), alive=0), answer.notice_sent, said

@@ -3,9 +3,9 @@
 import copy
 import json
 from contextlib import suppress
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from routecodex.routing.dialects.calls import bare, edit_texts, for_target, inner_body, read_call
 from routecodex.routing.dialects.translation.going_up import translate

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from routecodex.routing.dialects.finish import read_finish, write_finish
 from routecodex.routing.dialects.sse import ArrayItems, Events, headers_for

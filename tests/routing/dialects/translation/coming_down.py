@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from routecodex.routing.dialects.said import Said
 from routecodex.routing.dialects.sse import write_event

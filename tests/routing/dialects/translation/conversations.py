@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from routecodex.routing.values import Dialect
@@ -120,7 +121,7 @@ class Meant:
     settings: Settings = field(default_factory=Settings)
 
     def until(self, count: int) -> Meant:
-        return replace(self, turns=self.turns[:count])
+        return dataclasses.replace(self, turns=self.turns[:count])
 
     @property
     def calls(self) -> list[Use]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from itertools import permutations, product
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from routecodex.routing.dialects.finish import Endings
 from routecodex.routing.values import Dialect, Endpoint

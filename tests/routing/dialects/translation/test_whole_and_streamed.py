@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from dataclasses import replace
 from itertools import permutations, product
 
 import pytest
@@ -34,7 +34,9 @@ def told(client: Dialect, spoken: Dialect, raw: bytes, *, stream: bool) -> Told:
 
 def comparable(answer: Told) -> Told:
     """Thinking of several pieces is one; how many texts there are and keep-alives are no content."""
-    return replace(answer, thinking=["".join(answer.thinking)], texts=0, alive=0, signatures=sorted(set(answer.signatures)))
+    return dataclasses.replace(
+        answer, thinking=["".join(answer.thinking)], texts=0, alive=0, signatures=sorted(set(answer.signatures))
+    )
 
 
 @pytest.mark.parametrize("name", [*REPLIES, *MORE])

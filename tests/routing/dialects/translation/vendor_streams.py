@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from routecodex.routing.values import Dialect
@@ -387,7 +388,10 @@ def rig_streams() -> Iterator[Stream]:
         asked = Asked(spoken, "generate", stream=True, usage_chunk=True)
         forms = {"": asked}
         if spoken is Dialect.GEMINI:
-            forms |= {"-array": replace(asked, json_array=True), "-envelope": replace(asked, envelope=True)}
+            forms |= {
+                "-array": dataclasses.replace(asked, json_array=True),
+                "-envelope": dataclasses.replace(asked, envelope=True),
+            }
         for form, how in forms.items():
             for name, reply in REPLIES.items():
                 yield Stream(f"rig-{spoken}{form}-{name}", spoken, b"".join(EVENTS[spoken](reply, how)))

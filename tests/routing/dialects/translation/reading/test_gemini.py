@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from routecodex.routing.dialects.translation import opaque
 from routecodex.routing.dialects.translation.neutral import (

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -188,6 +189,6 @@ def unsealed(events: Iterable[Event]) -> list[Event]:
         if isinstance(event, ThoughtEnded | CallEnded):
             if isinstance(event, ThoughtEnded) and not (kept and isinstance(kept[-1], ThoughtPiece)):
                 continue
-            event = replace(event, seal=None)
+            event = dataclasses.replace(event, seal=None)
         kept.append(event)
     return kept

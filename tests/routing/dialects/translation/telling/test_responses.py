@@ -1,8 +1,8 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -438,7 +438,9 @@ def test_two_rounds_become_one_answer(first: list[Event], second: list[Event]) -
     merger = answer_for(Endpoint(RESPONSES), stream=True)
     out = b""
     for number, blocks in enumerate((first, second)):
-        renamed = [replace(event, id=f"{event.id}_{number}") if isinstance(event, CallStarted) else event for event in blocks]
+        renamed = [
+            dataclasses.replace(event, id=f"{event.id}_{number}") if isinstance(event, CallStarted) else event for event in blocks
+        ]
         merger.begin_round()
         out += merger.feed(told([START, *renamed, END], id=f"0f3c-1:{number}"))
         assert merger.end_round().complete

@@ -4,12 +4,12 @@ from __future__ import annotations
 import json
 import random
 import re
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from routecodex.routing.dialects.translation.neutral import (
     Block,

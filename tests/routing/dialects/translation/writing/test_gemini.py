@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +9,7 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from routecodex.routing.dialects.translation.neutral import (
     Block,

@@ -6,7 +6,6 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -14,6 +13,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from routecodex.routing.dialects.translation import opaque
 from routecodex.routing.dialects.translation.neutral import (
