@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from ..fields import read_json
 from ..finish import is_cut
 from .events import Block, Cited, Closed, Closing, Ended, Event, Extra, Failed, Opened, Piece
@@ -17,32 +19,32 @@ _MOST_LOOKS = 64
 """So often a call is looked at for its last brace; then it waits for the end of the answer."""
 
 
-class _Waiting:
+class _Waiting(Struct, eq=False):
     """One block that has not ended."""
 
-    __slots__ = ("_looked", "_looks", "_whole", "begun", "block", "ended", "queue", "says", "text")
-
-    def __init__(self, block: Block) -> None:
-        self.block = block
-        self.queue: list[Event] = []
-        """What was not told yet."""
-        self.text: list[str] = []
-        """A call's arguments, told or not."""
-        self.begun = self.says = False
-        self.ended = False
-        self._whole = False
-        self._looked = self._looks = 0
+    block: Block
+    queue: list[Event] = []
+    """What was not told yet."""
+    text: list[str] = []
+    """A call's arguments, told or not."""
+    begun: bool = False
+    says: bool = False
+    ended: bool = False
+    whole: bool = False
+    looked: int = 0
+    """So many pieces were there when it was last looked at."""
+    looks: int = 0
 
     @property
     def is_whole(self) -> bool:
         """A call whose arguments are complete: nothing but white space can follow a JSON object."""
         text = self.text
-        if self._looked != len(text) and self._looks < _MOST_LOOKS and not self.block.custom:
-            self._looked = len(text)
+        if self.looked != len(text) and self.looks < _MOST_LOOKS and not self.block.custom:
+            self.looked = len(text)
             if text[-1].rstrip().endswith("}"):
-                self._looks += 1
-                self._whole = isinstance(read_json("".join(text).encode("utf-8", "surrogatepass")), dict)
-        return self._whole
+                self.looks += 1
+                self.whole = isinstance(read_json("".join(text).encode("utf-8", "surrogatepass")), dict)
+        return self.whole
 
     @property
     def is_somebodys(self) -> bool:

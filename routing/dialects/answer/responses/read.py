@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
+from msgspec import Struct
+
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject, ProviderError
 from ...failures import failure_inside, has_error
@@ -61,19 +63,16 @@ _NOT_YET = frozenset(
 )
 
 
-class Part:
+class Part(Struct, eq=False):
     """One part of a message: what each of its pieces carries."""
 
-    __slots__ = ("annotations", "block", "done", "heard", "native")
-
-    def __init__(self, block: Block, native: JsonObject) -> None:
-        self.block = block
-        self.native = native
-        """As it was announced; once it is done, as it is."""
-        self.heard = 0
-        """So many characters of its text."""
-        self.annotations: list[object] = []
-        self.done = False
+    block: Block
+    native: JsonObject
+    """As it was announced; once it is done, as it is."""
+    heard: int = 0
+    """So many characters of its text."""
+    annotations: list[object] = []
+    done: bool = False
 
     @property
     def kind(self) -> str:

@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+from msgspec import Struct
+
 from ....jsonbytes import dump_pieces, dumps
 from ....values import Dialect, JsonObject
 from ...fields import arguments_of as object_in
@@ -80,22 +82,23 @@ _FIRST_ACTION: dict[str, JsonObject] = {"local_shell": {"type": "exec", "env": {
 """What a built-in tool's call must have, whether the model wrote it or not."""
 
 
-class _Shown:
+class _Shown(Struct, eq=False):
     """One part of a message, as the client has it."""
 
-    __slots__ = ("annotations", "block", "cited", "kind", "length", "native", "own", "sources", "start")
-
-    def __init__(self, kind: str, native: JsonObject, block: Block, own: Part | None, start: int = 0) -> None:
-        self.kind, self.native = kind, native
-        self.block, self.own = block, own
-        """Under whom it began; the provider's own part, where it is of this dialect."""
-        self.start, self.length = start, 0
-        """Where it stands in what the client sees of its block's text, and how long it is."""
-        self.sources: list[tuple[Part, int]] = []
-        """Whose text it is, and where each begins."""
-        self.annotations = 0
-        self.cited: list[object] = []
-        """Those of other dialects."""
+    kind: str
+    native: JsonObject
+    block: Block
+    """Under whom it began."""
+    own: Part | None
+    """The provider's own part, where it is of this dialect."""
+    start: int = 0
+    """Where it stands in what the client sees of its block's text."""
+    length: int = 0
+    sources: list[tuple[Part, int]] = []
+    """Whose text it is, and where each begins."""
+    annotations: int = 0
+    cited: list[object] = []
+    """Those of other dialects."""
 
     def add(self, text: str, part: Part | None) -> None:
         if part is not None and not any(part is known for known, _ in self.sources[-1:]):
@@ -127,26 +130,25 @@ class _Shown:
         return done
 
 
-class _Item:
+class _Item(Struct, eq=False):
     """One output item, as the client has it."""
 
-    __slots__ = ("block", "done", "ends", "id", "index", "last", "native", "part", "parts")
-
-    def __init__(self, block: Block, index: int, id: str, native: JsonObject) -> None:
-        self.block, self.index, self.id, self.native = block, index, id, native
-        self.parts: list[JsonObject] = []
-        """Those that are done."""
-        self.part: _Shown | None = None
-        self.ends = block, 0
-        """Whose text they end with, and where in it."""
-        self.last = block
-        """Whose text came last."""
-        self.done = False
+    block: Block
+    index: int
+    id: str
+    native: JsonObject
+    parts: list[JsonObject] = []
+    """Those that are done."""
+    part: _Shown | None = None
+    ended: tuple[Block, int] | None = None
+    """Whose text its parts end with, and where in it."""
+    last: Block | None = None
+    """Whose text came last."""
+    done: bool = False
 
     def start(self, block: Block) -> int:
         """Where in the block's text its next part begins."""
-        ended, at = self.ends
-        return at if ended is block else 0
+        return self.ended[1] if self.ended is not None and self.ended[0] is block else 0
 
     def named(self, item: JsonObject) -> JsonObject:
         return {**item, "id": self.id} if "id" in item else item
@@ -156,15 +158,12 @@ class _Item:
         return {**document, "output_index": self.index, **named}
 
 
-class _Call:
+class _Call(Struct):
     """Another dialect's call on its way."""
 
-    __slots__ = ("kind", "live", "pieces")
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-        self.pieces: list[str] = []
-        self.live = False
+    kind: str
+    pieces: list[str] = []
+    live: bool = False
 
 
 class _Writer(written.Written):
@@ -252,7 +251,7 @@ class _Writer(written.Written):
         part, item.part, self._shown = item.part, None, None
         if part is not None:
             item.parts.append(part.whole)
-            item.ends = part.block, part.start + part.length
+            item.ended = part.block, part.start + part.length
 
     def _add(self, block: Block, native: JsonObject, index: object = None) -> _Item:
         place = index if isinstance(index, int) and not self.altered else self._count
@@ -409,7 +408,7 @@ class _Writer(written.Written):
         if block.kind == "text":
             yield from self._close_part(item)
             native = block.native if block.native is not None and not block.foreign else item.native
-            if item.last is not block and not item.last.foreign:
+            if item.last is not None and item.last is not block and not item.last.foreign:
                 native = continued_item(native, item.last.native or {})
             status = text_of(native.get("status"))
             told = {**native, "content": item.parts, "status": "completed" if status in ("", "in_progress") else status}
