@@ -354,19 +354,16 @@ class Join:
         """Content: what waited goes before it, as it came; but a text that goes on was never closed."""
         last = chunk.events[-1]
         block, own = last.block if type(last) is Piece else None, _first_block(chunk)  # before they are moved
-        if not (self._held or self._opening):
-            out = self._shown((chunk,))
-            if not out:
-                return ()
-        else:
+        waits = bool(self._held or self._opening)
+        if waits:
             self._opening, self._held = self._shown(self._opening), self._shown(self._held)
-            shown = self._shown((chunk,))
-            if not shown:
-                return ()
-            goes_on = _first_block(shown[0])
+        out = self._shown((chunk,))
+        if not out:
+            return ()
+        if waits:
+            goes_on = _first_block(out[0])
             # a text's own next part is no sign that its end was none
-            out = [*self._opening, *self._resumed(goes_on if goes_on is not own else None), *shown]
-            self._opening, self._held, self._waiting_bytes = [], [], 0
+            out = [*self._waited(goes_on if goes_on is not own else None), *out]
         self._left(out)
         if block is None or block.hidden:
             return out
@@ -389,9 +386,7 @@ class Join:
     def _gone_on(self) -> list[Chunk]:
         """Content follows, beside another reason: what waited was not the end."""
         self._opening, self._held = self._shown(self._opening), self._shown(self._held)
-        out = [*self._opening, *self._resumed(None)]
-        self._opening, self._held, self._waiting_bytes = [], [], 0
-        return self._left(out)
+        return self._left(self._waited(None))
 
     def _left(self, chunks: list[Chunk]) -> list[Chunk]:
         """They leave: what the client was told is over is no longer open."""
@@ -405,10 +400,11 @@ class Join:
                         self._text = None  # its own end has left: no later text may go on in it
         return chunks
 
-    def _resumed(self, text: Block | None) -> list[Chunk]:
-        """What was held, as content follows: `text` is not over, if it seemed so."""
-        out: list[Chunk] = []
-        for chunk in self._held:
+    def _waited(self, text: Block | None) -> list[Chunk]:
+        """What waited, as content follows: `text` is not over, if it seemed so."""
+        out, held = self._opening, self._held
+        self._opening, self._held, self._waiting_bytes = [], [], 0
+        for chunk in held:
             kept = self._without_close(chunk.events, text)
             if self.altered or self.composes:
                 kept = [event for event in kept if type(event) is not Ended]

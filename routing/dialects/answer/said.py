@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
@@ -107,9 +107,9 @@ class Content:
         self.cited: dict[Block, list[Cited]] = {}
         self.fields: list[Field] = []
         self.asides: list[JsonObject] = []
-        self.apart: dict[Block, list[tuple[int, int, JsonObject]]] | None = {} if apart else None
-        """Pieces of texts that their dialect keeps apart from their neighbours (Gemini's signed parts): from where to where in
-        the text, and as they came."""
+        self.apart: dict[Block, list[tuple[int, int, object]]] | None = {} if apart else None
+        """What of texts their dialect keeps apart from its neighbours (Gemini's signed parts, those of a Responses message):
+        from where to where in the text, and as it came."""
         self.began: Began | None = None
         self.counted: Counted | None = None
         self.ended: Ended | None = None
@@ -156,14 +156,29 @@ class Content:
 
     def _keep_apart(self, piece: Piece) -> None:
         block, native = piece.block, piece.native
-        if self.apart is not None and isinstance(native, dict) and block.kind in ("text", "thought") and not block.foreign:
-            start = len(str(self.text_of(block)))
-            self.apart.setdefault(block, []).append((start, start + len(piece.text), native))
+        if self.apart is None or native is None or block.foreign or block.kind not in ("text", "thought"):
+            return
+        start, known = len(str(self.text_of(block))), self.apart.setdefault(block, [])
+        if known and known[-1][1] == start and known[-1][2] is native:
+            start = known.pop()[0]
+        known.append((start, start + len(piece.text), native))
+
+    def pieces_of(self, block: Block) -> Iterator[tuple[str, object]]:
+        """Its text, cut where something of it stands apart, and as that came."""
+        text, place = str(self.blocks[block]), 0
+        for start, end, native in (self.apart or {}).get(block, ()):
+            if place < start:
+                yield text[place:start], None
+            yield text[start:end], native
+            place = end
+        if place < len(text):
+            yield text[place:], None
 
     def text_of(self, block: Block) -> GrowingText:
         text = self.blocks.get(block)
         if text is None:
-            text = self.blocks[block] = block.text = GrowingText()
+            text = self.blocks[block] = GrowingText()
+            block.text = block.text or text
         return text
 
     @property

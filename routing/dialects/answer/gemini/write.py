@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
 
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
@@ -38,7 +37,7 @@ from ..events import (
     Opened,
     Piece,
 )
-from ..written import Document, Written
+from ..written import AnyWriter, Document
 from .history import Thinking, call_of, parts, plain_part, sealed
 from .parts import EMPTY, identity_of, inner_of, main_candidate, media_part, summed_counts, usage_of
 from .read import SHOWN_BESIDE
@@ -49,19 +48,18 @@ _DATA = ord("d")
 """How nearly every event of a stream begins."""
 _ITEM = frozenset((b"[", b",", b"{", b"]"))
 """How an array's items and its end begin."""
-KEEP_ALIVE = b"\n"
-"""White space between events or array items: a comment breaks Google's SDKs."""
 _STATUS_WORDS = {402: "FAILED_PRECONDITION", 499: "CANCELLED", **{status: word.upper() for word, status in GOOGLE.items()}}
 _ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo"
 
 
-class _Writer(Written):
+class _Writer(AnyWriter):
     """What a stream's and a document's writer share."""
 
-    dialect: ClassVar[Dialect] = Dialect.GEMINI
-    one_by_one: ClassVar[bool] = True
-    by_order: ClassVar[bool] = True
-    apart: ClassVar[bool] = True
+    dialect = Dialect.GEMINI
+    by_order = True
+    apart = True
+    ALIVE = b"\n"
+    """White space between events or array items: a comment breaks Google's SDKs."""
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(asked)

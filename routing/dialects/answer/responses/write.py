@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from msgspec import Struct
 
@@ -22,12 +22,11 @@ from ....jsonbytes import dump_pieces, dumps
 from ....values import Dialect, JsonObject
 from ...fields import arguments_of as object_in
 from ...fields import count_of, list_of, object_of, text_of
-from ...finish import Finish, is_cut, is_whole_call, read_finish, read_response_finish
+from ...finish import Finish, read_finish, read_response_finish
 from ...sse import write_event, write_event_pieces
 from ...translation.neutral import Asked, Feature, Seal, ToolName
 from ...translation.opaque import MARK
 from ...translation.reading.responses_tools import BUILT_IN
-from .. import written
 from ..beside import name_media, name_tool
 from ..counts import summed_counts
 from ..events import (
@@ -50,11 +49,11 @@ from ..join import BLANK_LINE
 from ..openai_errors import error_told
 from ..said import GrowingText, arguments_of
 from ..words import free_text, told_media
+from ..written import AnyWriter, Document
 from .history import item_of, seal_fields, served
 from .items import TEXT, WRITTEN, continued_item, moved_annotation, text_in
 from .made import (
     Names,
-    bare_response,
     built_in,
     ended,
     message_item,
@@ -64,8 +63,6 @@ from .made import (
 )
 from .read import ADDED, ITEM_DONE, KEYS, PART_ADDED, PART_DONE, Part
 
-KEEP_ALIVE = b": keepalive\n\n"
-"""Before `response.created`; after it `write_keep_alive`, which also resets Codex's idle timer."""
 _SHOWN_CODES = frozenset(
     ("context_length_exceeded", "insufficient_quota", "usage_not_included", "invalid_prompt", "cyber_policy")
 )
@@ -166,12 +163,12 @@ class _Call(Struct):
     live: bool = False
 
 
-class _Writer(written.Written):
+class _Writer(AnyWriter):
     """What a stream's and a document's writer share: the answer as a list of events, each a document."""
 
-    dialect: ClassVar[Dialect] = Dialect.RESPONSES
-    one_by_one: ClassVar[bool] = True
-    steady: ClassVar[bool] = False
+    dialect = Dialect.RESPONSES
+    ALIVE = b": keepalive\n\n"
+    """Before `response.created`; after it `write_keep_alive`, which also resets Codex's idle timer."""
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(asked)
@@ -413,7 +410,7 @@ class _Writer(written.Written):
             status = text_of(native.get("status"))
             told = {**native, "content": item.parts, "status": "completed" if status in ("", "in_progress") else status}
         else:
-            told = item_of(block, str(block.text) if block.text is not None else "")
+            told = item_of(block, str(block.text or ""))
         told = self._output[item.index] = item.named(told)
         yield {"type": ITEM_DONE, **document, "output_index": item.index, "item": told}
 
@@ -455,7 +452,8 @@ class _Writer(written.Written):
     def _begin(self, id: str = "") -> Iterator[JsonObject]:
         if not self._begun:
             self._begun = True
-            self._first = self._first or response_head(self.id_of(id), self._asked)
+            asked = self._asked
+            self._first = self._first or response_head(self.id_of(id), asked.model, asked.created, told=asked.response)
             yield {"type": "response.created", "response": self._first}
             yield {"type": "response.in_progress", "response": self._first}
 
@@ -538,7 +536,7 @@ class _Writer(written.Written):
                 yield from self._between()
                 yield from self._write_seal(block.seal)
             return
-        text = str(block.text) if block.text is not None else ""
+        text = str(block.text or "")
         part = {"type": "summary_text", "text": text}
         yield {"type": "response.reasoning_summary_text.done", **self._about(item), "text": text}
         yield {"type": "response.reasoning_summary_part.done", **self._about(item), "part": part}
@@ -625,17 +623,15 @@ class _Writer(written.Written):
         return arguments_of(block, text) or "{}"
 
     def _close_call(self, block: Block) -> Iterator[JsonObject]:
-        call = self._calls.pop(block, None)
+        call = self._calls.get(block)
         if call is None:
             return
         if not call.live:
             yield from self._write_seal(block.seal) if block.seal is not None else ()
-            begun = self._begin_call(block, call)
-            yield begun
-            self._calls[block] = call
+            yield self._begin_call(block, call)
             if call.kind in ("function", "custom"):
                 yield self._call_delta(block, self._arguments(block, call))
-            del self._calls[block]
+        del self._calls[block]
         item, written = self._items[block], self._arguments(block, call)
         about: JsonObject = {"item_id": item.id, "output_index": item.index}
         if call.kind == "function":
@@ -688,6 +684,8 @@ class _Writer(written.Written):
 class Writer(_Writer):
     """One stream."""
 
+    opens = True
+
     def __init__(self, asked: Asked) -> None:
         super().__init__(asked)
         self._told = False
@@ -702,14 +700,14 @@ class Writer(_Writer):
 
     def open(self, *, id: str, model: str, created: int) -> bytes:
         self._begun = self._ours = self._told = True
-        self._first = {**response_head(id, self._asked), "id": id, "model": model, "created_at": created}
+        self._first = response_head(id, model, created, told=self._asked.response)
         self._number = 1
-        return _lifecycle("response.created", 0, bare_response(id, model, created, "in_progress"))
+        return _lifecycle("response.created", 0, response_head(id, model, created))
 
     def keep_alive(self) -> bytes:
         """Codex resets its timer for events alone; before the first of them nothing but a comment is allowed."""
         if not (self._told and self._first.get("id")):
-            return KEEP_ALIVE
+            return self.ALIVE
         return write_keep_alive(**self._about_answer, sequence=self._next_number() or 0)
 
     def write(self, chunk: Chunk) -> bytes:
@@ -722,7 +720,7 @@ class Writer(_Writer):
             return chunk.raw  # none of the interface's own
         if (more := self._more(chunk.events, document)) is not None:
             return more if type(more) is bytes else write_event(dumps(more), chunk.name)
-        return b"".join([self._written(one, chunk) for one in self._in_frame(chunk, document)])
+        return b"".join(self._in_pieces(self._in_frame(chunk, document), chunk))
 
     def _more(self, events: Sequence[Event], document: JsonObject) -> JsonObject | bytes | None:
         """Nearly all of a later round: more of the text that is open."""
@@ -745,20 +743,19 @@ class Writer(_Writer):
         return told
 
     def pieces(self, chunk: Chunk) -> Iterator[bytes]:
-        document = chunk.native
         is_own = chunk.form != "document" and chunk.dialect is Dialect.RESPONSES
-        if is_own and chunk.raw and (not self.altered or not chunk.events):
-            yield self.write(chunk)
-            yield from chunk.rest
-        elif document is None or not is_own:
+        document = chunk.native if is_own else None
+        if is_own and chunk.raw and (document is None or not chunk.events or not self.altered):
+            yield from super().pieces(chunk)
+        elif document is not None:
+            yield from self._in_pieces(self._in_frame(chunk, document), chunk)
+        else:
             self._number = self._number if self._told else 0
             for event in self._without_head(chunk):
                 if type(event) is Failed:
                     yield self.made(event)
                 else:
                     yield from self._in_pieces(self._made(event))
-        else:
-            yield from self._in_pieces(self._in_frame(chunk, document))
 
     def made(self, event: Event) -> bytes:
         shown = self._plain
@@ -768,7 +765,7 @@ class Writer(_Writer):
             error, number = event.error, self._next_number() or 0
             return write_error_event(error.status, error.message, error.code, **self._about_answer, sequence=number)
         self._number = self._number if self._told else 0
-        out = b"".join([self._written(document) for document in self._made(event)])
+        out = b"".join(self._in_pieces(self._made(event)))
         if type(event) is Piece and event.block.kind == "text":
             self._prepare(event.block)
         return out
@@ -824,16 +821,14 @@ class Writer(_Writer):
             self._first = self._first or {**chunk.native, "status": "in_progress", "output": [], "usage": None}
         return chunk.events
 
-    def _in_pieces(self, documents: Iterable[JsonObject]) -> Iterator[bytes]:
+    def _in_pieces(self, documents: Iterable[JsonObject], chunk: Chunk | None = None) -> Iterator[bytes]:
+        """Numbered; as the chunk came, where that is what it says."""
         for document in documents:
             numbered = self._numbered(document)
-            yield from write_event_pieces(dump_pieces(numbered, dumps), text_of(numbered.get("type")) if self._named else "")
-
-    def _written(self, document: JsonObject, chunk: Chunk | None = None) -> bytes:
-        numbered = self._numbered(document)
-        if chunk is not None and chunk.raw and not chunk.rest and numbered == chunk.native:
-            return chunk.raw
-        return write_event(dumps(numbered), text_of(numbered.get("type")) if self._named else "")
+            if chunk is not None and chunk.raw and not chunk.rest and numbered == chunk.native:
+                yield chunk.raw
+            else:
+                yield from write_event_pieces(dump_pieces(numbered, dumps), text_of(numbered.get("type")) if self._named else "")
 
     def _numbered(self, document: JsonObject) -> JsonObject:
         self._told = True
@@ -854,66 +849,32 @@ class Writer(_Writer):
         return number
 
 
-class Whole(written.Whole, _Writer):
+class Whole(Document, _Writer):
     """One JSON document: what a stream would end with."""
 
-    def __init__(self, asked: Asked) -> None:
-        super().__init__(asked)
-        self._said: dict[Block, list[tuple[Part | None, GrowingText]]] = {}
-        """Each block's text, by the part that said it."""
-        self._cited: dict[Block, list[Cited]] = {}
-        self._word = "completed"
+    apart = True
 
     def made(self, event: Event) -> bytes:
-        if type(event) is Began:
-            self._first = self._first or response_head(self.id_of(event.id), self._asked)
-        elif type(event) is Ended:
-            self._last = {}
+        self._last = {} if type(event) is Ended else self._last
         return super().made(event)
 
     def _frame_in(self, document: JsonObject, *, is_whole: bool) -> None:
         response = document if is_whole else object_of(document.get("response"))
         self._first, self._last = self._first or response, response or self._last
 
-    def _keep(self, events: Iterable[Event]) -> None:
-        for event in events:
-            match event:
-                case Opened(block=block):
-                    self._said.setdefault(block, [])
-                case Piece(block=block, text=text):
-                    part = event.native if type(event.native) is Part else None
-                    texts = self._said.setdefault(block, [])
-                    if not texts or texts[-1][0] is not part:
-                        texts.append((part, GrowingText()))
-                    texts[-1][1].add(text)
-                case Cited(block=block):
-                    self._cited.setdefault(block, []).append(event)
-                case Counted():
-                    self._counted = event
-                case Ended(finish_reason=word):
-                    self._word = word
-                case _:
-                    pass
-
     def _put_together(self) -> JsonObject:
-        for block, texts in self._said.items():
-            if (
-                block.kind == "call"
-                and block.foreign
-                and (not block.name or (is_cut(self._word) and not _is_whole(block, texts)))
-            ):
+        content, word = self._content, "completed"
+        _run(self._begin(content.began.id if content.began is not None else ""))
+        for block in content.blocks:
+            if content.leaves_out(block):
                 continue  # the answer broke off in it, or it is nobody's: nobody may run it
-            pieces = [Piece(block, str(text), part) for part, text in texts]
-            told: list[Event] = [Opened(block), *pieces, *self._cited.get(block, ()), Closed(block)]
+            pieces = [Piece(block, text, part) for text, part in content.pieces_of(block)]
+            told: list[Event] = [Opened(block), *pieces, *content.cited.get(block, ()), Closed(block)]
             for event in told:
                 _run(self._made(event))
-        _run(self._begin())
         _run(self._between())
-        return self._response(self._word, self._last)
-
-
-def _is_whole(block: Block, texts: Iterable[tuple[Part | None, GrowingText]]) -> bool:
-    return block.custom or is_whole_call("".join([str(text) for _, text in texts]))
+        self._counted = content.counted
+        return self._response(content.ended.finish_reason if content.ended is not None else word, self._last)
 
 
 def _run(documents: Iterable[JsonObject]) -> None:
@@ -926,14 +887,14 @@ def write_error_event(
     status: int, message: str, code: str, *, id: str = "", model: str = "", created: int = 0, sequence: int = 0
 ) -> bytes:
     """`response.failed`, which Codex shows; `error` beside it makes the official SDKs raise instead of ending quietly."""
-    failed = bare_response(id, model, created, "failed")
+    failed = response_head(id, model, created, "failed")
     failed["error"] = {"code": _failed_code(status, code), "message": message}
     return _lifecycle("response.failed", sequence, failed, error=error_told(status, message, code))
 
 
 def write_keep_alive(*, id: str, model: str, created: int, sequence: int = 0) -> bytes:
     """A repeated `response.in_progress`; `id` must be the one that `response.created` told."""
-    return _lifecycle("response.in_progress", sequence, bare_response(id, model, created, "in_progress"))
+    return _lifecycle("response.in_progress", sequence, response_head(id, model, created))
 
 
 def _lifecycle(kind: str, number: int, response: JsonObject, **beside: object) -> bytes:
