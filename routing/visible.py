@@ -11,7 +11,8 @@ def visible(text: str, keep: str = "") -> str:
     """What is none of that (but for `keep`) is told by its number."""
     if text.isprintable():
         return text
-    return "".join(letter if letter in keep or _is_plain(letter) else _number(letter) for letter in text)
+    odd = {letter for letter in set(text) if not (letter.isprintable() or letter in keep or _is_plain(letter))}
+    return "".join([_number(letter) if letter in odd else letter for letter in text]) if odd else text
 
 
 def first_words(text: str, most: int) -> str:
@@ -23,7 +24,7 @@ def first_words(text: str, most: int) -> str:
 def _is_plain(letter: str) -> bool:
     import unicodedata  # seldom needed, and some commands are run many times a minute
 
-    return letter.isprintable() or letter in _JOINERS or unicodedata.category(letter) == "Zs"
+    return letter in _JOINERS or unicodedata.category(letter) == "Zs"
 
 
 def _number(letter: str) -> str:
