@@ -92,7 +92,6 @@ BROUGHT = (
         (
             "machine.py:Answer.due",
             "machine.py:Answer.tick",
-            "machine.py:Answer.echoes",
             "stream.py:Source._tell_newest",
         ),
         ("Echoes", "echoes", "_echoes", "secrets", "_secrets", "_tell_newest", "texts_behind", "_told", "_long", "_marker"),
@@ -145,7 +144,7 @@ BROUGHT = (
             "responses/read.py:Reader._same_part",
             "serial.py:_Waiting.is_somebodys",
         ),
-        ("_with_calls", "_listed", "_lists", "_same_part", "is_somebodys"),
+        ("_with_calls", "_listed", "_lists", "_same_part", "_counts_on", "is_somebodys"),
     ),
     Brought(
         "lists of sources beside Chat's choices",

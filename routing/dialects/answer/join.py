@@ -41,7 +41,7 @@ from .events import (
     is_content,
 )
 from .repeated import LONG
-from .said import Content
+from .said import Content, keep_nothing
 
 BLANK_LINE = "\n\n"
 """Stands in front of the first visible text of a later round."""
@@ -126,7 +126,7 @@ class Join:
         """The client's word for why the answer ended, where it is not the provider's."""
         self.plain: Block | None = None
         """What comes of it alone leaves without a second look, once it is kept."""
-        self.keep: Callable[[str], None] = _keep_nothing
+        self.keep: Callable[[str], None] = keep_nothing
 
     def open(self) -> None:
         """It began before any round said anything: its texts have to be told again at its end."""
@@ -370,7 +370,7 @@ class Join:
         if block.kind != "text" or (self._spoke and not self._glue):
             self.plain = block
             kept = self._keeps_texts or block.kind == "call"
-            self.keep = self.content.text_of(block).add if kept else _keep_nothing
+            self.keep = self.content.text_of(block).add if kept else keep_nothing
         return out
 
     @property
@@ -602,10 +602,6 @@ class Join:
             return Counted(tokens)
         natives = [one.counted.native for one in contents if one.counted is not None and one.counted.native is not None]
         return Counted(tokens, natives[-1] if natives else None, tuple(natives))
-
-
-def _keep_nothing(text: str) -> None:
-    pass
 
 
 def _first_block(chunk: Chunk) -> Block | None:

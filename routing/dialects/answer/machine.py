@@ -145,7 +145,8 @@ class Answer:
         """What may leave as soon as somebody asks."""
         self._due = b""
         """The blank line that the last event which left is lacking."""
-        self._echoes: Echoes | None = None
+        self.echoes: Echoes | None = None
+        """What takes the running round's credentials out of it; None where there are none."""
         self._over = self._failed = False
         self._opened = ""
         """Who we said it is, where we began it."""
@@ -189,7 +190,7 @@ class Answer:
         reader, anew = counting.Reader(self._client) if counts else read(), bool(self._join.rounds) or self._foreign
         source = Source(reader, quiet=read if passes else None, bounded=not streams, anew=anew, abroad=self._foreign)
         self._source = source
-        source.echoes = self._echoes = Echoes(secrets) if secrets else None
+        source.echoes = self.echoes = Echoes(secrets) if secrets else None
         source.hides_count = hides_count and not self._foreign
         self._writer.begin_round(round_.tools)
         calls = source.since_calls if passes else None
@@ -224,7 +225,7 @@ class Answer:
             return self._released()
         out = self._take()
         try:
-            self._hear(source.feed(data), out, self._echoes, now)
+            self._hear(source.feed(data), out, self.echoes, now)
         except BadAnswer as error:
             self._spoil(error)
         return out[0] if len(out) == 1 else b"".join(out)
@@ -239,13 +240,13 @@ class Answer:
     @property
     def due(self) -> float:
         """When `tick` is to be told the time."""
-        return self._echoes.due if self._echoes is not None else inf
+        return self.echoes.due if self.echoes is not None else inf
 
     def tick(self, now: float) -> bytes:
         """What leaves because it waited too long."""
         out = self._take()
-        if self._echoes is not None:
-            self._hear(self._echoes.tick(now), out)
+        if self.echoes is not None:
+            self._hear(self.echoes.tick(now), out)
         return b"".join(out)
 
     def end_round(self) -> Said:
@@ -254,9 +255,9 @@ class Answer:
             chunks = self._source.close()
             if self._source.form == "document" and self._asked.stream:
                 self._join.composes = True
-            self._hear(chunks, self._pending, self._echoes)
-            if self._echoes is not None:
-                self._hear(self._echoes.rest(), self._pending)
+            self._hear(chunks, self._pending, self.echoes)
+            if self.echoes is not None:
+                self._hear(self.echoes.rest(), self._pending)
             if chunks and chunks[-1].form == "ragged" and self._pending and not self._asked.endpoint.json_array:
                 self._due = b"\n\n"
         except BadAnswer as error:
@@ -414,11 +415,6 @@ class Answer:
         whole.add_all(joined)
         whole.add_all(written)
         return str(whole)
-
-    @property
-    def echoes(self) -> Echoes | None:
-        """What takes the running round's credentials out of it; None where there are none."""
-        return self._echoes
 
     @property
     def converted(self) -> bool:

@@ -245,3 +245,7 @@ class Content:
 def arguments_of(block: Block, text: str) -> str:
     """A call's arguments as JSON text; free text for a custom tool is the argument of a function with one string."""
     return dumps({"input": text}).decode() if block.custom else text
+
+
+def keep_nothing(text: str) -> None:
+    """Of a text that nobody asks for."""

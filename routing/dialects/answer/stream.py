@@ -24,6 +24,7 @@ from ..translation.neutral import Tokens
 from .echoes import Echoes, texts_behind
 from .events import UNREADABLE, Began, Block, Chunk, Ended, Event, Failed, Field, Opened, Piece, Rank
 from .repeated import LONG, Repeated
+from .said import keep_nothing
 
 WHOLE_BYTES = 64 << 20
 """A whole document longer than this is no answer."""
@@ -128,7 +129,7 @@ class Source:
         """Its plain pieces leave for `left`, once they are kept, until something else comes: as they come, or as `tell` writes
         another dialect's for the block where the client sees them."""
         self.tell: Callable[[Event], bytes] | None = None
-        self.keep: Callable[[str], None] = _nobody
+        self.keep: Callable[[str], None] = keep_nothing
         self.left: list[bytes] = []
         self.hides_count = False
         """Chat's: it counts because we asked for that."""
@@ -347,10 +348,6 @@ def without_empty_count(data: bytes) -> bytes:
             if empty in data:
                 return data.replace(empty, b"")
     return data
-
-
-def _nobody(text: str) -> None:
-    pass
 
 
 def _frame_of(chunk: Chunk) -> tuple[bytes, bytes]:

@@ -310,10 +310,10 @@ class Writer(_Writer):
 
     def _fail(self, failed: Failed) -> bytes:
         error = failed.error
-        if self._array and not self._begun:
-            return write_error(error.status, error.message, error.code, json_array=True)
-        info = {"@type": _ERROR_INFO, "reason": error.code, "domain": "routecodex"}
-        written = dumps({"error": {**_error(error.status, error.message), "details": [info]}})
+        is_first = self._array and not self._begun
+        written = write_error(error.status, error.message, error.code, json_array=is_first)
+        if is_first:
+            return written
         return b",\r\n" + written + b"]" if self._array else write_event(written)
 
 
@@ -380,10 +380,6 @@ def write_error(
     """`code` and `details` travel as Google's own ErrorInfo. `error` comes first: Google's SDK looks for nothing else."""
     told = {name: value if isinstance(value, str) else dumps(value).decode() for name, value in (details or {}).items()}
     info: JsonObject = {"@type": _ERROR_INFO, "reason": code, "domain": "routecodex", "metadata": told}
-    written = dumps({"error": {**_error(status, message), "details": [info]}})
-    return b"[" + written + b"]" if json_array else written
-
-
-def _error(status: int, message: str) -> JsonObject:
     word = _STATUS_WORDS.get(status, "INVALID_ARGUMENT" if status < 500 else "UNAVAILABLE")
-    return {"code": status, "message": message, "status": word}
+    written = dumps({"error": {"code": status, "message": message, "status": word, "details": [info]}})
+    return b"[" + written + b"]" if json_array else written
