@@ -11,8 +11,7 @@ def visible(text: str, keep: str = "") -> str:
     """What is none of that (but for `keep`) is told by its number."""
     if text.isprintable():
         return text
-    odd = {letter for letter in set(text) if not (letter.isprintable() or letter in keep or _is_plain(letter))}
-    return "".join([_number(letter) if letter in odd else letter for letter in text]) if odd else text
+    return "".join(letter if letter in keep or _is_plain(letter) else _number(letter) for letter in text)
 
 
 def first_words(text: str, most: int) -> str:
@@ -24,7 +23,7 @@ def first_words(text: str, most: int) -> str:
 def _is_plain(letter: str) -> bool:
     import unicodedata  # seldom needed, and some commands are run many times a minute
 
-    return letter in _JOINERS or unicodedata.category(letter) == "Zs"
+    return letter.isprintable() or letter in _JOINERS or unicodedata.category(letter) == "Zs"
 
 
 def _number(letter: str) -> str:
