@@ -119,14 +119,14 @@ BROUGHT = (
         "half a call, which an answer was cut off in, is told as none: nobody may run it",
         (),
         (
-            "serial.py:Serial._is_half",
             "said.py:Content._is_half",
-            "said.py:Content.broke_off_in",
+            "said.py:Content.settle",
             "said.py:Content.leaves_out",
+            "events.py:Block.is_nobodys",
             "join.py:Join._is_half",
             "join.py:Join._broke_off_unread",
         ),
-        ("half", "_is_half", "broke_off_in", "leaves_out", "as_document", "is_cut", "_broke_off_unread"),
+        ("half", "_is_half", "settle", "is_nobodys", "leaves_out", "as_document", "is_cut", "_broke_off_unread"),
     ),
     Brought("an error object that says nothing is none, and is taken out", (), (), ("without_empty_error", "settled")),
     Brought(

@@ -88,7 +88,7 @@ class Block(Struct, eq=False):
     closed: bool = False
     """The writer was told that it is over."""
     half: bool = False
-    """A call that the answer was cut off in: it is over, and nobody may run it."""
+    """A call that the answer was cut off in."""
     # the writer's
     place: int = -1
     """Its index in the client's answer."""
@@ -101,6 +101,11 @@ class Block(Struct, eq=False):
 
     def __post_init__(self) -> None:
         self.hides = self.hides or self.kind == "thought"
+
+    @property
+    def is_nobodys(self) -> bool:
+        """A call that nobody may run: half of one, or one that never said whose it is."""
+        return self.half or (self.kind == "call" and not self.name)
 
     def text_between(self, start: int, length: int) -> str | Joined:
         """So much of what the client sees of its text, those that go on in it among it."""

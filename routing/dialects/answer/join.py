@@ -257,6 +257,7 @@ class Join:
     def end(self) -> None:
         """The round is over."""
         self.over, self._nameless, self.plain = True, [], None
+        self.content.settle()
         if self.content.complete:
             self.rounds.append(_Round(self.content, [], self.foreign))
 
@@ -564,9 +565,7 @@ class Join:
 
     def _composed(self, ends: list[Chunk], ended: Ended, counted: Counted | None) -> list[Chunk]:
         """The end, in the frames of the units that ended the last round where those are the client's dialect's."""
-        last = self.rounds[-1].content
-        half = [block for block in last.blocks if last.broke_off_in(block)]
-        closers: list[Event] = [Closed(block) for block in self._open if not block.closed and block not in half]
+        closers: list[Event] = [Closed(block) for block in self._open if not (block.closed or block.is_nobodys)]
         self._open = {}
         if self.composes:
             return [self._made([*closers, *([counted] if counted is not None else []), ended, Done()])]

@@ -348,6 +348,7 @@ class Answer:
     def _error(self, error: ProviderError) -> bytes:
         if not self._asked.stream:
             return write_error(self._client, error.status, error.message, error.code)
+        self._join.content.settle()
         waits = self._join.release() if self._join.started else []
         return b"".join(self._written([*waits, Chunk(b"", None, [Failed(error)], self._client)]))
 

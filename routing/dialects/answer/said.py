@@ -19,6 +19,7 @@ from .events import (
     Began,
     Block,
     Cited,
+    Closed,
     Counted,
     Done,
     Ended,
@@ -107,6 +108,8 @@ class Content:
         self.cited: dict[Block, list[Cited]] = {}
         self.fields: list[Field] = []
         self.asides: list[JsonObject] = []
+        self._over: set[Block] = set()
+        """Those whose provider said so."""
         self.apart: dict[Block, list[tuple[int, int, object]]] | None = {} if apart else None
         """What of texts their dialect keeps apart from its neighbours (Gemini's signed parts, those of a Responses message):
         from where to where in the text, and as it came."""
@@ -139,6 +142,8 @@ class Content:
                 self.extras.setdefault(event.block, []).append(event.native)
             case Cited():
                 self.cited.setdefault(event.block, []).append(event)
+            case Closed():
+                self._over.add(event.block)
             case Began():
                 self.began = self.began or event
             case Field():
@@ -217,14 +222,17 @@ class Content:
         said = self.began is not None or self.blocks  # a bare last word answers nothing
         return self.done and bool(said) and not any(self._is_half(block) for block in self.blocks)
 
-    def broke_off_in(self, block: Block) -> bool:
-        """Whether this is a call that nobody may run: the answer was cut off in it, or it never said whose it is."""
-        if block.kind == "call" and not block.name:
-            return True
-        return self.ended is not None and is_cut(self.ended.finish_reason) and self._is_half(block)
+    def settle(self) -> None:
+        """Nothing more comes: which calls the answer broke off in, or was cut off in, so that nobody may run them."""
+        breaks, last = not self.complete, next(reversed(self.blocks), None)
+        cut = self.ended is not None and is_cut(self.ended.finish_reason)
+        for block, text in self.blocks.items():
+            begun = block.kind == "call" and not (block in self._over or str(text))  # its tool may have no parameters, or not
+            block.half = (breaks or cut) and (self._is_half(block) or (begun and (breaks or block is last)))
 
     def leaves_out(self, block: Block) -> bool:
-        return (block.foreign or self.as_document) and self.broke_off_in(block)
+        """Of what came in this very dialect and form nothing is."""
+        return block.is_nobodys and (block.foreign or self.as_document)
 
     def _is_half(self, block: Block) -> bool:
         """Free text says nothing about its end: what is behind it does."""

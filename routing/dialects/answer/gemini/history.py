@@ -43,7 +43,7 @@ def parts(content: Content) -> list[JsonObject]:
     return [
         part
         for block, growing in content.blocks.items()
-        if not (block.kind == "call" and content.broke_off_in(block))
+        if not block.is_nobodys
         for part in _parts_of(block, str(growing), content, thinking)
     ]
 
