@@ -107,8 +107,8 @@ class Lifecycle:
         """The call with the takers' tools, once its target is known. `able`: the target takes tools of ours."""
         return offer(call, [tool for _, tool in self._tools.values()], kind=self.turn.kind, able=able)
 
-    def listen(self, alone: Callable[[], Answer | None]) -> None:
-        """A round has begun. `alone`: what makes the client's dialect of its bytes; None where they are it."""
+    def listen(self, alone: Callable[[], Answer] | None) -> None:
+        """A round has begun. `alone`: gives what makes the client's dialect of its bytes; None where they are it."""
         if self._listening is not None:
             self._listening.begin(alone)
 

@@ -34,22 +34,22 @@ class Listening:
         self._recent: deque[bytes] = deque(maxlen=_RECENT)
         self._reader = reader_of(turn.dialect)
         self._content = Content()
-        self._alone: Callable[[], Answer | None] | None = None
-        self._made: Answer | None = None
+        self._alone: Callable[[], Answer] | None = None
+        self._spoken: Answer | None = None
+        """What that gave."""
 
-    def begin(self, alone: Callable[[], Answer | None]) -> None:
-        """A round has begun. `alone`: what makes the client's dialect of it, or None; asked once it is wanted."""
-        self._alone = alone
+    def begin(self, alone: Callable[[], Answer] | None) -> None:
+        """A round has begun. `alone`: gives what makes the client's dialect of its bytes; None where they are it."""
+        self._alone, self._spoken = alone, None
 
-    @property
-    def _spoken(self) -> Answer | None:
-        if self._alone is not None:
-            self._made, self._alone = self._alone(), None
-        return self._made
+    def _speaks(self) -> Answer | None:
+        if self._spoken is None and self._alone is not None:
+            self._spoken = self._alone()
+        return self._spoken
 
     def feed(self, chunk: bytes) -> None:
         if self._events is not None:
-            chunk = spoken.feed(chunk) if (spoken := self._spoken) is not None else chunk
+            chunk = spoken.feed(chunk) if (spoken := self._speaks()) is not None else chunk
             self._hear(_read(self._events.feed, chunk))
             return
         self._tail += chunk
@@ -63,7 +63,7 @@ class Listening:
 
     def _rest(self) -> bytes:
         """The end of a round in another dialect."""
-        if (spoken := self._spoken) is None:
+        if (spoken := self._speaks()) is None:
             return b""
         said = spoken.end_round()
         return b"".join(spoken.finish()) if said.complete else b""
@@ -72,7 +72,7 @@ class Listening:
         if self._tail:
             events = Events()
             # what was cut off in front has no `data:` any more
-            spoken = self._spoken
+            spoken = self._speaks()
             tail = bytes(self._tail) if spoken is None else spoken.feed(bytes(self._tail)) + self._rest()
             self._hear([*_read(events.feed, tail), *_read(events.close)])
             self._tail.clear()

@@ -83,7 +83,7 @@ class Participants:
 
     def listen(self, answer: Answer) -> None:
         """A round's head has come: from here on `stream_data` tells what is said."""
-        self.life.listen(answer.alone)
+        self.life.listen(answer.alone())
 
     def begun(self) -> None:
         """The first content of the round that is heard goes to the client."""

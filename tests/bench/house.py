@@ -133,7 +133,7 @@ BROUGHT = (
         "what is no UTF-8 is made it; half an event of a translated stream is an error; nothing passes behind the end",
         (),
         ("stream.py:Source._word",),
-        ("as_utf8", "mended", "_word", "_said_all", '"behind"'),
+        ("as_utf8", "mended", "_said_all", '"behind"'),
     ),
     Brought(
         "what Copilot and Bedrock part or number in their own ways, calls that never say whose they are, lists with numbers",
@@ -232,6 +232,9 @@ def _speaking(one: Brought, file: str, source: str) -> set[int]:
     spans = [defined[name.partition(":")[2]] for name in one.whole if name.startswith(f"{file}:")]
     told = {token.start[0] for token in tokenize.generate_tokens(io.StringIO(source).readline) if token.string in one.names}
     for node in ast.walk(ast.parse(source)):
+        one_line = isinstance(node, ast.ImportFrom) and node.lineno == node.end_lineno
+        if one_line and not {imported.name for imported in node.names} <= set(one.names):
+            told.discard(node.lineno)  # it would stand there without, too
         if isinstance(node, ast.match_case) and told & set(range(node.pattern.lineno, (node.pattern.end_lineno or 0) + 1)):
             alternatives = node.pattern.patterns if isinstance(node.pattern, ast.MatchOr) else [node.pattern]
             if all(any(name in ast.unparse(each) for name in one.names) for each in alternatives):

@@ -201,14 +201,10 @@ class Answer:
         if round_.compacts:
             self._serial = Summary(Names(self._asked).item("cmp", 0))
 
-    def alone(self) -> Answer | None:
-        """What makes of the running round's bytes the client's dialect, for whoever wants to hear that round by itself; None
-        where they are it already."""
-        if not self._foreign:
-            return None
-        one = Answer(self._asked)
-        one.begin_round(self._round, secrets=self._secrets)
-        return one
+    def alone(self) -> Callable[[], Answer] | None:
+        """Gives what makes of the running round's bytes the client's dialect, for whoever wants to hear that round by itself;
+        None where they are it already."""
+        return partial(_alone, self._asked, self._round, self._secrets) if self._foreign else None
 
     def feed(self, data: bytes, now: float = 0.0) -> bytes:
         """The provider's bytes; for the client as many as may leave.
@@ -223,7 +219,7 @@ class Answer:
                 return data
         if not data:
             return self._released()
-        out = self._take()
+        out, self._pending = self._pending, []
         try:
             self._hear(source.feed(data), out, self.echoes, now)
         except BadAnswer as error:
@@ -494,6 +490,12 @@ class Answer:
         out = self._pending
         self._pending = []
         return out
+
+
+def _alone(asked: Asked, round_: Round, secrets: Collection[str]) -> Answer:
+    one = Answer(asked)
+    one.begin_round(round_, secrets=secrets)
+    return one
 
 
 def _only_counts(chunk: Chunk) -> bool:

@@ -120,7 +120,7 @@ def test_plugins_hear_it_as_the_client_would(client: Dialect, there: Dialect, li
     async def turn() -> None:
         await scene.begin()
         answer.begin_round(Round(there, "acme"))
-        scene.life.listen(answer.alone)
+        scene.life.listen(answer.alone())
         for at in range(0, len(raw), 7):
             scene.life.stream_data(raw[at : at + 7])
         await scene.life.after_request(tsaid())
