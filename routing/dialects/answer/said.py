@@ -163,10 +163,12 @@ class Content:
         block, native = piece.block, piece.native
         if self.apart is None or native is None or block.foreign or block.kind not in ("text", "thought"):
             return
-        start, known = len(str(self.text_of(block))), self.apart.setdefault(block, [])
-        if known and known[-1][1] == start and known[-1][2] is native:
-            start = known.pop()[0]
-        known.append((start, start + len(piece.text), native))
+        known = self.apart.setdefault(block, [])
+        if known and known[-1][2] is native:
+            start, end, _ = known.pop()
+        else:
+            start = end = len(str(self.text_of(block)))
+        known.append((start, end + len(piece.text), native))
 
     def pieces_of(self, block: Block) -> Iterator[tuple[str, object]]:
         """Its text, cut where something of it stands apart, and as that came."""
