@@ -63,7 +63,7 @@ class Mutant:
     line: int
     was: str
     place: str = ""
-    """Whose keyword it is the value of: `zip(strict)`."""
+    """Whose keyword it is the value of: `zip(strict)`; of a class's head `class(frozen)`."""
     statement: str = ""
     """The whole of it in one line, where it is simple; of `if` and `while` what is asked."""
 
@@ -93,6 +93,8 @@ def mutants_of(path: Path, source: bytes) -> list[Mutant]:
         if isinstance(call, ast.Call)
         for keyword in call.keywords
     }
+    classes = [one for one in ast.walk(tree) if isinstance(one, ast.ClassDef)]
+    places |= {id(keyword.value): f"class({keyword.arg})" for one in classes for keyword in one.keywords}
     simple = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr)
     statements = {id(part): ast.unparse(one) for one in ast.walk(tree) if isinstance(one, simple) for part in ast.walk(one)}
     tests = [one.test for one in ast.walk(tree) if isinstance(one, (ast.If, ast.While))]

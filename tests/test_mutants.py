@@ -61,6 +61,8 @@ def test_what_nobody_can_see_is_named_with_its_reason() -> None:
         "pass": False,
         "(sep) or (end)": False,
     }
+    heads = b"class Pair(Struct, frozen=True):\n    pass\nclass Open(Struct, dict=True):\n    pass\n"
+    assert [bool(mutant.why_unseen) for mutant in mutants_of(Path("pairs.py"), heads)] == [True, False]
     for file, statement, text in [row for rows in BY_ROW.values() for row in rows]:
         found = mutants_of(Path(file), (mutants.ROOT / file).read_bytes())
         same = [mutant for mutant in found if (mutant.statement, mutant.text) == (statement, text)]
