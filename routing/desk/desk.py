@@ -159,6 +159,8 @@ class Desk:
     """What holds for all sessions, under what each of them says itself."""
     spend: Callable[[SpentRound], None] | None = None
     """Writes down what a round cost; None where nobody wants to know."""
+    settle_usage: Callable[[], None] = lambda: None
+    """Waits for the disk until what was spent so far can be read there."""
     ill: Callable[[], str] = lambda: ""
     """Why what is shared with other processes cannot be reached; empty while all is well."""
     on_seals: Callable[[SessionKey, str, Sequence[bytes]], None] = lambda key, maker, digests: None
@@ -664,6 +666,7 @@ class Desk:
         """Waits for the disk."""
         from ..usage import report  # a database, for whoever asks
 
+        self.settle_usage()
         path, now, user = self.user_folder / FILE_NAME, self.clocks.wall(), reading.caller.user
         midnight = now - (now + self.clocks.utc_offset_s()) % 86_400
         session = report.of_file(path, "session", session=reading.key.id)
