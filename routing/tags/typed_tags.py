@@ -28,8 +28,10 @@ _MOST_LOOKED_AT = 1000
 _MOST_BROKEN = 100
 _QUOTES = " \t\r\n\"'“”‘’「」«»"
 """What a tool may wrap around a prompt."""
-_HALVES = ("<*", "< *", "**>")
-"""Marks that are not quite right begin so, or end so."""
+_BEGIN = ("<*", "< *", "《**", "〈**")
+"""Marks that are not quite right begin so; the last two are what a keyboard for Chinese makes of `<**`."""
+_END = "**>"
+"""… or end so."""
 _LONGEST_SHOWN = 60
 _MOST_WORDS = 4
 _WHOLE = frozenset((*WORDS, "clock:clear"))
@@ -64,7 +66,7 @@ def _outside_code(text: TypedText) -> list[Span | str]:
     found: list[tuple[int, Span | str]] = []
     before = 0
     for piece in words:
-        if ("*" in piece or "＊" in piece) and (may_hold_tags(piece) or any(find_mark(piece, mark) >= 0 for mark in _HALVES)):
+        if ("*" in piece or "＊" in piece) and (may_hold_tags(piece) or any(find_mark(piece, mark) >= 0 for mark in (*_BEGIN, _END))):
             spans = find_tags(piece, _MOST_LOOKED_AT)
             here: list[tuple[int, Span | str]] = [(before + span.start, span) for span in spans]
             here += [(before + at, rest) for at, rest in _halves(piece, spans)]
@@ -88,7 +90,7 @@ def _judged(tag: Tag, vocabulary: Vocabulary | None) -> Tag:
         return _with_meant(tag, vocabulary) if tag.right.endswith(HOW_NAMES) else tag
     words = [word for word in plain.split() if any(char.isalnum() for char in word)]
     is_ours = plain[:1] in "!#@" and vocabulary.begins(plain) and len(words) <= _MOST_WORDS
-    if plain and (is_ours or (len(words) <= 2 and vocabulary.mentions(plain))):
+    if plain and (is_ours or (len(words) <= 2 and vocabulary.mentions(plain)) or vocabulary.mixes(plain)):
         return _with_meant(Unreadable(tag.body, f"names are written {HOW_NAMES}"), vocabulary)
     return tag
 
@@ -102,10 +104,10 @@ def _with_meant(tag: Unreadable, vocabulary: Vocabulary) -> Unreadable:
 def _halves(piece: str, spans: Sequence[Span]) -> Iterator[tuple[int, str]]:
     """Marks outside the tags, with what stands beside them on their line."""
     plain = folded(piece) if "＜" in piece or "＊" in piece or "＞" in piece else piece
-    for mark in _HALVES[:2]:
+    for mark in _BEGIN:
         for at in _places(plain, mark, spans):
-            yield at, plain[at + len(mark) : at + 200].partition("\n")[0].lstrip("* \t")
-    for at in _places(plain, _HALVES[2], spans):
+            yield at, folded(plain[at + len(mark) : at + 200].partition("\n")[0]).lstrip("* \t")
+    for at in _places(plain, _END, spans):
         before = _BEFORE_CLOSING.search(plain, max(0, at - 100), at)
         if before is not None and "<" not in before[0]:
             yield before.start("rest"), f"{before['rest'].strip()}**>"

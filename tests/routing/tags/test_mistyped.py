@@ -97,6 +97,14 @@ READ: dict[str, SessionState | str] = {
     "＜＊＊!glm＊＊＞": GLM,
     "<＊＊!glm＊＊>": GLM,
     "<**　!glm　**>": GLM,
+    "<**\u200e!glm**>": GLM,
+    "<**!glm\u200f**>": GLM,
+    "<**\u202a!glm\u202c**>": GLM,
+    "<**!glm\u00ad**>": GLM,
+    "<**\u2009!glm\u202f**>": GLM,
+    '<**\u2067stopMessage:"go on",3\u2069**>': stop("go on", 3),
+    '<**stopMessage:\u200f"go on"\u200f,3**>': stop("go on", 3),
+    '<**stopMessage:"می\u200cروم",3**>': stop("می\u200cروم", 3),
     "<**!openai［２］**>": EMPTY.with_(sticky=Sticky("openai", "backup")),
     # what may be left out or doubled
     "<**!glm,**>": GLM,
@@ -213,7 +221,19 @@ REFUSED: dict[str, str] = {
     **dict.fromkeys(("!glm.glm-4.7**>", "< **!glm.glm-4.7**>"), "<*!glm.glm-4.7*>"),
     **dict.fromkeys(("<*glm.glm-4.7*>", "<**glm.glm-4.7>", "<**glm.glm-4.7 please"), "<*glm.glm-4.7*>"),
     "<***!glm***>": "<*!glm*>",
+    **dict.fromkeys(("《**clear**》", "〈**clear**〉", "《**clear**>", "see《**clear**》"), "<*clear*>"),
+    **dict.fromkeys(("《**!glm.glm-4.7**》", "《**!glm.glm-4.7》", "《**！glm．glm-4.7**》"), "<*!glm.glm-4.7*>"),
+    **dict.fromkeys(("《**stopMessage：“继续”，3**》", '《**stopMessage:"go on"**》'), STOP_FORM),
     # --- words
+    **{
+        f"<**{typed}**>": f"<*{meant}*> is a tag of its own"
+        for typed, meant in (
+            ("clear,status", "status"),
+            ("!glm,status", "status"),
+            ("glm.glm-4.7,why", "why"),
+            ("#openai.1,models", "models"),
+        )
+    },
     **{
         f"<**{typed}**>": f"<*{meant}*>"
         for typed, meant in (
@@ -258,6 +278,17 @@ REFUSED: dict[str, str] = {
             ("model", "models"),
         )
     },
+    # --- a letter of another script
+    **{
+        f"<**{typed}**>": f"<*{meant}*>"
+        for typed, meant in (("сlear", "clear"), ("statús", "status"), ("stаtus", "status"), ("hеlp", "help"), ("uśage", "usage"))
+    },
+    **{
+        f"<**{typed}**>": "names are written"
+        for typed in ("гlm.glm-4.7", "!glм", "ģlm", "#οpenai", "оpenai,glm", "гlm[key1]", "!öpenai")
+    },
+    "<**glm.glм-4.7**>": "nearest known: glm.glm-4.7",
+    "<**glm[kеy1]**>": "nearest known: glm.key1",
     # --- words of what is not there yet
     **{
         f"<**{typed}**>": f"there is no <*{typed.split(':')[0].split()[0]}*> yet"
@@ -350,6 +381,16 @@ ORDINARY = (
     "<**重要**>",
     "<**请注意这一点**>",
     "<**très important ici**>",
+    "<**очень важно**>",
+    "<**важно**>",
+    "<**très**> bien",
+    "<**naïve**>",
+    "<**élan.vital**>",
+    "<**修复bug**>",
+    "《**红楼梦**》",
+    "《**Notes**》",
+    "《**three body problem**》",
+    "〈**注**〉",
     "<**we wait for the build to end**>",
     "<**wait for the tests**>",
     "<**help is on the way**>",
