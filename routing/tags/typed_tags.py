@@ -66,7 +66,9 @@ def _outside_code(text: TypedText) -> list[Span | str]:
     found: list[tuple[int, Span | str]] = []
     before = 0
     for piece in words:
-        if ("*" in piece or "＊" in piece) and (may_hold_tags(piece) or any(find_mark(piece, mark) >= 0 for mark in (*_BEGIN, _END))):
+        if ("*" in piece or "＊" in piece) and (
+            may_hold_tags(piece) or any(find_mark(piece, mark) >= 0 for mark in (*_BEGIN, _END))
+        ):
             spans = find_tags(piece, _MOST_LOOKED_AT)
             here: list[tuple[int, Span | str]] = [(before + span.start, span) for span in spans]
             here += [(before + at, rest) for at, rest in _halves(piece, spans)]

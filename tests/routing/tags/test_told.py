@@ -73,7 +73,10 @@ def test_a_key_that_rests_for_some_of_its_models() -> None:
 
 
 def test_many_keys_are_counted_and_those_named_that_are_not_ready() -> None:
-    few, many = provider("few", [f"k{number}" for number in range(8)], ["m"]), provider("many", [f"k{n}" for n in range(100)], ["m"])
+    few, many = (
+        provider("few", [f"k{number}" for number in range(8)], ["m"]),
+        provider("many", [f"k{n}" for n in range(100)], ["m"]),
+    )
     resting: set[str] = set()
 
     def lines() -> list[str]:
