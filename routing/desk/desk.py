@@ -494,7 +494,7 @@ class Desk:
         now = self.clocks.monotonic()
         first = decision = choose(wish, registry, health, rotation, now)
         while decision.target.provider != ECHO and not upstream.dialect_for(
-            registry.providers[decision.target.provider], reading.received, reading.call
+            registry.providers[decision.target.provider], reading.received, reading.call, wish.chained
         ):
             wish = replace(wish, excluded=wish.excluded | {decision.target})
             try:
