@@ -75,7 +75,7 @@ from ..usage.spending import Spent as SpentRound
 from ..values import Answer, Call, Caller, Dialect, Endpoint, Named, Target
 from .learned import Learned, Recent
 from .meeting import Met
-from .notices import Notices, cleared, elsewhere, in_wrappers
+from .notices import Notices, cleared, elsewhere, gave_no_orders
 from .obeying import Obeying, Reminders
 from .reading import Reading
 from .status_now import Standing
@@ -264,6 +264,8 @@ class Desk:
         )
         if obeys and newest is not None:
             reading = self.obeying.with_tags(reading, newest)
+        if obeys and len(typed) > 1 and (passed_over := self.obeying.passed_over(reading)):
+            reading = replace(reading, unheard=(*reading.unheard, *passed_over))
         pass_over_ours(call, self.learned.begun.get)
         self._earlier(call, caller.user)
         return reading
@@ -579,7 +581,7 @@ class Desk:
             return ()
         now, health = self.clocks.monotonic(), self.learned.health
         causes = elsewhere(plan.decision, plan.wish, plan.registry, health, plan.attempts, now)
-        return self.notices.due(reading.key, [*causes, *in_wrappers(reading.unheard)])
+        return self.notices.due(reading.key, [*causes, *gave_no_orders(reading.unheard)])
 
     def _attempts(self) -> Attempts:
         most = 1 if self.withheld else self.config.max_attempts  # the next one might need a key
