@@ -108,6 +108,28 @@ def test_who_imports_it_comes_next(tmp_path: Path) -> None:
     assert far == ["-n", "0", "tests/routing/test_room.py"]
 
 
+@pytest.mark.parametrize("failing, found", [("a", True), ("b", None), ("", False)])
+def test_tests_that_take_too_long_as_they_are_say_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str, found: bool | None
+) -> None:
+    """Nobody has survived them. (The last stage is everybody's.)"""
+    (tmp_path / "a.py").write_text("1")
+    monkeypatch.setattr(mutants, "stages_of", lambda *_: [["a"], ["b"]])
+    monkeypatch.setattr(mutants, "fails_as_it_is", lambda stage, *_: stage == ("b",))
+    monkeypatch.setattr(mutants, "what_fails", lambda stage, *_: list(stage) if stage[0] == failing else [])
+    assert dies(Mutant(Path("a.py"), 0, 1, "2", 1, "1"), tmp_path, 1) is found
+
+
+def test_of_whom_nobody_knows_it_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    both = [Mutant(Path("a.py"), 0, 1, "False", 1, "True", place) for place in ("told(it)", "heard(it)")]
+    monkeypatch.setattr(mutants, "drawn", lambda *_: both)
+    monkeypatch.setattr(mutants, "NEEDED", ())
+    monkeypatch.setattr(mutants, "dies", lambda mutant, *_, **__: True if mutant.place == "told(it)" else None)
+    assert mutants.main([]) == 1
+    assert "1 of 1 died" in (told := capsys.readouterr().out)
+    assert "Of 1 nobody knows" in told
+
+
 @pytest.mark.parametrize("text, dead", [("a - b", True), ("b + a", False)])
 def test_dead_or_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, dead: bool) -> None:
     (tmp_path / "routing").mkdir()
