@@ -162,7 +162,9 @@ _WORD_AND_MORE = re.compile(r"(?P<word>[^\W\d_](?:[^\W\d]|-)*)(?P<sep>[\s:,;=]*)
 _AROUND = " \t\r\n!#@.,:;?'\"`()[]{}<>/\\*-=+|~"
 
 _STOP = re.compile(r"(?i:stopMessage)(?![\w-])\s*[:,;=]?\s*(?P<value>.*)", re.DOTALL)
-LIKE_STOP = re.compile(r"stop[\s_-]*mess?ages?\b|stop\w*\s*[:,;=]?\s*[\"'<]", re.IGNORECASE)
+_TORN_STOP = r"\s?".join("stop") + r"[\s_-]*" + r"\s?".join("mes") + r"\s?s?\s?" + r"\s?".join("age") + r"s?\b"
+LIKE_STOP = re.compile(rf"{_TORN_STOP}|stop\w*\s*[:,;=]?\s*[\"'<]", re.IGNORECASE)
+"""With a letter too many or too few, or white space in it."""
 _STOP_TEXT = re.compile(r'"(?P<text>(?:[^"\\]|\\.)*+)"(?P<more>.*)', re.DOTALL)
 _STOP_PAIRED = tuple(
     re.compile(rf"[{left}](?P<text>.*)[{right}](?P<more>[^{right}]*)", re.DOTALL)
@@ -233,7 +235,7 @@ def _word(body: str, plain: str) -> Tag | None:
         if known is not None and _is_ours(word == known.lower() or known == STOP_MESSAGE, word, sep, rest):
             return Unreadable(body, _right_word(known, exact=word == known.lower()))
     around = plain.strip(_AROUND).lower()
-    return Unreadable(body, f"write <**{around}**>") if around in _WHOLE else None
+    return Unreadable(body, f"write <**{around}**>") if around in _WHOLE or around == "clock:clear" else None
 
 
 def _is_ours(exact: bool, word: str, sep: str, rest: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 
 import pytest
 from msgspec.structs import replace
@@ -14,6 +15,7 @@ from routecodex.routing.tags.grammar import Unknown
 from routecodex.routing.tags.obey import orders_for
 from routecodex.routing.tags.typed_tags import tags_of
 from routecodex.routing.tags.vocabulary import Vocabulary
+from routecodex.routing.tags.words import WORDS
 from tests.routing.sessions.calls import messages_call, user
 from tests.routing.tags.config_a import NOW, REGISTRY, means
 
@@ -382,6 +384,12 @@ ORDINARY = (
     "<**请注意这一点**>",
     "<**très important ici**>",
     "<**очень важно**>",
+    "<**a. b**>",
+    "<**he said so**>",
+    "**Note: stop messages**> are red",
+    "see **stopMessage of the editor**> there",
+    "<*args(*x)>",
+    "<**open source ai**>",
     "<**важно**>",
     "<**très**> bien",
     "<**naïve**>",
@@ -503,6 +511,56 @@ def test_what_cannot_be_read_is_refused_with_the_right_form(tag: str) -> None:
     assert isinstance(message, str), message
     assert "Nothing was sent, and nothing changed." in message
     assert REFUSED[tag].replace("<*", "<**").replace("*>", "**>") in message
+
+
+_BESIDE = {
+    "<": ",>",
+    "*": "8(",
+    ">": ".<",
+    "!": "1",
+    "#": "3",
+    "@": "2",
+    ".": ",;",
+    ",": ".",
+    ":": ";",
+    '"': "'2",
+    "[": "{(",
+    "]": "})",
+}
+
+
+def slips(tag: str) -> Iterator[str]:
+    """What one slip of the hand makes of it, at any place: a letter lost, twice, before its neighbour, a key beside it or without
+    shift, a space, a new line."""
+    for at, letter in enumerate(tag):
+        before, after = tag[:at], tag[at + 1 :]
+        yield before + after
+        yield f"{before}{letter}{letter}{after}"
+        yield f"{before}{after[:1]}{letter}{after[1:]}"
+        yield from (f"{before}{other}{after}" for other in (*_BESIDE.get(letter, ""), letter.swapcase()))
+        yield from (f"{before}{space}{letter}{after}" for space in " \n")
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "<**!glm.glm-4.7**>",
+        "<**glm.glm-4.7**>",
+        "<**!glm,openai**>",
+        "<**#openai.1**>",
+        "<**@openai**>",
+        "<**!openai[primary].gpt-4**>",
+        '<**stopMessage:"go on",3**>',
+        "<**stopMessage:clear**>",
+        "<**clock:clear**>",
+        "<**models:glm**>",
+        "<**echo**>",
+        *(f"<**{word}**>" for word in WORDS),
+    ],
+)
+def test_no_single_slip_is_swallowed(tag: str) -> None:
+    swallowed = {slip for slip in slips(tag) if told(f"do {slip} hi") == "nothing"}
+    assert not swallowed
 
 
 @pytest.mark.parametrize("text", ORDINARY)
