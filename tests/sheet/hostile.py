@@ -168,7 +168,7 @@ def test_the_longest_that_nobody_else_is_let_in() -> None:
     longest = max(spent, key=lambda name: spent[name])
     seen(
         "A4",
-        f"{len(spent)} JSON texts of up to {LONGEST // MIB} MiB, of all that is read those that take longest: the parser lets nobody "
-        f"else in for at most {spent[longest]:.0f} ms ({longest}), asked {ASKED_MS:.0f}",
+        f"{len(spent)} JSON texts of up to {LONGEST // MIB} MiB, of all that is read those that take longest: the parser lets "
+        f"nobody else in for at most {spent[longest]:.0f} ms ({longest}), asked {ASKED_MS:.0f}",
         holds=spent[longest] <= ASKED_MS,
     )
