@@ -152,7 +152,10 @@ def _within(number: float, limits: Limits, at: Path, notes: Notes) -> object:
     return number
 
 
-_WORDS = {**dict.fromkeys(("true", "yes", "on", "y", "t", "1"), True), **dict.fromkeys(("false", "no", "off", "n", "f", "0"), False)}
+_WORDS = {
+    **dict.fromkeys(("true", "yes", "on", "y", "t", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "n", "f", "0"), False),
+}
 
 
 def _yes_or_no(given: object, limits: Limits, at: Path, notes: Notes) -> object:

@@ -51,7 +51,9 @@ class Sessions(Section):
     and tags that change something."""
     retention_days: int = field(30, ge=1, le=36_500)
     """So long an unused conversation's state is kept."""
-    typed_in: list[Annotated[str, field(pattern=r"[A-Za-z][\w.:-]{0,63}", else_say="must be a wrapper's name such as pasted_text")]] = []
+    typed_in: list[
+        Annotated[str, field(pattern=r"[A-Za-z][\w.:-]{0,63}", else_say="must be a wrapper's name such as pasted_text")]
+    ] = []
     """Wrappers in which a tool puts what you typed; known tools need none."""
 
 
@@ -190,7 +192,9 @@ class Health(Section):
     """… and after three of these in a row."""
     auth_trip_ms: Timeout = 600_000
     """A refused key."""
-    quota_reset_time: str = field("12:00", pattern=r"([01]?[0-9]|2[0-3]):[0-5][0-9]", else_say="must be a time of day such as 12:00")
+    quota_reset_time: str = field(
+        "12:00", pattern=r"([01]?[0-9]|2[0-3]):[0-5][0-9]", else_say="must be a time of day such as 12:00"
+    )
     """When a spent quota is tried again, if the provider does not say."""
     wait_for_same_key_ms: Millis = 5_000
     """A limit that ends this soon is waited for: the prompt cache lives at that key."""

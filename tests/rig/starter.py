@@ -180,7 +180,6 @@ def _import_as(script: Path) -> None:
 
 
 if __name__ == "__main__":
-    import filelock  # noqa: F401
     import mitmproxy.tools.dump
     import mitmproxy.tools.main
     import orjson  # noqa: F401
