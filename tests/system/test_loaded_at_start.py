@@ -12,11 +12,12 @@ _LOOK = """
 import importlib.util, json, os, pathlib, sys
 import mitmproxy.tools.main, mitmproxy.tools.dump
 before, seen = set(sys.modules), []
+spec = importlib.util.spec_from_file_location("script", sys.argv[1])
+script, code = importlib.util.module_from_spec(spec), spec.loader.get_code("script")
 import gc
 gc.collect()  # what was due before is not ours
 gc.callbacks.append(lambda phase, info: seen.append(info["generation"]) if phase == "start" else None)
-spec = importlib.util.spec_from_file_location("script", sys.argv[1])
-spec.loader.exec_module(importlib.util.module_from_spec(spec))
+exec(code, script.__dict__)
 looked = len(seen)
 from routecodex.routing import config
 config.load(pathlib.Path(sys.argv[2]), os.environ)
