@@ -12,8 +12,9 @@ import asyncio
 import logging
 import os
 import socket
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from ...routing.control.verbs import run, verb_of
 from ...routing.dialects.fields import read_object

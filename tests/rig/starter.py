@@ -183,7 +183,6 @@ if __name__ == "__main__":
     import mitmproxy.tools.dump
     import mitmproxy.tools.main
     import orjson  # noqa: F401
-    import pydantic_core  # noqa: F401
     import ruamel.yaml  # noqa: F401
     import wsproto  # noqa: F401
 

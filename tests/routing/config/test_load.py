@@ -550,6 +550,18 @@ def test_targets_that_are_not_there(written: str, message: str) -> None:
             id="two-at-once",
         ),
         pytest.param(
+            ROUTED + "sessions: {typedIn: [pasted, 3d]}\n",
+            "mitm-config.yaml:2: sessions.typedIn[1]: must be a wrapper's name such as pasted_text",
+            id="wrapper",
+        ),
+        pytest.param(
+            ROUTED + "retries: {maxAttempts: 3.5}\nnotices: [on]\nusage: {prices: {m: {input: nan, output: 1_0}}}\n",
+            "mitm-config.yaml:2: retries.maxAttempts: must be a whole number\n"
+            "mitm-config.yaml:3: notices: must be true or false\n"
+            "mitm-config.yaml:4: usage.prices.m.input: must be a finite number",
+            id="numbers",
+        ),
+        pytest.param(
             "virtualrouter:\n  routing:\n    default: [origin, {targets: [echo]}]\n",
             "mitm-config.yaml:3: virtualrouter.routing.default[0]: must be a mapping (name: value)",
             id="mixed-list",
