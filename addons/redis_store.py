@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import uuid
+import os
 from collections.abc import Callable, Collection, Sequence
 from hashlib import sha1
 from typing import Any
@@ -238,7 +238,7 @@ class RedisStore:
 
     async def change(self, key: Key, change: Change, known: tuple[Version, bytes] | None = None) -> tuple[Version, bytes]:
         version, old = known if known is not None else await self._now(key)
-        born, ttl = uuid.uuid4().hex, self._ttl_ms(key.kind)
+        born, ttl = os.urandom(16).hex(), self._ttl_ms(key.kind)
         for _ in range(_TRIES):
             new = change(old)
             if new == old and known is None:
@@ -257,7 +257,7 @@ class RedisStore:
         raise Busy(f"Too many processes change the same {key.kind} in Redis")
 
     async def put(self, puts: Sequence[Put]) -> None:
-        keys, kinds, given = list[bytes](), list[Kind](), list[Word]([self._prefix, uuid.uuid4().hex])
+        keys, kinds, given = list[bytes](), list[Kind](), list[Word]([self._prefix, os.urandom(16).hex()])
         for key in dict.fromkeys(one.key for one in puts):
             mine = [one for one in puts if one.key == key]
             bounds = BOUNDS[key.kind]
@@ -403,7 +403,7 @@ class RedisStore:
     async def _until_well(self) -> None:
         """Reads and writes, as calls do."""
         pause = _FIRST_TRIAL_S
-        names, name = [self._claimed("trial")], uuid.uuid4().hex
+        names, name = [self._claimed("trial")], os.urandom(16).hex()
         while True:
             await self._wait(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_S)

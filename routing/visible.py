@@ -9,9 +9,12 @@ _JOINERS = "\u200c\u200d"
 
 def visible(text: str, keep: str = "") -> str:
     """What is none of that (but for `keep`) is told by its number."""
-    if text.isprintable():
+    plain = text
+    for letter in keep:
+        plain = plain.replace(letter, "")
+    if plain.isprintable():
         return text
-    return "".join(letter if letter in keep or _is_plain(letter) else _number(letter) for letter in text)
+    return text.translate({ord(letter): _number(letter) for letter in set(plain) if not _is_plain(letter)})
 
 
 def first_words(text: str, most: int) -> str:
