@@ -24,23 +24,25 @@ class _Waiting(Struct, eq=False):
     block: Block
     queue: list[Event] = []
     """What was not told yet."""
+    text: list[str] = []
+    """A call's arguments as they came by here, told or not: the block knows more of what is held back."""
     begun: bool = False
     says: bool = False
     ended: bool = False
     whole: bool = False
     looked: int = 0
-    """So long were its arguments when they were last looked at."""
+    """So many pieces were there when it was last looked at."""
     looks: int = 0
 
     @property
     def is_whole(self) -> bool:
         """A call whose arguments are complete: nothing but white space can follow a JSON object."""
-        text = str(self.block.text or "")
+        text = self.text
         if self.looked != len(text) and self.looks < _MOST_LOOKS and not self.block.custom:
             self.looked = len(text)
-            if text.rstrip().endswith("}"):
+            if text[-1].rstrip().endswith("}"):
                 self.looks += 1
-                self.whole = isinstance(read_json(text.encode("utf-8", "surrogatepass")), dict)
+                self.whole = isinstance(read_json("".join(text).encode("utf-8", "surrogatepass")), dict)
         return self.whole
 
     @property
@@ -75,6 +77,8 @@ class Serial:
         if len(events) == 1 and len(self._order) == 1 and type(event := events[0]) is Piece:
             one = self._order[0]
             if one.begun and one.block is event.block:
+                if event.block.kind == "call":
+                    one.text.append(event.text)
                 return events
         out: list[Event] = []
         for event in events:
@@ -122,13 +126,16 @@ class Serial:
             one = self._waiting[block] = _Waiting(block)
             self._order.append(one)
         one.queue.append(event)
-        one.says = one.says or (type(event) is Piece and bool(event.text))
+        if type(event) is Piece and event.text:
+            one.says = True
+            if block.kind == "call":
+                one.text.append(event.text)
 
     def _tell(self, out: list[Event]) -> None:
         order = self._order
         while order:
             one = order[0]
-            if any(not other.is_seal for other in order[1:]) and one.is_over:
+            if one.is_over and any(not other.is_seal for other in order[1:]):
                 one.ended = True
             if one.ended and not one.is_somebodys:
                 del order[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from routecodex.routing.dialects.answer.events import Block, Closed, Ended, Event, Failed, Opened, Piece
-from routecodex.routing.dialects.answer.said import GrowingText
 from routecodex.routing.dialects.answer.serial import Serial
 from routecodex.routing.values import ProviderError
 
@@ -15,10 +14,6 @@ def call(name: str) -> Block:
 
 
 def told(serial: Serial, *events: Event) -> list[str]:
-    for event in events:
-        if isinstance(event, Piece):
-            event.block.text = event.block.text or GrowingText()
-            event.block.text.add(event.text)
     return [word(event) for event in serial.order(events)]
 
 
