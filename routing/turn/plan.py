@@ -214,7 +214,7 @@ class Plan(Struct):
             self.call,
             self.provider,
             self.target,
-            own=self.memory.seals.made_by(self.provider.id, *self._own_ids()),
+            own=self.memory.seals.made_by(self.provider.id, *self._sent_ids()),
             session=self.session,
             maker_of=self.memory.seals.maker_of,
         )
@@ -418,6 +418,11 @@ class Plan(Struct):
         is_there = chained is not None and (chained.provider, chained.key) == (self.target.provider, self.target.key)
         return (id,) if id and is_there else ()
 
+    def _sent_ids(self) -> tuple[str, ...]:
+        """These, or one that nobody knows who made: whoever did not says so, and nothing is lost in silence."""
+        id = self.call.previous_id
+        return (id,) if id and self.chained is None else self._own_ids()
+
     # The next target
 
     def _ready_in(self, now: float) -> float | None:
@@ -436,7 +441,7 @@ class Plan(Struct):
             except RouteCodexError:
                 return False
             provider = self.registry.providers[decision.target.provider]
-            if upstream.dialect_for(provider, self.received, self.call) and self._reads(provider):
+            if upstream.dialect_for(provider, self.received, self.call, self.chained) and self._reads(provider):
                 self.decision = decision
                 return True
             excluded |= {decision.target}
