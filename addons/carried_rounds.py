@@ -123,11 +123,18 @@ class LaterRound(CarriedRound):
 
     is_first: ClassVar[bool] = False
     round: Round | None = None
+    """What carries it; None when that is over."""
     response: http.Response | None = None
 
-    def __init__(self, carried: CarriedTurn) -> None:
+    def __init__(self, carried: CarriedTurn, flow: http.HTTPFlow) -> None:
         super().__init__(carried)
+        self.flow = flow
         self.body = Body(carried.plan)
+
+    def over(self) -> None:
+        if self.round is not None:
+            self.round.let_go()
+        self.round = None
 
     def show(self, response: http.Response) -> None:
         body, self.body = self.body, None

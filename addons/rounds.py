@@ -36,6 +36,17 @@ class Listener(Protocol):
         """The provider is read on once this is over."""
 
 
+class _Nobody:
+    """Hears a round that is over."""
+
+    def head(self, response: http.Response) -> None: ...
+    def data(self, chunk: bytes) -> None: ...
+    def end(self) -> None: ...
+    def broke(self, message: str) -> None: ...
+    def show(self, response: http.Response) -> None: ...
+    async def drained(self) -> None: ...
+
+
 class Round(ReplayHandler):
     """One request to a provider, sent as a flow of its own."""
 
@@ -59,6 +70,14 @@ class Round(ReplayHandler):
         self.wire = wire
         self.listener = listener
         self.cancelled = False
+
+    def let_go(self) -> None:
+        """It is over. mitmproxy's handlers refer to themselves, and stay until somebody looks for garbage: not with the flow."""
+        self.cancelled = True
+        self.listener = _Nobody()
+        mock = self.layer.connections.get(self.layer.context.client)
+        for holder in (self, mock):
+            vars(holder).pop("flow", None)
 
     def hear(self, response: http.Response) -> Callable[[bytes], list[bytes]]:
         """The head has come; the filter for what follows."""

@@ -433,18 +433,19 @@ class CarriedTurn:
         flows.mark(flow, f"{self._comment} · {self.round_name} of {call_id[:8]}", marker, told)
         self.journal.detail(lambda: f"{self.round_name} -> {self.plan.comment}")
         self.decode, self.mask = None, NOTHING
-        later = LaterRound(self)
-        later.round = Round(flow, wire, later, self.relay)
+        later = LaterRound(self, flow)
+        later.round = round_ = Round(flow, wire, later, self.relay)
         self.current.followed()
         self.current = later
         self._see_round(self.round_name)
-        self.relay.rounds[flow.id] = later.round
+        self.relay.rounds[flow.id] = round_
         self.turn.begin(time.monotonic())
         self._arm()
         try:
-            await later.round.replay()
+            await round_.replay()
         finally:
             self.relay.rounds.pop(flow.id, None)
+            later.over()
             if self.turn.state in (State.ASKING, State.PEEKING, State.FAILING, State.FLOWING):
                 self.hear_broke(later, "the round ended without a word")
             await self.relay.poke(self.flow)
@@ -538,7 +539,7 @@ class CarriedTurn:
     def _later_flow(self) -> http.HTTPFlow | None:
         """That of the later round which is heard."""
         current = self.current
-        return current.round.flow if isinstance(current, LaterRound) and current.round is not None else None
+        return current.flow if isinstance(current, LaterRound) else None
 
     def _learn(self) -> None:
         """Once the client has its answer."""

@@ -13,10 +13,10 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
-from msgspec.structs import replace
+from msgspec.structs import fields, replace
 
 from routecodex.routing.dialects.translation import going_up
 from routecodex.routing.dialects.translation.neutral import (

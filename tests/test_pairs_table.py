@@ -53,7 +53,7 @@ def test_no_excuse_that_nobody_needs() -> None:
 def test_a_loss_is_seen() -> None:
     """The judge itself: a writer that says nothing of what it leaves out, and one that loses what everybody keeps."""
     (one, _) = tried(Dialect.MESSAGES, Dialect.CHAT)
-    assert set(dataclasses.replace(one, written=dataclasses.replace(one.written, left_out=LeftOut())).silently) >= {
+    assert set(dataclasses.replace(one, written=replace(one.written, left_out=LeftOut())).silently) >= {
         "top_k",
         "thoughts",
         "server tools",
@@ -61,7 +61,7 @@ def test_a_loss_is_seen() -> None:
     (last,) = one.read.messages[-1].blocks
     shorter = replace(one.read, messages=one.read.messages[:-1])
     assert dataclasses.replace(one, read=shorter).silently == {"text of user": [last.text]}  # type: ignore[union-attr]
-    assert set(dataclasses.replace(one, read=dataclasses.replace(one.read, tools=())).silently) >= {
+    assert set(dataclasses.replace(one, read=replace(one.read, tools=())).silently) >= {
         "tools",
         "schemas",
         "descriptions of tools",

@@ -13,9 +13,8 @@ import os
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-
-from msgspec import Struct
 
 from ...routing.which_config import FILE_NAME, chosen, own_file
 from .say import Failed
@@ -60,7 +59,8 @@ def _home() -> Path:
         raise Failed("there is no home folder", "set HOME, or ROUTECODEX_USER_DIR and ROUTECODEX_CONFIG") from None
 
 
-class Places(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Places:
     """The files of one person's proxy."""
 
     user: Path

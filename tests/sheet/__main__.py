@@ -28,7 +28,9 @@ from tests.sheet.written import ALL, Result, merge
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "reliability.md"
-LONGEST_S = float(os.environ.get("SHEET_LONGEST_S", "2700"))
+ASKED_S = 2700
+"""Of all rows."""
+LONGEST_S = float(os.environ.get("SHEET_LONGEST_S", ASKED_S))
 """What is not done by then is to be run again."""
 _FIRST = 5
 AT_ONCE = int(os.environ.get("SHEET_AT_ONCE", "2"))
@@ -146,7 +148,7 @@ def one_command(rans: Sequence[Ran], seconds: float) -> Result:
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
     said = f"{len(rans)} rows in one command{f', commit {commit}' if commit else ''}{busy()}"
     return Result(
-        ALL, said, "yes" if seconds <= LONGEST_S and all(ran.done for ran in rans) else "**no**", f"{seconds:.0f} s", today()
+        ALL, said, "yes" if seconds <= ASKED_S and all(ran.done for ran in rans) else "**no**", f"{seconds:.0f} s", today()
     )
 
 

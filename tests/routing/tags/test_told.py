@@ -70,6 +70,27 @@ def test_a_key_that_rests_for_some_of_its_models() -> None:
     assert not any(line.startswith(("origin", "echo")) for line in lines)
 
 
+def test_many_keys_are_counted_and_those_named_that_are_not_ready() -> None:
+    few, many = (
+        provider("few", [f"k{number}" for number in range(8)], ["m"]),
+        provider("many", [f"k{n}" for n in range(100)], ["m"]),
+    )
+    resting: set[str] = set()
+
+    def lines() -> list[str]:
+        def health(target: Target) -> Condition:
+            return Cooling(5.0, Fault.RATE) if target.key in resting else WELL
+
+        return outlook_lines(Outlook(providers=(few, many), health=health))
+
+    assert lines() == [f"few: {', '.join(f'k{number} ready' for number in range(8))}.", "many: 100 of 100 keys ready."]
+    resting.update(("k9", "k30"))
+    assert lines()[1] == "many: 98 of 100 keys ready, k9 resting 5 s (429), k30 resting 5 s (429)."
+    resting.update(f"k{number}" for number in range(50, 60))
+    assert lines()[1].startswith("many: 88 of 100 keys ready, k9 resting 5 s (429), k30 resting 5 s (429), k50 resting")
+    assert lines()[1].endswith("k55 resting 5 s (429), and 4 more that are not.")
+
+
 def test_why() -> None:
     assert why_lines(None, 5.0, Prices()) == ["Nothing has been sent in this conversation since the server started."]
     went = Went(1.0, "glm.key1.glm-4.7 · force", tuple(f"a{number}: status 500" for number in range(20)), "answered")

@@ -331,8 +331,41 @@ def test_ids_that_the_target_made_itself_go_back_to_it(house: House) -> None:
     call = read_call(found.body, found.endpoint)
     at = provider(Dialect.RESPONSES)
     target = Target("glm", "key1", "m")
-    assert b"resp_1" not in write(found, call, at, target).body
+    with pytest.raises(BadCall, match="the history before this call is kept at the provider that made it"):
+        write(found, call, at, target)
     assert b"resp_1" in write(found, call, at, target, own=("resp_1",)).body
+
+
+@pytest.mark.parametrize(
+    "more, leans",
+    [
+        ({"conversation": "conv_1"}, True),
+        ({"conversation": {"id": "conv_1"}}, True),
+        ({"conversation": None}, False),
+        ({"input": [{"type": "item_reference", "id": "msg_1"}, {"role": "user", "content": "hi"}]}, True),
+        ({"input": [{"id": "fc_1"}, {"role": "user", "content": "hi"}]}, True),
+        ({"input": [{"type": "item_reference", "id": "rs_1"}, {"role": "user", "content": "hi"}]}, False),
+        ({"input": [{"type": "message", "id": "msg_1", "role": "user", "content": "hi"}]}, False),
+        ({"previous_response_id": "resp_1"}, True),
+    ],
+)
+@pytest.mark.parametrize("spoken", Dialect)
+def test_a_history_that_others_keep_is_never_left_out_in_silence(
+    house: House, spoken: Dialect, more: dict[str, object], leans: bool
+) -> None:
+    """Whoever is asked without it would answer something else. Also in the dialect of the client."""
+    found = house.received("/v1/responses", {"model": "c", "input": "hi"} | more, host="api.openai.com")
+    call, at = read_call(found.body, found.endpoint), provider(spoken)
+    elsewhere = Target("another", "k", "m")
+    assert (dialect_for(at, found, call, elsewhere) is None) is leans
+    if leans:
+        with pytest.raises(BadCall, match="kept at"):
+            asked(found, at)
+    else:
+        assert b"hi" in asked(found, at).body
+    home = provider(Dialect.RESPONSES, host="api.openai.com")
+    assert dialect_for(home, found, call, elsewhere) is Dialect.RESPONSES
+    assert json.loads(asked(found, home).body) == {"input": "hi"} | more | {"model": "m"}
 
 
 # --- what stays behind, and what is changed for the target ---------------------------------------------------------------
