@@ -33,6 +33,7 @@ PATIENCE_S = 0.24
 PIECE_BYTES = 512 << 10
 """So much, and one entry more, is read in one operation: one conversation's past must not look like a server that is gone."""
 _TRIES = 100
+_PAUSE_S = 0.001
 _FIRST_TRIAL_S = 0.1
 _LONGEST_PAUSE_S = 1.0
 _PREFIX = "routecodex"
@@ -254,6 +255,7 @@ class RedisStore:
             if done:
                 return version, new
             old, known = now[2], None
+            await asyncio.sleep(_PAUSE_S)  # who wants it may have left while this process stood still: that is heard first
         raise Busy(f"Too many processes change the same {key.kind} in Redis")
 
     async def put(self, puts: Sequence[Put]) -> None:

@@ -176,7 +176,7 @@ class ClockPlugin(Plugin):
 
     async def _run_tool(self, turn: TurnInfo, arguments: JsonObject) -> str:
         session, settings = self._session(turn.caller), self._settings
-        desk = self._watch.tool_desk(session, turn.id, turn.prompt, settings)
+        desk = self._watch.tool_desk(session, turn.id, turn.prompt, settings, lambda: turn.aborted)
 
         def run() -> tuple[JsonObject, str]:
             return answer(arguments, desk), self._watch.told(session, settings.retention_ms) if session else ""

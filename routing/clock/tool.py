@@ -89,6 +89,9 @@ class ToolDesk(Struct, frozen=True):
     ntp: JsonObject
     """For `get`."""
     enabled: bool = True
+    left: Callable[[], bool] = lambda: False
+    """Whether who asked has left. Elsewhere it may have been answered meanwhile, and has its reminder from there: a process that
+    stood still may find that out in the middle of a change."""
 
 
 def answer(arguments: JsonObject, desk: ToolDesk) -> JsonObject:
@@ -131,8 +134,17 @@ def _schedule(arguments: JsonObject, desk: ToolDesk) -> JsonObject:
             ids.append(task.task_id)
         return list(others.values())
 
-    now = {task.task_id: task for task in store.update(session_id, change)}
+    now = {task.task_id: task for task in _update(store, session_id, change, desk)}
     return {"scheduled": [_shown(now[id]) for id in dict.fromkeys(ids)]}
+
+
+def _update(store: ClockStore, session_id: str, change: Callable[[Tasks], list[Task]], desk: ToolDesk) -> Tasks:
+    def for_whom_is_there(tasks: Tasks) -> list[Task]:
+        if desk.left():
+            raise Refused("Who asked has left; nothing was changed.")
+        return change(tasks)
+
+    return store.update(session_id, for_whom_is_there)
 
 
 def _list(_: JsonObject, desk: ToolDesk) -> JsonObject:
@@ -156,7 +168,7 @@ def _cancel(arguments: JsonObject, desk: ToolDesk) -> JsonObject:
         removed[:] = [task.task_id for task in tasks if task.task_id == wanted]
         return [task for task in tasks if task.task_id != wanted]
 
-    store.update(session_id, change)
+    _update(store, session_id, change, desk)
     return {"removed": wanted if removed else None}
 
 
@@ -168,7 +180,7 @@ def _clear(_: JsonObject, desk: ToolDesk) -> JsonObject:
         removed[:] = tasks
         return []
 
-    store.update(session_id, change)
+    _update(store, session_id, change, desk)
     return {"removedCount": len(removed)}
 
 

@@ -126,7 +126,14 @@ class Watch(Struct, frozen=True):
         """The same in the person's own time."""
         return self.told(session, retention_ms, local_text)
 
-    def tool_desk(self, session: str | None, request_id: str, prompt: str, settings: Clock | None) -> ToolDesk:
+    def tool_desk(
+        self,
+        session: str | None,
+        request_id: str,
+        prompt: str,
+        settings: Clock | None,
+        left: Callable[[], bool] = lambda: False,
+    ) -> ToolDesk:
         """`settings`: None where the clock is switched off."""
         known = settings or Clock()
         return ToolDesk(
@@ -141,6 +148,7 @@ class Watch(Struct, frozen=True):
             new_id=self.new_id,
             ntp=self.ntp(),
             enabled=settings is not None,
+            left=left,
         )
 
 

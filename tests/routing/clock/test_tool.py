@@ -56,6 +56,7 @@ class Model:
     enabled: bool = True
     disk: Disk | None = None
     ids: Callable[[], int] = field(default_factory=lambda: itertools.count(1).__next__)
+    left: Callable[[], bool] = lambda: False
 
     @property
     def store(self) -> ClockStore:
@@ -74,6 +75,7 @@ class Model:
             new_id=lambda: f"id{self.ids()}",
             ntp=NTP,
             enabled=self.enabled,
+            left=self.left,
         )
         found = answer(arguments, desk)
         assert json.loads(json.dumps(found)) == found
@@ -596,3 +598,19 @@ def test_c20_in_every_dialect(path: str, strict: bool) -> None:
     for inner in schemas(schema):
         assert isinstance(inner["type"], str)
         assert inner.keys() <= (KEYWORDS if "v1beta" not in path else KEYWORDS - {"additionalProperties"})
+
+
+# --- who asked has left
+
+
+def test_nothing_is_changed_for_whom_is_gone(model: Model) -> None:
+    kept = model.schedule(ITEM)["scheduled"][0]["taskId"]
+    before, model.left = model.tasks, lambda: True
+    for arguments in (
+        {"action": "schedule", "items": [{**ITEM, "task": "another"}], "taskId": ""},
+        {"action": "cancel", "items": [], "taskId": kept},
+        {"action": "clear", "items": [], "taskId": ""},
+    ):
+        assert "has left" in model.refused(**arguments)
+    assert model.tasks == before
+    assert model.call(action="list", items=[], taskId="")["ok"]
