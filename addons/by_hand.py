@@ -31,7 +31,7 @@ class ByHand:
         body = request.raw_content
         if endpoint is None or endpoint.action != "generate":
             raise BadCall("it is no call to a model")
-        if not body or len(body) != int(request.headers.get("content-length", len(body))):
+        if not body or request.headers.get("content-length", str(len(body))) != str(len(body)):
             raise BadCall("its body was not kept whole")
         flow = new_flow(shown, flows.asked_again(request))
         flow.is_replay = None

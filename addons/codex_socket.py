@@ -15,7 +15,8 @@ import contextlib
 import time
 import uuid
 from collections import deque
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mitmproxy import http
@@ -34,6 +35,7 @@ from ..routing.codex.frames import post_headers
 from ..routing.codex.telling import Telling
 from ..routing.errors import RouteCodexError
 from . import flows, people
+from .disk_threads import computed
 from .exchange import Exchange
 from .fail_closed import contained, report
 from .relay import Commands, Poke, Relay, TurnStream
@@ -42,6 +44,8 @@ from .rounds import new_flow
 if TYPE_CHECKING:
     from .sealing import Sealed
 
+LONG = 1 << 20
+"""Characters: from here on a frame takes longer to read than others should wait."""
 WAITING = 16
 """So many frames may wait for the turn before them."""
 GRACE_S = 2.0
@@ -146,6 +150,8 @@ class Socket:
         self._held = 0
         """Characters of frames that are not asked yet, whole or not."""
         self._waiting: deque[str] = deque()
+        self._reads = False
+        """A long one is being read, beside the loop."""
         self._outbox: list[bytes] = []
         self._flush: asyncio.Handle | None = None
 
@@ -180,7 +186,8 @@ class Socket:
         if self._held > self.relay.request_limit:
             self.close(CloseReason.MESSAGE_TOO_BIG)
             return
-        self._pieces.append(event.data)
+        if event.data:
+            self._pieces.append(event.data)
         if event.message_finished:
             self._waiting.append("".join(self._pieces))
             self._pieces.clear()
@@ -189,15 +196,40 @@ class Socket:
                 self.close(CloseReason.POLICY_VIOLATION)
 
     def _next(self) -> None:
-        while self._waiting and self.turn is None and not self.closing:
+        while self._waiting and self.turn is None and not (self._reads or self.closing):
             text = self._waiting.popleft()
             self._held -= len(text)
-            asked = self.conversation.ask(text, new_id=f"resp_{uuid.uuid4().hex}", now=int(time.time()))
-            if isinstance(asked, Told):
-                self.send(asked.frames)
+            ask = partial(self.conversation.ask, text, new_id=f"resp_{uuid.uuid4().hex}", now=int(time.time()))
+            if len(text) < LONG:
+                self._answer(ask())
             else:
-                self.turn = SocketTurn(self, asked)
-                asyncio.get_running_loop().call_soon(self.turn.start)  # tasks are begun from the loop, never inside a layer
+                self._reads = True
+                asyncio.get_running_loop().call_soon(self.begin, self._read(self.conversation, ask))
+
+    def _answer(self, asked: Post | Told) -> None:
+        if isinstance(asked, Told):
+            self.send(asked.frames)
+        else:
+            self.turn = SocketTurn(self, asked)
+            asyncio.get_running_loop().call_soon(self.turn.start)  # tasks are begun from the loop, never inside a layer
+
+    async def _read(self, conversation: Conversation, ask: Callable[[], Post | Told]) -> None:
+        """Whoever else waits, waits for no part of it."""
+        try:
+            asked = await computed(ask)
+        except Exception as error:
+            report("a frame of a WebSocket", error, "The socket was closed.")
+            self.burst()
+            return
+        self._reads = False
+        if conversation is self.conversation:  # nobody has left meanwhile
+            self._answer(asked)
+            self._next()
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self.relay.tasks.add(task)
+        task.add_done_callback(self.relay.tasks.discard)
 
     def gone(self) -> None:
         """The client has left, most of them without a goodbye."""
@@ -283,11 +315,11 @@ class SocketTurn:
 
     def start(self) -> None:
         if not self.over:
-            self._begin(self._run())
+            self.socket.begin(self._run())
 
     def leave(self) -> None:
         self._finish()
-        asyncio.get_running_loop().call_soon(lambda: self._begin(self.exchange.leave()))
+        asyncio.get_running_loop().call_soon(lambda: self.socket.begin(self.exchange.leave()))
 
     async def _run(self) -> None:
         try:
@@ -296,11 +328,6 @@ class SocketTurn:
             report("a turn of a WebSocket", error, "The socket was closed.")
         if not self.over:
             self.burst()
-
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.ensure_future(work)
-        self.socket.relay.tasks.add(task)
-        task.add_done_callback(self.socket.relay.tasks.discard)
 
     @contained
     def head(self, response: http.Response) -> None:

@@ -22,6 +22,7 @@ CALLED: tuple[tuple[Any, str, tuple[str, ...]], ...] = (
     (layers.HttpStream, "start_response_stream", ("self",)),
     (layers.HttpStream, "send_response", ("self", "already_streamed")),
     (layers.HttpStream, "handle_protocol_error", ("self", "event")),
+    (layers.HttpStream, "check_invalid", ("self", "request")),
     (layers.HttpStream, "check_killed", ("self", "emit_error_hook")),
     (layers.HttpStream, "make_server_connection", ("self",)),
     (layers.HttpStream, "flow_done", ("self",)),

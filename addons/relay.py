@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from mitmproxy import connection, ctx, http
 from mitmproxy import flow as mitmflow
+from mitmproxy.net.http.validate import validate_headers
 from mitmproxy.proxy import commands, events, layer
 from mitmproxy.proxy.layers.http import (
     DropStream,
@@ -59,7 +60,10 @@ if TYPE_CHECKING:
     from .rounds import Round
     from .turns import CarriedTurn
 
+_READABLE = (connection.ConnectionState.OPEN, connection.ConnectionState.CAN_READ)
 Commands = layer.CommandGenerator[None]
+_SAID = 200
+"""Characters of what somebody else's words may be told."""
 Wire = Callable[[http.Request], http.Request]
 """Makes the copy of a request that goes to the wire, secrets included."""
 
@@ -187,7 +191,22 @@ class TurnStream(HttpStream):
         if framing.is_answer(self.flow.request, event.response):
             yield from super().state_wait_for_response_headers(event)
             return
-        message = f"The provider answered with the status {event.response.status_code}, which does not exist."
+        yield from self._refuse_head(f"The provider answered with the status {event.response.status_code}, which does not exist.")
+
+    def check_invalid(self, request: bool) -> layer.CommandGenerator[bool]:
+        """Where a turn asks, a head that mitmproxy refuses is an attempt that failed, not the end of the call."""
+        if request or self.answer is None or not self.context.options.validate_inbound_headers:
+            return (yield from super().check_invalid(request))
+        assert self.flow.response is not None
+        try:
+            validate_headers(self.flow.response)
+        except ValueError as error:
+            self.flow.response = None
+            yield from self._refuse_head(f"The provider's answer has no head that can be trusted: {str(error)[:_SAID]}")
+            return True
+        return False
+
+    def _refuse_head(self, message: str) -> Commands:
         yield SendHttp(RequestProtocolError(self.stream_id, message, CANCEL), self.context.server)
         yield from self.handle_protocol_error(ResponseProtocolError(self.stream_id, message, BAD_ANSWER))
 
@@ -562,7 +581,7 @@ class Relay:
         """Its client."""
         handler = self.handler(flow)
         client = flow.client_conn if handler is None else handler.client  # a socket's turn has one of its own
-        is_open = client.state & connection.ConnectionState.CAN_READ
+        is_open = client.state in _READABLE
         return flow.error is not None or not is_open or (handler is not None and has_left(handler))
 
     def handler(self, flow: http.HTTPFlow) -> ConnectionHandler | None:

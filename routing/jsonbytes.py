@@ -25,6 +25,12 @@ _STRIDE = 9
 _two_digits = re.compile(rb"\d\d").search
 _LONG_BODY = 4096
 """From here on it is quicker to look at what was read than at its bytes."""
+_MUCH_TO_READ = 3 << 19
+"""No shorter text holds so many values that to read them stops everybody for 50 ms: the parser lets nobody else in."""
+MOST_VALUES = 500_000
+"""Of a longer text, names counted like values. A conversation of a hundred thousand short messages has as many."""
+_BEFORE_VALUES = (b",", b":", b"[", b"{")
+_LOOKED_AT = 1 << 20
 _HUGE = 9e18
 _PARENTS = frozenset({dict, list})
 _PIECE = 1 << 16
@@ -44,7 +50,9 @@ def loads(raw: bytes, *, deepest: int = ANY_DEPTH) -> object:
 
 
 def loads_counted(raw: bytes, *, deepest: int = ANY_DEPTH) -> tuple[object, int]:
-    """The same, and how many values it holds."""
+    """The same, and how many values it holds; BadCall also where these are more than can be read while others wait."""
+    if _holds_too_many(raw):
+        raise BadCall(f"The JSON of {len(raw):,} bytes holds more than {MOST_VALUES:,} values and names: it is not read.")
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -94,6 +102,27 @@ def _looked_through(value: object, deepest: int) -> tuple[bool, int]:
         parents = filter(None, compress(level, map(_PARENTS.__contains__, kinds)))  # empty ones may be very many
         level = list(chain.from_iterable([parent.values() if type(parent) is dict else parent for parent in parents]))
     raise BadCall(f"The request body is nested deeper than {deepest} levels")
+
+
+def _holds_too_many(raw: bytes) -> bool:
+    """Told by what stands before them, outside of texts; in most bodies there are few even with what their texts hold."""
+    if len(raw) < _MUCH_TO_READ or _signs_in(raw) <= MOST_VALUES:
+        return False
+    count, within, rest = 0, 0, b""
+    for start in range(0, len(raw), _LOOKED_AT):
+        piece = rest + raw[start : start + _LOOKED_AT]
+        is_cut = (len(piece) - len(piece.rstrip(b"\\"))) % 2
+        piece, rest = (piece[:-1], b"\\") if is_cut else (piece, b"")
+        parts = piece.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
+        count += _signs_in(b"".join(parts[within::2]))
+        if count > MOST_VALUES:
+            return True
+        within ^= ~len(parts) & 1
+    return False
+
+
+def _signs_in(raw: bytes) -> int:
+    return sum(map(raw.count, _BEFORE_VALUES))
 
 
 class Joined:

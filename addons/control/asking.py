@@ -139,5 +139,5 @@ def _plain(error: Exception) -> str:
 def _clock_off(date: str) -> float:
     try:
         return time.time() - parsedate_to_datetime(date).timestamp()
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, IndexError, OverflowError, OSError):
         return 0.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -523,7 +523,7 @@ class Desk:
             memory=self.learned,
             clocks=self.clocks,
             attempts=self._attempts(),
-            estimate=(lambda: reading.tokens) if call is reading.call else cache(partial(estimate_tokens, call)),
+            estimate=(lambda: reading.tokens) if call is reading.call else _once(partial(estimate_tokens, call)),
             chained=self._chained(reading.call),
             session=reading.key.id if reading.key.prefix != "chain" else "",
             hide=self.hide,
@@ -758,6 +758,18 @@ def _named(caller: Caller) -> SessionKey | None:
     if caller.session is not None and not caller.derived:
         return SessionKey("session", caller.session)
     return SessionKey("conversation", caller.conversation) if caller.conversation is not None else None
+
+
+def _once(work: Callable[[], T]) -> Callable[[], T]:
+    """Done when somebody asks for it. (`functools.cache` takes longer to make than most calls take to be written.)"""
+    known: list[T] = []
+
+    def asked() -> T:
+        if not known:
+            known.append(work())
+        return known[0]
+
+    return asked
 
 
 def _aside(orders: Orders) -> str:

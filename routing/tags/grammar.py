@@ -12,7 +12,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -50,13 +49,18 @@ class Force(Struct, frozen=True):
     name: Name
 
 
-@dataclass(frozen=True, slots=True)
-class Allow:
+class Allow(Struct, frozen=True):
     """`p`, `!p`: the session uses only these providers."""
 
     name: Name
-    adds: bool = field(default=False, compare=False)
+    adds: bool = False
     """It stands behind another in the same list."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Allow) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
 
 class Stick(Struct, frozen=True):

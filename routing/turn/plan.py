@@ -145,7 +145,7 @@ class Plan(Struct):
 
     @property
     def provider(self) -> Provider:
-        return self.registry.providers[self.target.provider]
+        return self.registry.providers[self.decision.target.provider]
 
     @property
     def place_asked(self) -> str:
@@ -256,11 +256,12 @@ class Plan(Struct):
     def secrets(self) -> tuple[str, ...]:
         """The credentials that this provider was sent: those that are none of a language's words, as a local model's key
         (`ollama`) may be."""
-        if self._sent_to is not self.target:
-            key = self.provider.key(self.target.key)
+        target = self.decision.target
+        if self._sent_to is not target:
+            key = self.provider.key(target.key)
             sent = [value for name, value in self.provider.headers.items() if is_secret_header(name)]
             self._secrets = tuple(filter(is_like_a_key, [*sent, *([key.value] if key is not None else ())]))
-            self._sent_to = self.target
+            self._sent_to = target
         return self._secrets
 
     def mask(self) -> Mask:

@@ -20,7 +20,7 @@ from ..values import Dialect
 from ..visible import first_words
 from .text import INDENT, WIDTH, count, rule, size, wrapped
 
-GAP = re.compile(rb"\n: (\d+) bytes were not kept here\n")
+GAP = re.compile(rb"\n: (\d{1,18}) bytes were not kept here\n")
 """As whoever kept the answer wrote it."""
 _TEXT_LINES = 400
 _FOLDED_LINES = 12

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from routecodex.routing import jsonbytes
 from routecodex.routing.errors import BadCall
-from routecodex.routing.jsonbytes import ANY_DEPTH, dump_pieces, dumps, joined, loads
+from routecodex.routing.jsonbytes import ANY_DEPTH, MOST_VALUES, dump_pieces, dumps, joined, load_object, loads, loads_counted
 from tests.rig.work import assert_linear
 
 VALUES = st.recursive(
@@ -117,6 +119,53 @@ def test_what_is_no_json_is_a_bad_call(raw: bytes) -> None:
         loads(raw)
     assert refused.value.status == 400
     assert len(refused.value.message) < 300
+
+
+# ---- more values than can be read while others wait: the parser lets nobody in between ----
+
+MANY = {"empty": b"{},", "lists": b"[],", "numbers": b"1,", "texts": b'"a",', "fields": b'{"a":1},', "nested": b"[[[[]]]],"}
+
+
+@pytest.mark.parametrize("piece", MANY.values(), ids=MANY)
+def test_very_many_values_are_not_read(piece: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """9 MB of empty objects kept everybody waiting for 160 ms."""
+    raw = b'{"a":[' + piece * MOST_VALUES + b'1],"b":"' + b"x" * (1 << 20) + b'"}'
+    monkeypatch.setattr("routecodex.routing.jsonbytes.orjson.loads", lambda raw: pytest.fail("it is read"))
+    monkeypatch.setattr("routecodex.routing.jsonbytes.json.loads", lambda *_, **__: pytest.fail("it is read"))
+    with pytest.raises(BadCall, match="holds more than 500,000 values and names"):
+        loads(raw)
+    assert load_object(raw) is None
+
+
+@pytest.mark.parametrize("text", [*map(bytes.decode, MANY.values()), '\\",', "\\\\,", '"\\\\\\",[:{'])
+def test_any_amount_of_signs_in_a_text_is_read(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tool's result may be a table of numbers, or JSON."""
+    monkeypatch.setattr(jsonbytes, "MOST_VALUES", 1000)
+    raw = json.dumps({"a": text * (1_600_000 // len(text)), "b": [text]}).encode()
+    assert loads(raw) == json.loads(raw)
+    assert load_object(raw) == json.loads(raw)
+
+
+@given(st.data())
+def test_what_stands_in_texts_is_not_counted(data: st.DataObject) -> None:
+    texts = st.text(alphabet='a,:[{"\\\n', max_size=9)
+    value = data.draw(
+        st.recursive(
+            st.none() | texts,
+            lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
+            max_leaves=20,
+        )
+    )
+    raw = json.dumps(value).encode()
+    count = len(re.findall(rb"[,:\[{]", re.sub(rb'"(?:[^"\\]|\\.)*"', b"", raw)))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(jsonbytes, "_MUCH_TO_READ", 0)
+        patched.setattr(jsonbytes, "_LOOKED_AT", data.draw(st.integers(1, 12)))
+        patched.setattr(jsonbytes, "MOST_VALUES", count)
+        assert loads_counted(raw, deepest=ANY_DEPTH)[0] == value
+        patched.setattr(jsonbytes, "MOST_VALUES", count - 1)
+        with pytest.raises(BadCall):
+            loads_counted(raw, deepest=ANY_DEPTH)
 
 
 @pytest.mark.parametrize(

@@ -19,16 +19,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
 from mitmproxy import version
 
+from routecodex.routing.storage.lock import FileLock
 from tests.sheet import RECORD
 from tests.sheet.rows import ROWS, Row
 from tests.sheet.written import ALL, Result, merge
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "reliability.md"
-LONGEST_S = float(os.environ.get("SHEET_LONGEST_S", "2700"))
+ASKED_S = 2700
+"""Of all rows."""
+LONGEST_S = float(os.environ.get("SHEET_LONGEST_S", ASKED_S))
 """What is not done by then is to be run again."""
 _FIRST = 5
 AT_ONCE = int(os.environ.get("SHEET_AT_ONCE", "2"))
@@ -146,7 +148,7 @@ def one_command(rans: Sequence[Ran], seconds: float) -> Result:
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
     said = f"{len(rans)} rows in one command{f', commit {commit}' if commit else ''}{busy()}"
     return Result(
-        ALL, said, "yes" if seconds <= LONGEST_S and all(ran.done for ran in rans) else "**no**", f"{seconds:.0f} s", today()
+        ALL, said, "yes" if seconds <= ASKED_S and all(ran.done for ran in rans) else "**no**", f"{seconds:.0f} s", today()
     )
 
 
@@ -154,7 +156,7 @@ def store(found: Sequence[Result]) -> None:
     """Two lines may run side by side."""
     results = {result.name: result for result in found}
     python = ".".join(platform.python_version_tuple()[:2])
-    with FileLock(Path(tempfile.gettempdir(), "routecodex-sheet.lock")):
+    with FileLock(Path(tempfile.gettempdir(), "routecodex-sheet.lock"), wait_s=60):
         text = DOCUMENT.read_text(encoding="utf-8") if DOCUMENT.exists() else ""
         DOCUMENT.write_text(merge(text, f"mitmproxy {version.VERSION}, Python {python}", results), encoding="utf-8")
 

@@ -1,5 +1,5 @@
-"""A4, S4: what hostile text costs, in milliseconds of this thread's own computing for a mebibyte; and how much of that is reading
-JSON, whoever does it."""
+"""A4, S4: what hostile text costs, in milliseconds of this thread's own computing for a mebibyte; how much of that is reading
+JSON, whoever does it; and for how long the parser lets nobody else in."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import tracemalloc
 import orjson
 
 from routecodex.addons.garbage import resting
+from routecodex.routing import jsonbytes
 from routecodex.routing.dialects.calls import read_call
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.errors import RouteCodexError
@@ -125,4 +126,49 @@ def test_a_mebibyte_of_hostile_json() -> None:
         f"{parsed[slowest]:.0f} of it are the JSON's own), asked {ASKED_MS:.0f}; {grown[largest]:.0f} times its size "
         f"({largest}), asked {MOST_TIMES}",
         holds=spent[slowest] <= ASKED_MS and grown[largest] < MOST_TIMES,
+    )
+
+
+def as_many_as_may_be(piece: bytes, values: int, size: int) -> bytes:
+    """A long text with so many pieces that no more of them would be read."""
+    many = b",".join([piece] * (jsonbytes.MOST_VALUES // values - 10))
+    return b'{"a":[' + many + b'],"b":"' + b"x" * (size - len(many)) + b'"}'
+
+
+LONGEST = 32 * MIB
+LONG_JSON = {
+    **{
+        f"{name}, as many as are read": as_many_as_may_be(piece, values, 9 * MIB)
+        for name, piece, values in (
+            ("empty objects", b"{}", 2),
+            ("lists", b"[]", 2),
+            ("numbers", b"1", 1),
+            ("fractions", b"1.5", 1),
+            ("texts", b'"a"', 1),
+            ("fields", b'{"a":1}', 3),
+            ("lists within lists", b"[" * 99 + b"]" * 99, 100),
+        )
+    },
+    "names, as many as are read": b'{"a":{%s}}'
+    % b",".join(b'"name %07d":1' % number for number in range(jsonbytes.MOST_VALUES // 2 - 10)),
+    "a text": b'"%s"' % (b"x" * LONGEST),
+    "a text of escapes": b'"%s"' % (b"\\u4e2d" * (LONGEST // 6)),
+    "a text of other letters": f'"{"中" * (LONGEST // 3)}"'.encode(),
+}
+
+
+def test_the_longest_that_nobody_else_is_let_in() -> None:
+    def read_at_once(raw: bytes) -> None:
+        orjson.loads(raw)
+
+    for raw in LONG_JSON.values():
+        jsonbytes.loads(raw)  # nothing of it is refused
+    with resting():
+        spent = {name: cost(read_at_once, raw) for name, raw in LONG_JSON.items()}
+    longest = max(spent, key=lambda name: spent[name])
+    seen(
+        "A4",
+        f"{len(spent)} JSON texts of up to {LONGEST // MIB} MiB, of all that is read those that take longest: the parser lets "
+        f"nobody else in for at most {spent[longest]:.0f} ms ({longest}), asked {ASKED_MS:.0f}",
+        holds=spent[longest] <= ASKED_MS,
     )

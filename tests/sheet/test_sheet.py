@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sheet.__main__ import DOCUMENT
+from tests.sheet.__main__ import DOCUMENT, one_command
 from tests.sheet.rows import ROWS, Row
 from tests.sheet.written import Result, merge, read, write
 
@@ -43,3 +43,9 @@ def test_what_was_seen_stays_until_it_is_seen_again() -> None:
     assert found["mitmproxy 1, Python 3"]["A1"].seen == found["mitmproxy 2, Python 4"]["A1"].seen == "10 / 10 / 2 tests"
     assert found["mitmproxy 2, Python 4"]["R1"].seen == "not run yet"
     assert write(found) == text
+
+
+def test_a_run_that_may_take_longer_does_not_hold_for_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.sheet.__main__.LONGEST_S", 90_000.0)
+    assert one_command([], 2700).holds == "yes"
+    assert one_command([], 2701).holds == "**no**"

@@ -1,8 +1,9 @@
 """A second mitmproxy script for tests: tells what the running proxy holds, and makes its patience as short as a test wants.
 
 1. `GET http://probe.rig/` answers with JSON: asyncio tasks, rounds, streams, calls in the retry budget, turns that plugins
-   know of, reminders that are reserved, turns and flows of calls that are still in memory. `/collect` collects garbage first,
-   `/leave` never again; `/poke` lets every stream write what it has, `/kill` ends every flow as a person would in mitmweb.
+   know of, reminders that are reserved, turns and flows of calls that are still in memory, pieces of Python's memory in use.
+   `/collect` collects garbage first, `/spare` also gives what is unused back to the system, `/leave` never collects again;
+   `/poke` lets every stream write what it has, `/kill` ends every flow as a person would in mitmweb.
    `/lag` tells instead how late the loop was since it was asked last: each time in ms by the clock, and what the process
    computed meanwhile.
 2. RIG_PATIENCE is JSON: `early_head_s` and `keep_alive_s` of every turn, `whole_s` for the silence before whole JSON.
@@ -12,6 +13,7 @@ import asyncio
 import gc
 import json
 import os
+import sys
 import time
 from collections import Counter
 from functools import partial
@@ -19,6 +21,7 @@ from typing import Any
 
 from mitmproxy import ctx, http
 
+from routecodex.addons import allocator
 from routecodex.routing.desk import desk
 from routecodex.routing.turn import turn
 
@@ -47,6 +50,7 @@ def _held() -> dict[str, Any]:
         "alive": sum(type(one).__name__ == "CarriedTurn" for one in gc.get_objects()),
         "flows": sum(type(one) is http.HTTPFlow and one.request.method == "POST" for one in gc.get_objects()),
         "turns": sum(len(plugin._turns) for plugin in working.plugins if hasattr(plugin, "_turns")),
+        "pieces": sys.getallocatedblocks(),
         "reserved": sum(len(plugin._watch.reservations._holders) for plugin in working.plugins if hasattr(plugin, "_watch")),
     }
 
@@ -85,6 +89,9 @@ class Probe:
         elif flow.request.host == "probe.rig":
             if flow.request.path == "/collect":
                 gc.collect()
+            elif flow.request.path == "/spare":
+                gc.collect()
+                allocator.give_back()
             elif flow.request.path == "/leave":
                 gc.disable()
                 gc.enable = _nothing  # whoever had it rest meanwhile

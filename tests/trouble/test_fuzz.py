@@ -21,13 +21,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from routecodex.addons import hello
 from routecodex.routing import codings, config, jsonbytes
 from routecodex.routing import headers as fields
 from routecodex.routing.clock.offset import from_bytes
 from routecodex.routing.clock.record import read_record, write_record
 from routecodex.routing.clock.tasks import Task
-from routecodex.routing.codex.conversation import Conversation
+from routecodex.routing.codex.conversation import Conversation, Past, Post
+from routecodex.routing.codex.telling import Telling
 from routecodex.routing.config.secrets import look_beside
+from routecodex.routing.control.moving import read_lines, to_line
 from routecodex.routing.control.overlay import Overlay
 from routecodex.routing.control.verbs import Served, verb_of
 from routecodex.routing.dialects.calls import read_call
@@ -37,15 +40,21 @@ from routecodex.routing.dialects.sse import ArrayItems, Events
 from routecodex.routing.errors import RouteCodexError
 from routecodex.routing.masking import Mask
 from routecodex.routing.sessions.state import EMPTY
-from routecodex.routing.sessions.store import FileStore, SessionKey
+from routecodex.routing.sessions.store import FileStore, SessionKey, StateForm
+from routecodex.routing.storage.contract import Key, Kind, Put
 from routecodex.routing.tags.grammar import parse
 from routecodex.routing.tags.scan import find_tags, in_code, strip
 from routecodex.routing.turn.hidden_store import HiddenStore
-from routecodex.routing.values import Dialect, Endpoint
+from routecodex.routing.usage.flight import FlightRecorder, Flown
+from routecodex.routing.usage.prefix import text_at
+from routecodex.routing.usage.spending import Tokens
+from routecodex.routing.values import Dialect, Endpoint, Target
+from routecodex.routing.window.page import answer_lines, request_lines
 from tests.conftest import LONG
 from tests.rig.proxy import ROOT
 from tests.routing.clock.test_tool import ITEM, Model
 from tests.routing.dialects.answer.own import answer_for
+from tests.routing.dialects.calls.recorded import CALLS
 from tests.routing.dialects.translation.vendor_streams import hand_made
 from tests.routing.house import House
 from tests.sheet import seen
@@ -53,8 +62,9 @@ from tests.system.test_encodings import PACKERS
 from tests.system.tool import write
 
 ASKED = 100_000
-SCALED = {"configuration": 10_000, "files of state": 20_000}
-"""A whole configuration takes some milliseconds, files take a disk: all of them would take longer than all others together."""
+SCALED = {"configuration": 10_000, "files of state": 20_000, "in a cache": 5_000, "shown": 20_000}
+"""A whole configuration takes some milliseconds, files take a disk, what is shown is written line by line: all of them would take
+longer than all others together."""
 EXAMPLES = 25
 KEY = SessionKey("session", "abc")
 SECRET = "sk-a-secret-of-somebody-1234"
@@ -160,14 +170,53 @@ def call_of(path: str) -> Callable[[bytes], None]:
 
 def answer_of(dialect: Dialect, stream: bool) -> Callable[[bytes], None]:
     def read(data: bytes) -> None:
-        merger = answer_for(Endpoint(dialect), stream=stream)
-        merger.begin_round()
-        out = merger.feed(data[: len(data) // 3]) + merger.feed(data[len(data) // 3 :])
-        said = merger.end_round()
-        out += b"".join(merger.finish()) if said.complete else b""
-        assert isinstance(out, bytes)
+        for quiet in (False, True):
+            merger = answer_for(Endpoint(dialect, stream=stream), stream=stream, quiet=quiet)
+            merger.begin_round()
+            pieces = (data[: len(data) // 3], data[len(data) // 3 :])
+            out = b"".join(map(merger.feed, data.splitlines(keepends=True) if quiet else pieces))
+            said = merger.end_round()
+            out += b"".join(merger.finish()) if said.complete else b""
+            assert isinstance(out, bytes)
 
     return read
+
+
+def shown_answer(dialect: Dialect) -> Callable[[bytes], None]:
+    return lambda data: _all(answer_lines({}, data, dialect))
+
+
+def shown_call(endpoint: Endpoint) -> Callable[[bytes], None]:
+    return lambda data: _all(request_lines({}, data, endpoint))
+
+
+def _all(lines: Iterable[str]) -> None:
+    for line in lines:
+        assert "\n" not in line
+
+
+def cached(dialect: Dialect, sample: bytes) -> Callable[[bytes], None]:
+    """As a provider's cache sees it: why it was lost."""
+    tokens = Tokens(90_000, 10, 20_000, 60_000)
+
+    def look(data: bytes) -> None:
+        recorder = FlightRecorder()
+        for body in (sample, data, sample):
+            suspicion = recorder.heard(Flown("c", Target("p", "m", "k"), body, dialect, body, dialect, tokens, 1e9))
+            str(suspicion and suspicion.loss())
+        for at in range(3):
+            text_at(data, dialect, at)
+
+    return look
+
+
+def told_to_codex(data: bytes) -> None:
+    for kind in ("text/event-stream", "application/json"):
+        telling = Telling(Post(b"{}", (), Past(), "lane"))
+        frames = telling.head(200, {"content-type": kind})
+        frames += telling.data(data[: len(data) // 2]) + telling.data(data[len(data) // 2 :]) + telling.end()
+        for frame in frames + telling.broke("x"):
+            frame.decode()
 
 
 def configuration(data: bytes) -> None:
@@ -211,17 +260,13 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Served:
 def calls() -> Iterable[tuple[str, tuple[bytes, ...], Callable[[bytes], None]]]:
     for dialect in Dialect:
         path, body = write(dialect, "m", [("user", "<**status**> hi"), ("assistant", "é😀"), ("user", "more")], True)
-        recorded = [file.read_bytes() for file in sorted((ROOT / "tests" / "fixtures").rglob("*.json"))[:200]]
-        fitting = [raw for raw in recorded if len(raw) < 20_000 and _is_call(raw, path)][:4]
-        yield f"call {dialect}", (json.dumps(body).encode(), *fitting), call_of(path)
-
-
-def _is_call(raw: bytes, path: str) -> bool:
-    try:
-        call_of(path)(raw)
-    except RouteCodexError:
-        return False
-    return True
+        endpoint = endpoint_of("POST", path)
+        assert endpoint is not None
+        fitting = [one.raw for one, asked in CALLS if asked == endpoint and len(one.raw) < 20_000][:4]
+        samples = (json.dumps(body).encode(), *fitting)
+        yield f"call {dialect}", samples, call_of(path)
+        yield f"call {dialect}, shown", samples, shown_call(endpoint)
+        yield f"call {dialect}, in a cache", samples, cached(dialect, samples[-1])
 
 
 def answers() -> Iterable[tuple[str, tuple[bytes, ...], Callable[[bytes], None]]]:
@@ -230,6 +275,7 @@ def answers() -> Iterable[tuple[str, tuple[bytes, ...], Callable[[bytes], None]]
         documents = tuple(line[6:] for raw in streams for line in raw.splitlines() if line.startswith(b"data: "))[:40]
         yield f"stream {dialect}", streams, answer_of(dialect, True)
         yield f"answer {dialect}", documents, answer_of(dialect, False)
+        yield f"answer {dialect}, shown", (*streams, *documents), shown_answer(dialect)
 
 
 _TAGS = (
@@ -237,6 +283,7 @@ _TAGS = (
     b"<**allow:a,b**> <**disable:a#1**> <**clear**>",
     "＜＊＊glm＊＊＞ 请".encode(),
 )
+_STATE = EMPTY.with_(allowed=("glm",))
 _TASK = Task("id", "abc", 1, 2, 3, "look")
 TARGETS: dict[str, tuple[tuple[bytes, ...], Callable[[bytes], None]]] = {
     "tags": (_TAGS, tags),
@@ -259,6 +306,21 @@ TARGETS: dict[str, tuple[tuple[bytes, ...], Callable[[bytes], None]]] = {
     "codex frame": (
         (b'{"type":"response.create","model":"m","input":[{"type":"message"}],"client_metadata":{"x-codex-a":"b"}}',),
         codex_frame,
+    ),
+    "frames told to codex": (
+        tuple(stream.raw for stream in hand_made() if stream.spoken is Dialect.RESPONSES and len(stream.raw) < 20_000)[:12],
+        told_to_codex,
+    ),
+    "a stranger at a port": (
+        (b'HTTP/1.1 200 OK\r\n\r\n{"name":"RouteCodex","server":"a","pid":1,"certificate":"c","hosts":["a"],"config":"x"}',),
+        lambda data: (hello._read(data), None)[1],
+    ),
+    "an import": (
+        (
+            to_line(Put(Key(Kind.STATE, "session:abc"), "", StateForm().write("abc", _STATE, EMPTY))).encode(),
+            to_line(Put(Key(Kind.TASKS, "abc"), "", write_record("abc", (_TASK,), 9))).encode(),
+        ),
+        lambda data: (read_lines(as_text(data).split("\n")), None)[1],
     ),
     **{f"packed {name}": ((pack(b"hello " * 99),), packed_as(coding)) for name, (coding, pack) in PACKERS.items()},
 }
@@ -284,7 +346,7 @@ def search(
     if LONG:
         seed = time.time_ns()
         chance = random.Random(seed)
-        for number in range(SCALED.get(name, ASKED)):
+        for number in range(SCALED.get(name.rpartition(", ")[2], ASKED)):
             value = by_chance(chance)
             try:
                 attempt(value)

@@ -110,6 +110,39 @@ def test_at_home_and_on_other_paths_it_is_a_502(proxy: Mitmdump, provider: FakeP
     assert all(answer.ended in ("complete", "closed") for answer in (home, other))
 
 
+REFUSED = {
+    "a name that is none": b"HTTP/1.1 200 OK\r\nx\x00y: b\r\nContent-Length: 2\r\n\r\n{}",
+    "two ways to tell its length": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "chunks in an answer without a body": b"HTTP/1.1 204 No\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "a very long name that is none": b"HTTP/1.1 200 OK\r\n" + b"\x01" * 5000 + b": b\r\nContent-Length: 2\r\n\r\n{}",
+}
+
+
+@pytest.mark.parametrize("dialect", list(Dialect))
+@pytest.mark.parametrize("head", REFUSED.values(), ids=REFUSED)
+def test_a_head_that_mitmproxy_refuses_is_a_failed_attempt(
+    proxy: Mitmdump, provider: FakeProvider, dialect: Dialect, head: bytes
+) -> None:
+    """It ended the call in a page for people, was told as a tool that had left, and cost its key nothing."""
+    provider.enqueue(Behaviour(raw=head), Behaviour(raw=head))
+    answer = ask(proxy, "<**six.m**> hello", dialect, stream=True)
+    assert (answer.status, answer.ended) == (200, "complete")
+    assert text_of(dialect, answer.body, True) == "m was asked: hello"
+    assert len(provider.calls) == 3
+    assert "the tool left" not in proxy.log
+
+
+@pytest.mark.parametrize("head", REFUSED.values(), ids=REFUSED)
+def test_at_home_a_head_that_mitmproxy_refuses_is_a_502(proxy: Mitmdump, provider: FakeProvider, head: bytes) -> None:
+    provider.always(Behaviour(raw=head), path=".")
+    answer = ask(proxy, "hello", Dialect.MESSAGES)
+    assert (answer.status, answer.ended) == (502, "complete")
+    assert "no head that can be trusted" in answer.json["error"]["message"]
+    assert len(answer.body) < 1000
+    other = call(HOSTS[Dialect.CHAT], "/v1/files", b"x", proxy=proxy, within=90)
+    assert other.status == 502
+
+
 @pytest.mark.parametrize("status", ["200", "207", "299", "404", "599"])
 def test_statuses_that_exist_pass(proxy: Mitmdump, provider: FakeProvider, status: str) -> None:
     provider.always(Behaviour(raw=f"HTTP/1.1 {status} Odd\r\nContent-Length: 2\r\n\r\nno".encode()), path=".")

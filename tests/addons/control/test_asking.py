@@ -6,9 +6,12 @@ import socketserver
 import threading
 from collections.abc import Iterator
 
+import httpx
 import pytest
 
 from routecodex.addons.control import asking
+from routecodex.routing.config import read
+from tests.routing.house import config_text
 
 
 class Lines:
@@ -43,3 +46,15 @@ def test_through_the_companys_proxy_but_not_to_this_machine(lines: Lines, writte
 def test_straight_where_none_is_named(lines: Lines) -> None:
     with asking.client({}) as client:
         assert client.get(f"http://{lines.place}/v1/models").text == "GET /v1/models HTTP/1.1\r\n"
+
+
+@pytest.mark.parametrize("date", ["", "x", "Mon, 01 Jan 2020 00:00:00 +9999999999999999999999", "Mon, 01 Jan 99999 00:00:00 GMT"])
+def test_a_date_that_is_none_says_nothing_of_the_clock(date: str) -> None:
+    """Whoever answers writes what he likes."""
+    provider = read(config_text(), name="a.yaml", env={}).registry.providers["glm"]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, headers={"date": date}, content=b'{"data":[{"id":"m"}]}')
+
+    with httpx.Client(transport=httpx.MockTransport(answer)) as client:
+        assert asking.ask(client, provider, provider.keys[0]) == asking.Heard(("m",))

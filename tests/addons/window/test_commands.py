@@ -108,14 +108,18 @@ def test_again_is_for_targets_with_a_key_here(context: taddons.context, served: 
 
 def test_again_needs_a_call(served: Served) -> None:
     begin = ByHand(relay.Relay(1)).begin
-    for flow in (tflow.tflow(), _asking(b""), _asking(b"{}", cut=True)):
+    for flow in (
+        tflow.tflow(),
+        _asking(b""),
+        *(_asking(b"{}", length=said) for said in ("99", "many", "-2", "2, 2", "9" * 5000)),
+    ):
         with pytest.raises(exceptions.CommandError, match=r"no call to a model|not kept whole"):
             Commands(lambda: served, begin).again([flow], "glm.glm-4.7")
 
 
-def _asking(body: bytes, *, cut: bool = False) -> http.HTTPFlow:
+def _asking(body: bytes, *, length: str = "") -> http.HTTPFlow:
     flow = tflow.tflow()
     flow.request = http.Request.make("POST", "https://api.anthropic.com/v1/messages", body)
-    if cut:
-        flow.request.headers["content-length"] = "99"
+    if length:
+        flow.request.headers["content-length"] = length
     return flow

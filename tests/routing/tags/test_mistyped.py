@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 
 import pytest
@@ -582,7 +581,7 @@ def test_in_backticks_it_is_text(tag: str) -> None:
 
 def test_a_provider_that_is_named_like_a_slip_is_no_slip() -> None:
     glm = REGISTRY.providers["glm"]
-    registry = replace(REGISTRY, providers={**REGISTRY.providers, "clean": dataclasses.replace(glm, id="clean")})
+    registry = replace(REGISTRY, providers={**REGISTRY.providers, "clean": replace(glm, id="clean")})
     (typed,) = typed_of(messages_call(user("<**clean**> hi")))
     tags = tags_of(typed, Vocabulary(registry))
     assert orders_for(tags, EMPTY, means(registry=registry), acts=True, alone=False).state.allowed == ("clean",)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from msgspec.structs import replace
 
 from routecodex.routing.dialects.translation.neutral import Tokens
 from routecodex.routing.router.health import Condition, Cooling, Fault, Healthy, Tripped
@@ -43,12 +43,10 @@ def test_a_model_is_as_its_best_key() -> None:
     assert lines()[0].endswith("resting 4 min (429)")
     conditions["a"] = Tripped(820.0, Fault.QUOTA)
     assert lines()[0].endswith("down for 10 min (key refused)")
-    off = dataclasses.replace(
-        registry.providers["p"], keys=(Key("a", 1, off=True, why="P_KEY is not set (x.yaml:3); set it and restart"),)
-    )
+    off = replace(registry.providers["p"], keys=(Key("a", 1, off=True, why="P_KEY is not set (x.yaml:3); set it and restart"),))
     registry = Registry({"p": off}, {})
     assert lines()[0].endswith("off: P_KEY is not set (x.yaml:3); set it and restart")
-    registry = Registry({"p": dataclasses.replace(off, enabled=False, why="enabled: false (x.yaml:2)")}, {})
+    registry = Registry({"p": replace(off, enabled=False, why="enabled: false (x.yaml:2)")}, {})
     assert lines()[0].endswith("off: enabled: false (x.yaml:2)")
 
 

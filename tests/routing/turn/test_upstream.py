@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
@@ -378,7 +377,7 @@ def test_a_session_is_named_by_a_digest_of_its_own_for_each_provider(house: Hous
     call = read_call(found.body, found.endpoint)
     names = set()
     for id, session in (("glm", "session-id-1"), ("glm", "session-id-1"), ("glm", "session-id-2"), ("other", "session-id-1")):
-        at = dataclasses.replace(provider(spoken, host="api.openai.com"), id=id)
+        at = replace(provider(spoken, host="api.openai.com"), id=id)
         request = write(found, call, at, Target(id, "key1", "m"), session=session)
         assert b"session-id" not in request.body
         names.add(json.loads(request.body)["prompt_cache_key"])
@@ -400,7 +399,7 @@ def test_what_stays_behind_is_named(house: House, dialect: Dialect) -> None:
 def test_no_more_tokens_than_the_model_writes(house: House, spoken: Dialect) -> None:
     body = {**BODIES[Dialect.MESSAGES][1], "max_tokens": 128_000}
     found = house.received("/v1/messages", body, host=HOSTS[Dialect.MESSAGES])
-    at = dataclasses.replace(provider(spoken), models={"m": Model("m", max_tokens=4096), "n": Model("n")})
+    at = replace(provider(spoken), models={"m": Model("m", max_tokens=4096), "n": Model("n")})
     low = asked(found, at)
     assert b"4096" in low.body
     assert b"128000" not in low.body
@@ -425,7 +424,7 @@ def test_a_history_that_somebody_else_has_sealed(house: House) -> None:
     far = provider(Dialect.RESPONSES)
     assert [tried(far), tried(provider(Dialect.CHAT)), tried(HOME, "client")] == [ORIGIN, ORIGIN, ""]
     seals.note("glm", json.dumps(sealed).encode())
-    assert [tried(far), tried(dataclasses.replace(far, id="other")), tried(HOME, "client")] == ["", "glm", "glm"]
+    assert [tried(far), tried(replace(far, id="other")), tried(HOME, "client")] == ["", "glm", "glm"]
 
 
 @pytest.mark.parametrize(

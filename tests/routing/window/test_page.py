@@ -132,6 +132,13 @@ def test_a_stream_with_a_gap_says_how_much_is_missing() -> None:
     assert "half" not in shown
 
 
+def test_a_provider_that_says_itself_how_much_is_missing() -> None:
+    body = b'data: {"id":"a","choices":[{"index":0,"delta":{"content":"hi"}}]}\n\n: %s bytes were not kept here\n\n' % (
+        b"9" * 5000
+    )
+    assert "  hi" in list(page.answer_lines({}, body, Dialect.CHAT))
+
+
 def test_of_a_long_history_the_newest_is_shown_and_the_rest_is_folded() -> None:
     turns = [
         {"role": "user" if at % 2 == 0 else "assistant", "content": f"message number {at} " + "x" * 1000} for at in range(1001)
