@@ -84,8 +84,10 @@ def test_a_thousand_guesses_reach_nobody(tmp_path: Path) -> None:
     for place, way in enumerate(WAYS):
         for number, id in enumerate(IDS):
             dialect = list(Dialect)[(place + number) % 4]
-            hers = ask(house, way.tool(house, dialect, id), ORDERS, "alice")
-            assert hers.target == "glm.key1.glm-4.7"
+            tool = way.tool(house, dialect, id)
+            hers = ask(house, tool, ORDERS, "alice")
+            lies_at_home = dialect is Dialect.RESPONSES and bool(tool.more.get("conversation"))  # nobody else has its history
+            assert hers.target == ("origin.client.client-model" if lies_at_home else "glm.key1.glm-4.7")
             assert hers.reading is not None
             key = hers.reading.key
             before = kept(house, key)

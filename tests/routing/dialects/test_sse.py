@@ -141,6 +141,15 @@ def test_the_limit_is_the_same_for_an_event_that_comes_whole() -> None:
         ArrayItems(limit_bytes=99).feed(item)
 
 
+def test_what_is_nested_deeper_than_anybody_reads_is_refused() -> None:
+    def nested(depth: int) -> bytes:
+        return b'[{"a":' + b"[" * (depth - 2) + b"]" * (depth - 2) + b"}"
+
+    assert len(ArrayItems().feed(nested(1024))) == 1
+    with pytest.raises(BadAnswer, match="nested too deeply"):
+        ArrayItems().feed(nested(1025))
+
+
 @pytest.mark.parametrize("make, head", [(Events, b"data: "), (ArrayItems, b'[{"a":"')])
 def test_a_large_event_in_small_pieces_is_linear_work(make: type[Events] | type[ArrayItems], head: bytes) -> None:
     def work(pieces: int) -> None:
