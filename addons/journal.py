@@ -242,13 +242,8 @@ _TELLERS = ("mitmproxy.proxy.server", "mitmproxy.addons.clientplayback")
 """The second of those of later rounds, which leave as replays do."""
 
 
-_LOCKS = logging.getLogger("filelock")
-"""It tells four times of each lock of a file: mitmproxy makes a record of each, and asks all of its addons about it."""
-
-
 def tell_connections(verbose: bool) -> None:
     _CONNECTIONS.verbose = verbose
-    _LOCKS.setLevel(logging.NOTSET if verbose else logging.WARNING)
     for name in _TELLERS:
         logging.getLogger(name).addFilter(_CONNECTIONS)
 
@@ -256,4 +251,3 @@ def tell_connections(verbose: bool) -> None:
 def forget_connections() -> None:
     for name in _TELLERS:
         logging.getLogger(name).removeFilter(_CONNECTIONS)
-    _LOCKS.setLevel(logging.NOTSET)

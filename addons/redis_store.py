@@ -12,30 +12,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import uuid
+import os
 from collections.abc import Callable, Collection, Sequence
 from hashlib import sha1
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 from redis import exceptions
 from redis.asyncio import ConnectionPool
-from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from ..routing.storage.contract import BOUNDS, NEVER, Busy, Change, Found, Key, Kind, Lost, Put, Version
+from .redis_line import STOOD_STILL_S, Line, Word
 
 logger = logging.getLogger("routecodex")
-
-_Word: TypeAlias = bytes | str | int
 
 PATIENCE_S = 0.24
 """With what a call takes by itself, a quarter of a second for the one that meets a server which is gone."""
 PIECE_BYTES = 512 << 10
 """So much, and one entry more, is read in one operation: one conversation's past must not look like a server that is gone."""
-_STOOD_STILL_S = 0.1
-_CONNECTIONS = 100
 _TRIES = 100
 _FIRST_TRIAL_S = 0.1
 _LONGEST_PAUSE_S = 1.0
@@ -213,10 +209,9 @@ class RedisStore:
         self._wait = wait
         self._patience_s = patience_s
         self._pool = ConnectionPool.from_url(address, retry=Retry(NoBackoff(), 0), protocol=2)
-        """Makes connections; to hold them, too, takes it longer than to ask over one."""
-        self._open: set[AbstractConnection] = set()
-        self._idle: list[AbstractConnection] = []
-        self._places = asyncio.Semaphore(_CONNECTIONS)
+        """Makes connections, and holds none."""
+        self._line: Line | None = None
+        self._dialling: asyncio.Future[Line] | None = None
         self._why = ""
         """Why nobody is asked now; empty while all is well."""
         self._trial: asyncio.Task[None] | None = None
@@ -243,7 +238,7 @@ class RedisStore:
 
     async def change(self, key: Key, change: Change, known: tuple[Version, bytes] | None = None) -> tuple[Version, bytes]:
         version, old = known if known is not None else await self._now(key)
-        born, ttl = uuid.uuid4().hex, self._ttl_ms(key.kind)
+        born, ttl = os.urandom(16).hex(), self._ttl_ms(key.kind)
         for _ in range(_TRIES):
             new = change(old)
             if new == old and known is None:
@@ -262,7 +257,7 @@ class RedisStore:
         raise Busy(f"Too many processes change the same {key.kind} in Redis")
 
     async def put(self, puts: Sequence[Put]) -> None:
-        keys, kinds, given = list[bytes](), list[Kind](), list[_Word]([self._prefix, uuid.uuid4().hex])
+        keys, kinds, given = list[bytes](), list[Kind](), list[Word]([self._prefix, os.urandom(16).hex()])
         for key in dict.fromkeys(one.key for one in puts):
             mine = [one for one in puts if one.key == key]
             bounds = BOUNDS[key.kind]
@@ -302,8 +297,10 @@ class RedisStore:
     async def close(self) -> None:
         if self._trial is not None:
             self._trial.cancel()
-        for connection in self._open:
-            await connection.disconnect()
+        if self._dialling is not None:
+            self._dialling.cancel()
+        if self._line is not None:
+            self._line.end(exceptions.ConnectionError("closed"))
 
     # One operation
 
@@ -312,7 +309,7 @@ class RedisStore:
         return found.version, dict(found.entries).get("", b"")
 
     async def _shelved(
-        self, script: str, keys: Sequence[bytes], kinds: Sequence[Kind], given: Sequence[_Word], *, again: bool = False
+        self, script: str, keys: Sequence[bytes], kinds: Sequence[Kind], given: Sequence[Word], *, again: bool = False
     ) -> Any:
         """What is not as it is written here makes way; then it is done again: on that shelf nothing was done."""
         words = (_SHA[script], len(keys), *keys, *given)
@@ -331,27 +328,28 @@ class RedisStore:
             )
         return bool(aside)
 
-    async def _run(self, script: str, keys: Sequence[bytes], given: Sequence[_Word], *, again: bool = False) -> Any:
+    async def _run(self, script: str, keys: Sequence[bytes], given: Sequence[Word], *, again: bool = False) -> Any:
         return await self._asked("EVALSHA", _SHA[script], len(keys), *keys, *given, again=again, script=script)
 
-    async def _asked(self, *words: _Word, again: bool = False, script: str = "", shelved: bool = False) -> Any:
-        """In a task of its own: a time limit ends the task that it began in, and a hook's first steps are a connection's."""
+    async def _asked(self, *words: Word, again: bool = False, script: str = "", shelved: bool = False) -> Any:
         if self._why:
             raise Lost(self._told)
-        return await asyncio.ensure_future(self._ask(words, again=again, script=script, shelved=shelved))
+        return await self._ask(words, again=again, script=script, shelved=shelved)
 
-    async def _ask(self, words: tuple[_Word, ...], *, again: bool, script: str, shelved: bool = False) -> Any:
+    async def _ask(self, words: tuple[Word, ...], *, again: bool, script: str, shelved: bool = False) -> Any:
+        due = asyncio.get_running_loop().time() + self._patience_s
         try:
-            async with asyncio.timeout(None) as limit, _Patience(limit, self._patience_s):
-                while True:
-                    try:
-                        return await self._exchange(words)
-                    except exceptions.NoScriptError:
-                        words = ("EVAL", script, *words[2:])  # it was not run: the server is a new one
-                    except (exceptions.ConnectionError, OSError):
-                        if not again:
-                            raise
-                        again = False
+            while True:
+                try:
+                    return await self._exchange(words, due)
+                except exceptions.ResponseError as error:
+                    if not (script and str(error).startswith("NOSCRIPT") and words[0] != "EVAL"):
+                        raise
+                    words = ("EVAL", script, *words[2:])  # it was not run: the server is a new one
+                except (exceptions.ConnectionError, OSError) as error:
+                    if not again or isinstance(error, TimeoutError):
+                        raise
+                    again = False
         except Exception as error:  # whatever it was: of every kind it is the same that follows
             if shelved and isinstance(error, exceptions.ResponseError) and "user_script" in str(error):
                 raise _Refused from error
@@ -359,19 +357,31 @@ class RedisStore:
             self._lose(why)
             raise Lost(self._told) from error
 
-    async def _exchange(self, words: tuple[_Word, ...]) -> Any:
-        """Whoever fails, or is given up, in the middle of it leaves no connection behind on which an answer is still to come."""
-        async with self._places:
-            connection = self._idle.pop() if self._idle else self._pool.make_connection()
-            self._open.add(connection)
-            try:
-                if not _is_ready(connection):
-                    await connection.disconnect()
-                    await connection.connect()
-                await connection.send_command(*words)  # it closes where that fails, as does what follows
-                return await connection.read_response()
-            finally:
-                self._idle.append(connection)
+    async def _exchange(self, words: tuple[Word, ...], due: float) -> Any:
+        line = self._line if self._line is not None and not self._line.closed else await self._dialled()
+        return await line.ask(words, due)
+
+    async def _dialled(self) -> Line:
+        """By one for all who ask: the first may leave meanwhile."""
+        if self._dialling is None:
+            self._dialling = asyncio.ensure_future(self._dial())
+            self._dialling.add_done_callback(self._has_dialled)
+        return await asyncio.shield(self._dialling)
+
+    def _has_dialled(self, dialled: asyncio.Future[Line]) -> None:
+        self._dialling = None
+        if not (dialled.cancelled() or dialled.exception()):
+            self._line = dialled.result()
+
+    async def _dial(self) -> Line:
+        connection = self._pool.make_connection()
+        try:
+            async with asyncio.timeout(None) as limit, _Patience(limit, self._patience_s):
+                await connection.connect()
+        except BaseException:
+            await connection.disconnect(nowait=True)
+            raise
+        return Line(connection)
 
     # Gone, and back
 
@@ -393,7 +403,7 @@ class RedisStore:
     async def _until_well(self) -> None:
         """Reads and writes, as calls do."""
         pause = _FIRST_TRIAL_S
-        names, name = [self._claimed("trial")], uuid.uuid4().hex
+        names, name = [self._claimed("trial")], os.urandom(16).hex()
         while True:
             await self._wait(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_S)
@@ -432,8 +442,8 @@ class _Patience:
 
     def _over(self) -> None:
         now = self._loop.time()
-        if self._again and now - self._due > _STOOD_STILL_S:
-            self._again, self._due = False, now + _STOOD_STILL_S
+        if self._again and now - self._due > STOOD_STILL_S:
+            self._again, self._due = False, now + STOOD_STILL_S
             self._timer = self._loop.call_at(self._due, self._over)
         else:
             self._limit.reschedule(now)
@@ -443,12 +453,6 @@ class _Patience:
 
     async def __aexit__(self, *_: object) -> None:
         self._timer.cancel()
-
-
-def _is_ready(connection: AbstractConnection) -> bool:
-    """It is open, and nothing came over it that nobody asked for."""
-    heard = connection._reader
-    return connection.is_connected and heard is not None and not heard.at_eof() and not getattr(heard, "_buffer", b"")
 
 
 def _found(one: list[bytes], known: Version) -> Found:

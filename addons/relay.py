@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from .rounds import Round
     from .turns import CarriedTurn
 
+_READABLE = (connection.ConnectionState.OPEN, connection.ConnectionState.CAN_READ)
 Commands = layer.CommandGenerator[None]
 _SAID = 200
 """Characters of what somebody else's words may be told."""
@@ -580,7 +581,7 @@ class Relay:
         """Its client."""
         handler = self.handler(flow)
         client = flow.client_conn if handler is None else handler.client  # a socket's turn has one of its own
-        is_open = client.state & connection.ConnectionState.CAN_READ
+        is_open = client.state in _READABLE
         return flow.error is not None or not is_open or (handler is not None and has_left(handler))
 
     def handler(self, flow: http.HTTPFlow) -> ConnectionHandler | None:

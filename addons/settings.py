@@ -395,6 +395,7 @@ class Settings:
             withheld=WITHHELD.format(version.VERSION) if web_is_open() else "",
             overlay=self._overlay,
             spend=self._spend if self.config.usage.enabled else None,
+            settle_usage=self._settle_usage,
             finish_log=self._new_finish_log() if self.config.finish_reasons.log else None,
             on_seals=self._shared.sharing.seals if self._shared is not None else lambda key, maker, digests: None,
             on_departs=self._shared.sharing.departs if self._shared is not None else lambda key, mark, target: None,
@@ -413,6 +414,10 @@ class Settings:
             self._losses = self._losses or CacheLosses(self._price)
         self._usage.note(spent.row, spent.url)
         self._losses.hear(spent)
+
+    def _settle_usage(self) -> None:
+        if (writer := self._usage) is not None:
+            writer.settle()
 
     def _price(self, row: Row, url: str) -> Price | None:
         return Prices(self.config.usage.prices).price(row.provider, row.model, url)

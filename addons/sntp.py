@@ -24,12 +24,18 @@ from ..routing.dialects.fields import read_object
 from ..routing.errors import StoreError
 from ..routing.values import JsonObject
 from .disk_threads import in_thread
-from .time_server import ask_server
 
 logger = logging.getLogger("routecodex")
 
 Ask: TypeAlias = Callable[[str, float], Verdict]
 """A server's name and the seconds to wait for its answer. Blocks."""
+
+
+def _ask(server: str, timeout_s: float) -> Verdict:
+    from .time_server import ask_server  # in that server's thread, behind the start
+
+    return ask_server(server, timeout_s)
+
 
 _LOOKUP_S = 5.0
 _LOOK_S = 5.0
@@ -63,7 +69,7 @@ class Sntp:
         """`asks`: else another process does, and what it wrote down is read."""
         self._moments = moments
         self._asks = asks
-        self._ask_server: Ask = ask or ask_server
+        self._ask_server: Ask = ask or _ask
         self._wall = wall
         self._steady = steady
         self._sleep = sleep

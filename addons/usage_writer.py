@@ -28,7 +28,9 @@ class UsageWriter:
     def __init__(self, ledger: Ledger, price: Callable[[Row, str], Price | None]) -> None:
         """`price` is asked in the thread: the table of prices is read where nobody waits for it."""
         self._ledger, self._price = ledger, price
-        self._spent: queue.SimpleQueue[tuple[Row, str] | None] = queue.SimpleQueue()
+        self._spent: queue.SimpleQueue[tuple[Row, str] | threading.Event | None] = queue.SimpleQueue()
+        self._asked = threading.Event()
+        """Somebody waits for what was noted: no pause now."""
         self._thread: threading.Thread | None = None
         self._complained = False
 
@@ -41,6 +43,15 @@ class UsageWriter:
             self._thread = threading.Thread(target=self._write, name="usage", daemon=True)
             self._thread.start()
 
+    def settle(self, timeout_s: float = 2.0) -> None:
+        """Waits until what was noted so far is written, if the disk takes it by then. For who reads the file."""
+        if self._thread is None or self._complained:
+            return
+        written = threading.Event()
+        self._spent.put(written)
+        self._asked.set()
+        written.wait(timeout_s)
+
     def close(self, timeout_s: float = 2.0) -> None:
         """What is noted is written, if the disk takes it by then."""
         thread, self._thread = self._thread, None
@@ -50,18 +61,22 @@ class UsageWriter:
 
     def _write(self) -> None:
         waiting: list[Row] = []
+        hears: list[threading.Event] = []
         over = False
         while not over:
             if not waiting:
-                over = self._take(self._spent.get(), waiting)
+                over = self._take(self._spent.get(), waiting, hears)
                 if not over:
-                    time.sleep(_PAUSE_S)  # those that come right behind it are written with it
+                    self._asked.wait(_PAUSE_S)  # those that come right behind it are written with it
+            self._asked.clear()
             while not (over or self._spent.empty()):
-                over = self._take(self._spent.get(), waiting)
+                over = self._take(self._spent.get(), waiting, hears)
             try:
                 self._ledger.write(waiting, time.time_ns() // 1_000_000)
                 waiting.clear()
                 self._complained = False
+                while hears:
+                    hears.pop().set()
             except (OSError, sqlite3.Error) as error:
                 self._complain(error)
                 del waiting[:-WAITING]
@@ -69,10 +84,13 @@ class UsageWriter:
                     time.sleep(_AGAIN_S)
         self._ledger.close()
 
-    def _take(self, spent: tuple[Row, str] | None, waiting: list[Row]) -> bool:
+    def _take(self, spent: tuple[Row, str] | threading.Event | None, waiting: list[Row], hears: list[threading.Event]) -> bool:
         """True at the end."""
         if spent is None:
             return True
+        if isinstance(spent, threading.Event):
+            hears.append(spent)
+            return False
         row, url = spent
         price, tokens = self._price(row, url), tokens_of(row)
         if price is not None and tokens is not None:

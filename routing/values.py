@@ -195,6 +195,19 @@ class Named(Struct, frozen=True):
         return " ".join(part for part in (self.provider, *parts) if part)
 
 
+def told_without(value: Struct, *hidden: str) -> str:
+    """Its repr, which may get into a log, without what is nobody's business."""
+    fields = ", ".join(f"{name}={getattr(value, name)!r}" for name in value.__struct_fields__ if name not in hidden)
+    return f"{type(value).__name__}({fields})"
+
+
+def alike_without(one: Struct, other: object, *beside: str) -> bool:
+    """Whether two values are equal but for what is only there for people, or follows from the rest."""
+    return type(one) is type(other) and all(
+        getattr(one, name) == getattr(other, name) for name in one.__struct_fields__ if name not in beside
+    )
+
+
 class Usage(Struct, frozen=True):
     """Tokens as a provider counts them; `input` includes what came from its cache."""
 

@@ -3,26 +3,18 @@ the direction of writing, or begins a line of its own."""
 
 from __future__ import annotations
 
-import re
-
-_ODD = re.compile(r"[^ -~]+")
-"""Most of what is told is made of other letters than these."""
 _JOINERS = "\u200c\u200d"
 """Some scripts and emoji need them."""
 
 
 def visible(text: str, keep: str = "") -> str:
     """What is none of that (but for `keep`) is told by its number."""
-    if text.isprintable():
+    plain = text
+    for letter in keep:
+        plain = plain.replace(letter, "")
+    if plain.isprintable():
         return text
-
-    def told(odd: re.Match[str]) -> str:
-        letters = odd[0]
-        if letters in keep or letters.isprintable():
-            return letters
-        return "".join(letter if letter in keep or _is_plain(letter) else _number(letter) for letter in letters)
-
-    return _ODD.sub(told, text)
+    return text.translate({ord(letter): _number(letter) for letter in set(plain) if not _is_plain(letter)})
 
 
 def first_words(text: str, most: int) -> str:

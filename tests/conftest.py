@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import rows
+from tests import races, rows
 from tests.rig.provider import FakeProvider
 from tests.sheet import Tally, note_asked, note_outcome
 
@@ -45,7 +45,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--times", type=int, default=1, metavar="N", help="run each test so many times")
+    parser.addoption("--times", type=int, default=1, metavar="N", help="run each test so many times; its rows share them")
     parser.addoption("--rows", action="store_true", help="each row of a parametrised test is an item of its own")
 
 
@@ -68,8 +68,10 @@ def pytest_collection(session: pytest.Session) -> None:
             importlib.import_module(".".join(file.relative_to(config.rootpath).with_suffix("").parts))
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if (times := metafunc.config.option.times) > 1:
+        times = races.times_of_row(times, len(metafunc._calls))
         metafunc.fixturenames.append("time_number")
         metafunc.parametrize("time_number", range(times), indirect=True, ids=[f"time {number + 1}" for number in range(times)])
 
@@ -125,13 +127,16 @@ def is_quick(item: pytest.Item) -> bool:
 
 
 def waits_or_races(item: pytest.Item) -> bool:
-    """Clocks, processes, sockets and threads: what a busy machine or an unlucky order may upset."""
-    module = getattr(item, "module", None)
-    return (
-        _place(item.path) in ("system", "trouble", "addons", "rig")
-        or item.get_closest_marker("system") is not None
-        or any(hasattr(module, name) for name in ("asyncio", "subprocess", "threading", "time", "assert_linear"))
-    )
+    """By the rule of `tests/races.py`."""
+    if _place(item.path) in races.PLACES or item.get_closest_marker("system") is not None:
+        return True
+    if not isinstance(item, pytest.Function):
+        return False
+    known = item._fixtureinfo.name2fixturedefs
+    given = [
+        each.func for name in item.fixturenames for each in known.get(name, ()) if each.func.__module__ == item.module.__name__
+    ]
+    return races.waits(item.function, given)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -15,6 +15,7 @@ BY_PLACE = {
     "zip(strict)": "a guard for lengths that are the same already",
     "dataclass(slots)": "saves memory",
     "dataclass(frozen)": "a guard for who writes the code; mypy keeps it, too",
+    "class(frozen)": "a guard for who writes the code, as mypy is; who asks for the hash of one that is not frozen fails",
     "dataclass(kw_only)": "a guard for who writes the code; mypy keeps it, too",
     "dataclass(eq)": "what is never compared",
     "field(init)": "what nobody gives",

@@ -63,7 +63,7 @@ class Mutant:
     line: int
     was: str
     place: str = ""
-    """Whose keyword it is the value of: `zip(strict)`."""
+    """Whose keyword it is the value of: `zip(strict)`; of a class's head `class(frozen)`."""
     statement: str = ""
     """The whole of it in one line, where it is simple; of `if` and `while` what is asked."""
 
@@ -93,6 +93,8 @@ def mutants_of(path: Path, source: bytes) -> list[Mutant]:
         if isinstance(call, ast.Call)
         for keyword in call.keywords
     }
+    classes = [one for one in ast.walk(tree) if isinstance(one, ast.ClassDef)]
+    places |= {id(keyword.value): f"class({keyword.arg})" for one in classes for keyword in one.keywords}
     simple = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr)
     statements = {id(part): ast.unparse(one) for one in ast.walk(tree) if isinstance(one, simple) for part in ast.walk(one)}
     tests = [one.test for one in ast.walk(tree) if isinstance(one, (ast.If, ast.While))]
@@ -227,9 +229,11 @@ def _starts_proxies(file: Path) -> bool:
     return "mark.system" in file.read_text(encoding="utf-8")
 
 
-def dies(mutant: Mutant, copy: Path, limit_s: float, *, near: bool = False) -> bool:
-    """Whether any test notices; one that hangs has noticed as well. `near`: without those that start a proxy."""
+def dies(mutant: Mutant, copy: Path, limit_s: float, *, near: bool = False) -> bool | None:
+    """Whether any test notices; one that hangs has noticed as well. `near`: without those that start a proxy. None where nobody
+    knows: none has noticed, and some take longer than the limit without any mistake."""
     original = (copy / mutant.path).read_bytes()
+    too_slow = False
     for stage in stages_of(mutant.path, copy)[: -1 if near else None]:
         (copy / mutant.path).write_bytes(mutant.apply(original))
         try:
@@ -238,7 +242,8 @@ def dies(mutant: Mutant, copy: Path, limit_s: float, *, near: bool = False) -> b
             (copy / mutant.path).write_bytes(original)
         if failed and not fails_as_it_is(tuple(failed), copy, limit_s):
             return True
-    return False
+        too_slow = too_slow or failed == stage
+    return None if too_slow else False
 
 
 @functools.cache
@@ -270,7 +275,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--near", action="store_true", help="only tests that start no proxy: minutes instead of hours")
     asked = parser.parse_args(arguments)
     chosen = drawn(asked.count, asked.seed, asked.only)
-    killed, survivors = 0, list[Mutant]()
+    killed, survivors, unjudged = 0, list[Mutant](), 0
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copy = Path(folder)
         for name in NEEDED:
@@ -281,14 +286,17 @@ def main(arguments: Sequence[str]) -> int:
         for number, mutant in enumerate(chosen, 1):
             dead = dies(mutant, copy, asked.limit, near=asked.near)
             unseen = "" if dead else mutant.why_unseen
-            word = "died" if dead else "unseen" if unseen else "SURVIVED"
+            word = "died" if dead else "unseen" if unseen else "TOO SLOW" if dead is None else "SURVIVED"
             print(f"{number:4} of {len(chosen)} {word:8} {mutant}{f'  ({unseen})' if unseen else ''}", flush=True)
-            killed, survivors = killed + dead, survivors + [mutant] * (not dead and not unseen)
+            killed, unjudged = killed + bool(dead), unjudged + (word == "TOO SLOW")
+            survivors += [mutant] * (word == "SURVIVED")
     counted = killed + len(survivors)
-    beside = f"{len(chosen) - counted} that nobody can see, seed {asked.seed}"
+    beside = f"{len(chosen) - counted - unjudged} that nobody can see, seed {asked.seed}"
     print(f"\n{killed} of {counted} died ({killed / max(1, counted):.0%}), {beside}.")
     print("Survivors:", *survivors, sep="\n  ")
-    return 0 if killed >= LEAST * counted else 1
+    if unjudged:
+        print(f"Of {unjudged} nobody knows: tests take longer than --limit as they are.")
+    return 0 if killed >= LEAST * counted and not unjudged else 1
 
 
 if __name__ == "__main__":

@@ -61,6 +61,8 @@ def test_what_nobody_can_see_is_named_with_its_reason() -> None:
         "pass": False,
         "(sep) or (end)": False,
     }
+    heads = b"class Pair(Struct, frozen=True):\n    pass\nclass Open(Struct, dict=True):\n    pass\n"
+    assert [bool(mutant.why_unseen) for mutant in mutants_of(Path("pairs.py"), heads)] == [True, False]
     for file, statement, text in [row for rows in BY_ROW.values() for row in rows]:
         found = mutants_of(Path(file), (mutants.ROOT / file).read_bytes())
         same = [mutant for mutant in found if (mutant.statement, mutant.text) == (statement, text)]
@@ -104,6 +106,28 @@ def test_who_imports_it_comes_next(tmp_path: Path) -> None:
     near, far, *_ = stages_of(Path("routing/tags/scan.py"), tmp_path)
     assert near == ["-n", "0", "tests/routing/test_helped.py", "tests/routing/test_own.py"]
     assert far == ["-n", "0", "tests/routing/test_room.py"]
+
+
+@pytest.mark.parametrize("failing, found", [("a", True), ("b", None), ("", False)])
+def test_tests_that_take_too_long_as_they_are_say_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str, found: bool | None
+) -> None:
+    """Nobody has survived them. (The last stage is everybody's.)"""
+    (tmp_path / "a.py").write_text("1")
+    monkeypatch.setattr(mutants, "stages_of", lambda *_: [["a"], ["b"]])
+    monkeypatch.setattr(mutants, "fails_as_it_is", lambda stage, *_: stage == ("b",))
+    monkeypatch.setattr(mutants, "what_fails", lambda stage, *_: list(stage) if stage[0] == failing else [])
+    assert dies(Mutant(Path("a.py"), 0, 1, "2", 1, "1"), tmp_path, 1) is found
+
+
+def test_of_whom_nobody_knows_it_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    both = [Mutant(Path("a.py"), 0, 1, "False", 1, "True", place) for place in ("told(it)", "heard(it)")]
+    monkeypatch.setattr(mutants, "drawn", lambda *_: both)
+    monkeypatch.setattr(mutants, "NEEDED", ())
+    monkeypatch.setattr(mutants, "dies", lambda mutant, *_, **__: True if mutant.place == "told(it)" else None)
+    assert mutants.main([]) == 1
+    assert "1 of 1 died" in (told := capsys.readouterr().out)
+    assert "Of 1 nobody knows" in told
 
 
 @pytest.mark.parametrize("text, dead", [("a - b", True), ("b + a", False)])

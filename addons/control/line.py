@@ -15,6 +15,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from ...routing.storage.lock import FileLock, Taken
 from .places import MAIN, Places
 from .say import Failed
 
@@ -110,10 +111,8 @@ def reach(places: Places, question: Mapping[str, Any]) -> tuple[Line, Said]:
 
 
 def _start(places: Places, end: float) -> Line:
-    from filelock import FileLock, Timeout
-
     try:
-        with FileLock(places.starting, timeout=max(0.0, end - time.monotonic()), mode=0o600):
+        with FileLock(places.starting, end - time.monotonic()):
             if (line := connect(places)) is not None:
                 return line
             process = _spawn(places)
@@ -125,7 +124,7 @@ def _start(places: Places, end: float) -> Line:
                 elif process.returncode is not None:
                     break
                 time.sleep(_POLL_S)
-    except Timeout:
+    except Taken:
         pass
     raise Failed("the proxy in the background does not start", f"{places.log} may say why")
 

@@ -12,16 +12,16 @@ import asyncio
 import logging
 import os
 import socket
-from dataclasses import replace
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from msgspec.structs import replace
 
 from ...routing.control.verbs import run, verb_of
 from ...routing.dialects.fields import read_object
 from ...routing.errors import RouteCodexError
 from ...routing.jsonbytes import dumps
 from ...routing.storage.disk import make_private
+from ...routing.storage.lock import FileLock, Taken
 from ...routing.values import JsonObject
 from ..disk_threads import in_thread
 from ..settings import Settings, server_id, session_folder
@@ -60,7 +60,7 @@ class Panel:
             return
         try:
             self._listen(path)
-        except Timeout:
+        except Taken:
             logger.warning("Another server of the name %s holds %s: %s.", server_id(), path, _WITHOUT)
         except OSError as error:
             logger.warning("%s cannot be listened at: %s. %s.", path, error.strerror, _WITHOUT)
@@ -82,7 +82,7 @@ class Panel:
 
     def _listen(self, path: Path) -> None:
         make_private(path.parent)
-        lock = FileLock(path.with_suffix(".lock"), timeout=0, mode=0o600, thread_local=False)
+        lock = FileLock(path.with_suffix(".lock"))
         lock.acquire()
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:

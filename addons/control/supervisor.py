@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
-from filelock import FileLock, Timeout
-
+from ...routing.storage.lock import FileLock, Taken
 from .line import STOPPED
 from .places import MAIN, SCRIPT, SERVER_ID, Places, places
 
@@ -324,10 +323,10 @@ def main() -> int:
     here = places()
     here.make()
     try:
-        with FileLock(here.lock, timeout=_STOP_S + _READY_S, mode=0o600):
+        with FileLock(here.lock, _STOP_S + _READY_S):
             _make_room(here.log)
             asyncio.run(_serve(here))
-    except Timeout:
+    except Taken:
         print("another supervisor does not end", flush=True)
         return 1
     return 0

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from statistics import median
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -181,6 +180,8 @@ def agree(verdicts: Mapping[str, Verdict]) -> Agreed | str:
         return _complaint(verdicts, len(voices))
     if any(len(group) == len(best) and group[0] not in best for group in groups):
         return f"{len(voices)} servers answered, and do not agree"
+    from statistics import median  # with all kinds of numbers: not before it is needed, twice a day
+
     samples = [sample for _, sample in best]
     return Agreed(
         round(median(sample.offset_ms for sample in samples)),

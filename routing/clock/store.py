@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from ..errors import StoreError
 from ..storage.cached import CachedFolder, Found, Place, Rest, Warnings, no_rest, unhurried
@@ -39,12 +40,11 @@ _QUICK_BYTES = 16 << 10
 _KEEP_DAMAGED_MS = 30 * 86_400_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(Struct, frozen=True):
     """One session's tasks."""
 
     tasks: Tasks = ()
-    waiting: Tasks = field(default=(), compare=False)
+    waiting: Tasks = ()
     """Those that were not delivered."""
 
 

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from ..errors import ConfigError
 from ..which_config import FILE_NAME, VARIABLE, chosen, own_file

@@ -4,9 +4,8 @@
 2. Every key is named as in the file (camelCase); `routing.config.imports` has turned other spellings into these before.
 3. What several keys mean together is decided in `routing.config.build`.
 4. The text below a key is what docs/configuration.md says of it (`python -m tests.configuration_table`).
+5. What a key takes is read off its annotation, which is why annotations are no texts here.
 """
-
-from __future__ import annotations
 
 from typing import Annotated, Literal
 
@@ -16,10 +15,9 @@ YEAR_MS = 366 * 24 * 3600 * 1000
 
 Millis = Annotated[int, field(ge=0, le=YEAR_MS)]
 Timeout = Annotated[int, field(ge=1, le=YEAR_MS)]
-Number = Annotated[float, field(allow_inf_nan=False)]
 Tokens = Annotated[int, field(ge=1, le=1_000_000_000)]
 Mode = Literal["priority", "round-robin", "weighted", "sticky"]
-Weights = dict[str, Annotated[float, field(ge=0, le=1_000_000, allow_inf_nan=False)]]
+Weights = dict[str, Annotated[float, field(ge=0, le=1_000_000)]]
 
 
 class Timeouts(Section):
@@ -53,7 +51,9 @@ class Sessions(Section):
     and tags that change something."""
     retention_days: int = field(30, ge=1, le=36_500)
     """So long an unused conversation's state is kept."""
-    typed_in: list[Annotated[str, field(pattern=r"^[A-Za-z][\w.:-]{0,63}$")]] = []
+    typed_in: list[
+        Annotated[str, field(pattern=r"[A-Za-z][\w.:-]{0,63}", else_say="must be a wrapper's name such as pasted_text")]
+    ] = []
     """Wrappers in which a tool puts what you typed; known tools need none."""
 
 
@@ -177,22 +177,24 @@ class Classifier(Section):
 
 
 class ContextRouting(Section):
-    warn_ratio: Number = 0.9
+    warn_ratio: float = 0.9
     """A model whose window is filled beyond this is tried last."""
     hard_limit: bool = False
     """Never beyond the whole window."""
 
 
 class Health(Section):
-    rate_limit_ladder_ms: list[Timeout] = field([5_000, 15_000, 30_000, 60_000], min_length=1, max_length=20)
+    rate_limit_ladder_ms: list[Timeout] = field([5_000, 15_000, 30_000, 60_000], max_length=20)
     """How long a key rests after a rate limit: a step per error in a row; `Retry-After` beats it."""
-    server_error_ladder_ms: list[Timeout] = field([5_000, 15_000, 30_000], min_length=1, max_length=20)
+    server_error_ladder_ms: list[Timeout] = field([5_000, 15_000, 30_000], max_length=20)
     """The same after a provider's own error."""
     server_error_trip_ms: Timeout = 300_000
     """… and after three of these in a row."""
     auth_trip_ms: Timeout = 600_000
     """A refused key."""
-    quota_reset_time: str = field("12:00", pattern=r"^([01]?\d|2[0-3]):[0-5]\d$")
+    quota_reset_time: str = field(
+        "12:00", pattern=r"([01]?[0-9]|2[0-3]):[0-5][0-9]", else_say="must be a time of day such as 12:00"
+    )
     """When a spent quota is tried again, if the provider does not say."""
     wait_for_same_key_ms: Millis = 5_000
     """A limit that ends this soon is waited for: the prompt cache lives at that key."""
@@ -232,7 +234,7 @@ class StopMessage(Section):
     """It stops when the model says the same so often."""
 
 
-Dollars = Annotated[float, field(ge=0, le=1_000_000, allow_inf_nan=False)]
+Dollars = Annotated[float, field(ge=0, le=1_000_000)]
 
 
 class Price(Section):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Literal
 
@@ -10,6 +9,7 @@ from msgspec import Struct, field
 
 from ..router.registry import Registry
 from ..usage.prices import Price
+from ..values import told_without
 
 
 class FinishReasons(Struct, frozen=True):
@@ -50,21 +50,22 @@ class UsageSettings(Struct, frozen=True):
     """By `provider.model`, model, or provider; before the table that comes with the release."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class TelemetrySettings:
+class TelemetrySettings(Struct, frozen=True):
     prometheus: bool = False
     otlp: str = ""
     """The collector's address, without the path; empty: none."""
-    headers: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict)
     content: bool = False
+
+    def __repr__(self) -> str:
+        return told_without(self, "headers")
 
     @property
     def enabled(self) -> bool:
         return self.prometheus or bool(self.otlp)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Config:
+class Config(Struct, frozen=True):
     registry: Registry
     intercept_hosts: tuple[str, ...]
     """Exact names in lower case, or `*.example.com` for every name below."""
@@ -79,7 +80,7 @@ class Config:
     """So long a provider may say nothing but that it is there."""
     derive: Literal["routing", "all", "off"] = "routing"
     """For which features a call without a session id gets a derived one."""
-    store: str = dataclasses.field(default="files", repr=False)
+    store: str = "files"
     """`files`, or a redis:// address (which may hold a password)."""
     on_store_lost: Literal["refuse", "local"] = "refuse"
     """What becomes of sessions' calls while that cannot be reached."""
@@ -89,15 +90,18 @@ class Config:
     max_attempts: int = 6
     notices: bool = True
     """People are told what changed without being asked."""
-    finish_reasons: FinishReasons = dataclasses.field(default_factory=FinishReasons)
+    finish_reasons: FinishReasons = field(default_factory=FinishReasons)
     clock: Clock | None = None
     """None: switched off."""
-    stop: StopSettings = dataclasses.field(default_factory=StopSettings)
-    usage: UsageSettings = dataclasses.field(default_factory=UsageSettings)
-    telemetry: TelemetrySettings = dataclasses.field(default_factory=TelemetrySettings)
+    stop: StopSettings = field(default_factory=StopSettings)
+    usage: UsageSettings = field(default_factory=UsageSettings)
+    telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
     empty_reply: bool = False
     """The built-in plugin of that name: an answer with neither text nor calls is asked for once more."""
     plugins: tuple[str, ...] = ()
     secret_files: tuple[str, ...] = ()
     """`.env` and what `${file:…}` names: to be watched."""
     warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return told_without(self, "store")

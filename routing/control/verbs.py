@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ..dialects.fields import list_of, object_of, text_of
 from ..errors import RouteCodexError, nearest
@@ -23,7 +22,7 @@ from ..sessions.store import SessionKey
 from ..sessions.whose import is_of, owned, parted
 from ..tags.told import why_lines
 from ..usage.spending import FILE_NAME
-from ..values import JsonObject, Target
+from ..values import JsonObject, Target, told_without
 from . import kept
 from .elsewhere import InFiles, KeptSessions
 from .overlay import BadOrder, Order, described, ordered
@@ -32,8 +31,7 @@ if TYPE_CHECKING:  # only to say types: the desk knows the overlay
     from ..desk.desk import Desk
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True):
     """One running server, as its verbs see it."""
 
     server: str
@@ -42,11 +40,14 @@ class Served:
     config: str
     folder: Path
     desk: Desk
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    env: Mapping[str, str] = field(default_factory=dict)
     person: str | None = None
     """Who asks and is told of what is theirs alone; None: whoever keeps this server, or may see all of it."""
     elsewhere: KeptSessions | None = None
     """Who keeps the sessions, where they are in no files."""
+
+    def __repr__(self) -> str:
+        return told_without(self, "env")
 
     @property
     def kept(self) -> KeptSessions:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -75,7 +75,7 @@ from ..usage.spending import Spent as SpentRound
 from ..values import Answer, Call, Caller, Dialect, Endpoint, Named, Target
 from .learned import Learned, Recent
 from .meeting import Met
-from .notices import Notices, cleared, elsewhere, in_wrappers
+from .notices import Notices, cleared, elsewhere, gave_no_orders
 from .obeying import Obeying, Reminders
 from .reading import Reading
 from .status_now import Standing
@@ -159,6 +159,8 @@ class Desk:
     """What holds for all sessions, under what each of them says itself."""
     spend: Callable[[SpentRound], None] | None = None
     """Writes down what a round cost; None where nobody wants to know."""
+    settle_usage: Callable[[], None] = lambda: None
+    """Waits for the disk until what was spent so far can be read there."""
     ill: Callable[[], str] = lambda: ""
     """Why what is shared with other processes cannot be reached; empty while all is well."""
     on_seals: Callable[[SessionKey, str, Sequence[bytes]], None] = lambda key, maker, digests: None
@@ -262,6 +264,8 @@ class Desk:
         )
         if obeys and newest is not None:
             reading = self.obeying.with_tags(reading, newest)
+        if obeys and len(typed) > 1 and (passed_over := self.obeying.passed_over(reading)):
+            reading = replace(reading, unheard=(*reading.unheard, *passed_over))
         pass_over_ours(call, self.learned.begun.get)
         self._earlier(call, caller.user)
         return reading
@@ -492,7 +496,7 @@ class Desk:
         now = self.clocks.monotonic()
         first = decision = choose(wish, registry, health, rotation, now)
         while decision.target.provider != ECHO and not upstream.dialect_for(
-            registry.providers[decision.target.provider], reading.received, reading.call
+            registry.providers[decision.target.provider], reading.received, reading.call, wish.chained
         ):
             wish = replace(wish, excluded=wish.excluded | {decision.target})
             try:
@@ -519,7 +523,7 @@ class Desk:
             memory=self.learned,
             clocks=self.clocks,
             attempts=self._attempts(),
-            estimate=(lambda: reading.tokens) if call is reading.call else cache(partial(estimate_tokens, call)),
+            estimate=(lambda: reading.tokens) if call is reading.call else _once(partial(estimate_tokens, call)),
             chained=self._chained(reading.call),
             session=reading.key.id if reading.key.prefix != "chain" else "",
             hide=self.hide,
@@ -577,7 +581,7 @@ class Desk:
             return ()
         now, health = self.clocks.monotonic(), self.learned.health
         causes = elsewhere(plan.decision, plan.wish, plan.registry, health, plan.attempts, now)
-        return self.notices.due(reading.key, [*causes, *in_wrappers(reading.unheard)])
+        return self.notices.due(reading.key, [*causes, *gave_no_orders(reading.unheard)])
 
     def _attempts(self) -> Attempts:
         most = 1 if self.withheld else self.config.max_attempts  # the next one might need a key
@@ -664,6 +668,7 @@ class Desk:
         """Waits for the disk."""
         from ..usage import report  # a database, for whoever asks
 
+        self.settle_usage()
         path, now, user = self.user_folder / FILE_NAME, self.clocks.wall(), reading.caller.user
         midnight = now - (now + self.clocks.utc_offset_s()) % 86_400
         session = report.of_file(path, "session", session=reading.key.id)
@@ -753,6 +758,18 @@ def _named(caller: Caller) -> SessionKey | None:
     if caller.session is not None and not caller.derived:
         return SessionKey("session", caller.session)
     return SessionKey("conversation", caller.conversation) if caller.conversation is not None else None
+
+
+def _once(work: Callable[[], T]) -> Callable[[], T]:
+    """Done when somebody asks for it. (`functools.cache` takes longer to make than most calls take to be written.)"""
+    known: list[T] = []
+
+    def asked() -> T:
+        if not known:
+            known.append(work())
+        return known[0]
+
+    return asked
 
 
 def _aside(orders: Orders) -> str:

@@ -18,7 +18,7 @@ from ..router.health import Health, Healthy
 from ..router.registry import Registry
 from ..sessions.store import SessionKey
 from ..tags.notice import Cause
-from ..tags.unheard import Unheard
+from ..tags.unheard import BEFORE, Unheard
 from ..values import Target
 from .learned import Learned
 
@@ -75,13 +75,17 @@ def elsewhere(decision: Decision, wish: Wish, registry: Registry, health: Health
     ]
 
 
-def in_wrappers(unheard: Iterable[Unheard]) -> list[Cause]:
+def gave_no_orders(unheard: Iterable[Unheard]) -> list[Cause]:
     """Tags that a person may well have typed, and nobody obeys."""
     return [
-        Cause(f"unheard {one.tag} {one.place}", f"{one.tag.replace('*', '')} {one.place} gave no orders (sessions: typedIn)")
+        Cause(f"unheard {one.tag} {one.place}", f"{one.tag.replace('*', '')} {one.place} gave no orders{_what_helps(one)}")
         for one in unheard
         if not one.known
     ]
+
+
+def _what_helps(one: Unheard) -> str:
+    return "" if one.place == BEFORE else " (sessions: typedIn)"
 
 
 def _why_missed(wish: Wish, registry: Registry) -> str:

@@ -19,11 +19,12 @@ from ..sessions.store import SessionKey, States
 from ..storage.contract import InThread
 from ..tags.cleaning import is_for_us
 from ..tags.grammar import ClockClear, StopSet
-from ..tags.obey import CLOCK_CLEARED, Means, Orders, leaves_nothing, orders_for
+from ..tags.obey import CLOCK_CLEARED, TAKES_AWAY, Means, Orders, leaves_nothing, orders_for
 from ..tags.once import Place, ended, has_ended, is_new, obeyed_before, placed, remembered, without_old_texts
 from ..tags.scan import strip
 from ..tags.texts import read_text, texts_of
 from ..tags.typed_tags import tags_of
+from ..tags.unheard import Unheard, sentences, tags_before
 from ..tags.vocabulary import Vocabulary
 from ..turn.plan import Clocks
 from ..values import Caller
@@ -70,11 +71,27 @@ class Obeying(Struct):
         alone = bool(tags) and is_for_us(reading.call, newest)
         return replace(reading, newest=newest, tags=tags, place=place if tags else None, alone=alone)
 
+    def passed_over(self, reading: Reading) -> tuple[Unheard, ...]:
+        """Tags that the person sent before the newest message, and that got no answer either: some tools send what was typed
+        meanwhile as several messages. What was obeyed when it was the newest is none of them."""
+        answered = next((message.index for message in reversed(reading.call.messages) if message.role == "assistant"), -1)
+        found: list[Unheard] = []
+        for count in range(len(reading.typed) - 1, 0, -1):
+            if (typed := reading.typed[count - 1]).message.index < answered:
+                break
+            tags = tags_of(typed, self.vocabulary(reading.caller.user))
+            if all(isinstance(tag, TAKES_AWAY) for tag in tags):
+                continue  # none, or nobody remembers whether they were obeyed
+            place, _ = placed(reading.call, reading.typed[:count], typed)
+            if all(message.place != place.place for message in self.store.load(reading.key).obeyed):
+                found += tags_before(typed)
+        return tuple(found)
+
     def at_once(self, reading: Reading) -> Orders | None:
         """The orders where nothing of them has to be written; else None, and `obey` is to be called."""
         state, place = self.store.load(reading.key), reading.place
         if place is None:
-            return None if reading.opens and not state.empty else Orders(state)
+            return None if reading.opens and not state.empty else self._heard(reading, Orders(state))
         known = self._with_ends(reading.key, state)
         acts = self._acts(reading, place, known)
         if acts and (reading.opens or any(isinstance(tag, ClockClear | StopSet) for tag in reading.tags)):
@@ -85,10 +102,7 @@ class Obeying(Struct):
             if any(message.place == place.place and message.standing == "refused" for message in state.obeyed):
                 raise
             return None
-        if orders.state != known:
-            return None
-        self._heard(reading, orders)
-        return orders
+        return self._heard(reading, orders) if orders.state == known else None
 
     async def obey(self, reading: Reading, in_thread: InThread) -> Orders:
         """Waits for the store where the message gives orders or a conversation begins; otherwise only looks."""
@@ -97,7 +111,7 @@ class Obeying(Struct):
             state = self.store.load(reading.key)
             if reading.opens and not state.empty:
                 state = await self.store.change(reading.key, lambda old: EMPTY, in_thread)
-            return Orders(state)
+            return self._heard(reading, Orders(state))
         came = self._with_ends(reading.key, self.store.load(reading.key))
         cleared = await self._clear_clock(reading, place, in_thread)
         tried: list[tuple[Orders | RouteCodexError, bool]] = []
@@ -117,8 +131,7 @@ class Obeying(Struct):
         if acts:
             self.learned.ended.drop((reading.key, place.place))
         outcome = replace(outcome, lines=tuple(cleared if cleared and line == CLOCK_CLEARED else line for line in outcome.lines))
-        self._heard(reading, outcome)
-        return outcome
+        return self._heard(reading, outcome)
 
     def _tried(
         self, reading: Reading, place: Place, state: SessionState, came: SessionState
@@ -134,11 +147,13 @@ class Obeying(Struct):
         except RouteCodexError as error:
             return error, acts
 
-    def _heard(self, reading: Reading, orders: Orders) -> None:
+    def _heard(self, reading: Reading, orders: Orders) -> Orders:
+        """What the next status names is kept."""
         if orders.lines:
             self.learned.lapsed.put(reading.key, None)
-        if orders.ignored and not reading.alone:
-            self.learned.ignored.put(reading.key, orders.ignored)
+        if (orders.ignored or reading.unheard) and not reading.alone:
+            self.learned.ignored.put(reading.key, (*orders.ignored, *sentences(reading.unheard)))
+        return orders
 
     def _acts(self, reading: Reading, place: Place, state: SessionState) -> bool:
         newest, before = reading.newest, state.obeyed_before

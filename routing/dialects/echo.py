@@ -1,7 +1,7 @@
 """The built-in provider `echo`: answers without a network, from the call alone, the same call always with the same answer.
 
-It repeats the newest text that a person typed, or reports the tool results behind it; a call that demands structured output gets
-the smallest value that its schema allows. A line of that text may tell it more:
+It repeats the newest text that a person typed, or reports the tool results behind it; a call that demands structured output, also
+by a tool that must be called, gets the smallest value that its schema allows. A line of that text may tell it more:
 
     echo: say TEXT            answer TEXT (several lines add up)
     echo: call NAME {json}    call a tool (several lines: several calls)
@@ -18,11 +18,14 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from ..errors import RouteCodexError
 from ..jsonbytes import dumps
 from ..values import Answer, Call, FinishReason, Message, Text, ToolCall, ToolResult, Usage
+from .calls.editing import inner_body
 from .fields import read_object
 from .finish import read_finish
 from .instance import smallest
+from .translation.going_up import READ
 
 LONGEST_DELAY_S = 60.0
 
@@ -49,10 +52,13 @@ def echo_answer(call: Call) -> Answer | EchoFailure:
         return _said(call, dumps(smallest(call.schema)).decode())
     newest = _newest(call)
     orders = list(_orders(newest.text))
+    before = sum(isinstance(part, ToolCall) for message in call.messages for part in message.parts)
+    if call.forced_tools and not orders and not newest.results and (demanded := _demanded(call)) is not None:
+        name, arguments = demanded
+        return _said(call, "", [ToolCall(f"call_echo_{before + 1}", name, arguments)], "tool_calls")
     said: list[str] = []
     calls: list[ToolCall] = []
     finish: FinishReason = "stop"
-    before = sum(isinstance(part, ToolCall) for message in call.messages for part in message.parts)
     for verb, rest in orders:
         match verb:
             case "fail":
@@ -75,6 +81,20 @@ def echo_answer(call: Call) -> Answer | EchoFailure:
         text = "ok"
     reason: FinishReason = "tool_calls" if calls else "stop" if finish == "tool_calls" else finish
     return _said(call, text, calls, reason)
+
+
+def _demanded(call: Call) -> tuple[str, str] | None:
+    """The one tool that must be called, and its arguments. Of several nobody knows which is meant."""
+    try:
+        meant = READ[call.endpoint.dialect](inner_body(call), call.endpoint)
+    except RouteCodexError:
+        return None
+    if meant.choice is None or meant.choice.mode != "required":
+        return None
+    named = [tool for tool in meant.tools if not meant.choice.named or tool.name in meant.choice.named]
+    if len(named) != 1 or named[0].kind != "function":
+        return None
+    return named[0].name, dumps(smallest(named[0].schema)).decode()
 
 
 def _said(call: Call, text: str, calls: Sequence[ToolCall] = (), reason: FinishReason = "stop") -> Answer:

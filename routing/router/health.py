@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Iterator
 from enum import StrEnum
@@ -63,10 +62,9 @@ class Healthy(Struct, frozen=True):
     pass
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Cooling:
+class Cooling(Struct, frozen=True):
     until: float
-    reason: str = dataclasses.field(default="", compare=False)
+    reason: str = ""
     told: bool = False
     """Its provider said until when: nobody asks it sooner. Else a ladder of ours says so, and it may be tried at need."""
 

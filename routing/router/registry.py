@@ -5,31 +5,37 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
-from ..values import Dialect, Target
+from ..values import Dialect, Target, alike_without, told_without
 
 ORIGIN = "origin"
 ECHO = "echo"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """One credential of a provider. `index` counts from 1 in the order of the auth list."""
 
     alias: str
     index: int
-    value: str = dataclasses.field(default="", repr=False)
+    value: str = ""
     """Empty: no credential on purpose."""
     off: bool = False
     """Its environment variable is missing: never used, but known by name."""
-    why: str = dataclasses.field(default="", compare=False)
+    why: str = ""
     """Why it is off, and what to do."""
+
+    def __repr__(self) -> str:
+        return told_without(self, "value")
+
+    def __eq__(self, other: object) -> bool:
+        return alike_without(self, other, "why")
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class Model(Struct, frozen=True):
@@ -50,8 +56,7 @@ class Url(Struct, frozen=True):
     path: str = ""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Provider:
+class Provider(Struct, frozen=True):
     id: str
     dialect: Dialect | None
     """Its own dialect; None for `origin` and `echo`, which speak the client's."""
@@ -61,7 +66,7 @@ class Provider:
     models: Mapping[str, Model]
     auth: Literal["apikey", "client", "none"] = "apikey"
     enabled: bool = True
-    headers: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict)
     server_tools: bool = True
     count_tokens: bool | None = None
     """Whether it counts tokens; None: its official dialect decides."""
@@ -69,24 +74,32 @@ class Provider:
     """Whether it compacts Responses conversations; None: OpenAI's and Azure's hosts do."""
     ask_usage: bool | None = None
     """Whether it is asked for the usage of its Chat streams; None: where it is not known to refuse."""
-    why: str = dataclasses.field(default="", compare=False)
+    why: str = ""
     """Why it is not enabled."""
     users: tuple[str, ...] | None = None
     """Who may use it; None: everybody."""
     shut: bool = False
     """Not for the person who asks: named to nobody who does not name it."""
-    _by_alias: Mapping[str, Key] = dataclasses.field(init=False, repr=False, compare=False)
+    _by_alias: Mapping[str, Key] = field(default_factory=dict)
     """A pool may hold a thousand keys of one provider, and each is looked up."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_by_alias", {key.alias: key for key in reversed(self.keys)})
+        force_setattr(self, "_by_alias", {key.alias: key for key in reversed(self.keys)})
+
+    def __repr__(self) -> str:
+        return told_without(self, "headers", "_by_alias")
+
+    def __eq__(self, other: object) -> bool:
+        return alike_without(self, other, "why", "_by_alias")
+
+    __hash__ = None  # type: ignore[assignment]
 
     def is_for(self, user: str) -> bool:
         return self.users is None or user in self.users
 
     def shut_to(self, user: str) -> Provider:
         who = f"it is not for {user}" if user else "it is for some people alone, and this call came without a name"
-        return dataclasses.replace(self, enabled=False, shut=True, why=f"{who} (providers.{self.id}.users)")
+        return replace(self, enabled=False, shut=True, why=f"{who} (providers.{self.id}.users)")
 
     def key(self, alias: str) -> Key | None:
         return self._by_alias.get(alias)
@@ -127,8 +140,7 @@ class Provider:
         yield from (f"{self.id}.{key.alias}" for key in self.keys)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(Struct, frozen=True):
     """One tier of a route. The next tier is used only when this one has no candidate."""
 
     id: str
@@ -136,10 +148,15 @@ class Pool:
     priority: int
     backup: bool = False
     mode: Literal["priority", "round-robin", "weighted", "sticky"] = "round-robin"
-    weights: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
     """By `provider.alias`, `provider.model` or provider."""
-    off: Mapping[str, str] = dataclasses.field(default_factory=dict, compare=False)
+    off: Mapping[str, str] = field(default_factory=dict)
     """Providers whose targets would stand here, and what the environment lacks for them."""
+
+    def __eq__(self, other: object) -> bool:
+        return alike_without(self, other, "off")
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class Classifier(Struct, frozen=True):

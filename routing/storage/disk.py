@@ -19,9 +19,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from ..errors import Locked, StoreError
+from .lock import FileLock, Taken
 
 TEMPORARY = ".tmp"
 CORRUPT = ".corrupt"
@@ -29,7 +28,6 @@ CORRUPT = ".corrupt"
 _LARGEST_FILE = 4 * 1024 * 1024
 _STRIPES = 64
 _LOCK_WAIT_S = 2.0
-_LOCK_POLL_S = 0.001
 _NO_FOLDER_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EBADF})
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -185,14 +183,15 @@ class Folder:
         locks = self.path / "locks"
         try:
             make_private(locks)
-            lock = FileLock(locks / f"{stripe:02x}.lock", mode=0o600, thread_local=False)
-            lock.acquire(timeout=max(0.0, deadline - time.monotonic()), poll_interval=_LOCK_POLL_S)
-        except Timeout as error:
-            raise Locked(f"The session file {name} is locked by {_holder(Path(lock.lock_file))}") from error
+            path = locks / f"{stripe:02x}.lock"
+            lock = FileLock(path, deadline - time.monotonic())
+            lock.acquire()
+        except Taken as error:
+            raise Locked(f"The session file {name} is locked by {_holder(path)}") from error
         except OSError as error:
             raise _store_error("locked", name, error) from error
         try:
-            _sign(Path(lock.lock_file))
+            _sign(path)
             yield
         finally:
             lock.release()

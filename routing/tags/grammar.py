@@ -12,13 +12,12 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from ..router.registry import ECHO, ORIGIN
-from .words import NOT_BUILT, STOP_MESSAGE, WORDS, folded, nearest_word
+from .words import INVISIBLE, NOT_BUILT, STOP_MESSAGE, WORDS, folded, nearest_word
 
 DEFAULT_REPEATS = 10
 _MOST_DIGITS = 9
@@ -50,13 +49,18 @@ class Force(Struct, frozen=True):
     name: Name
 
 
-@dataclass(frozen=True, slots=True)
-class Allow:
+class Allow(Struct, frozen=True):
     """`p`, `!p`: the session uses only these providers."""
 
     name: Name
-    adds: bool = field(default=False, compare=False)
+    adds: bool = False
     """It stands behind another in the same list."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Allow) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
 
 class Stick(Struct, frozen=True):
@@ -146,7 +150,7 @@ _ALONE = (ORIGIN, ECHO)
 """Such a name forces: nobody means to keep a conversation there by writing it once."""
 _SHORTEST_NEAR_MISS = 4
 """Beside another word; `who cares` is nothing of ours."""
-_INVISIBLE = " \t\r\n\u200b\u2060\ufeff\u3000\u00a0"
+_AT_THE_EDGES = " \t\r\n" + INVISIBLE
 
 _NAME = re.compile(r"(?P<provider>\w[\w-]*)(?:\[(?P<alias>[^\[\]\s,]*)\])?(?:\.(?P<rest>[^\s,]+))?", re.ASCII)
 _NAMELIKE = re.compile(r"[!#@]{0,4}\w[\w-]*(?:\[[^\[\]\s,]*\]?)?(?:\.[^\s,]*)?", re.ASCII)
@@ -157,11 +161,14 @@ _PREFIXED: dict[str, Callable[[Name], Tag]] = {
     "@": Enable,
 }
 
-_WORD_AND_MORE = re.compile(r"(?P<word>[A-Za-z][A-Za-z_-]*)(?P<sep>[\s:,;=]*)(?P<rest>.*)", re.DOTALL)
+_WORD_AND_MORE = re.compile(r"(?P<word>[^\W\d_](?:[^\W\d]|-)*)(?P<sep>[\s:,;=]*)(?P<rest>.*)", re.DOTALL)
+"""Of whatever script: a letter of another that looks the same is a slip, too."""
 _AROUND = " \t\r\n!#@.,:;?'\"`()[]{}<>/\\*-=+|~"
 
 _STOP = re.compile(r"(?i:stopMessage)(?![\w-])\s*[:,;=]?\s*(?P<value>.*)", re.DOTALL)
-LIKE_STOP = re.compile(r"stop[\s_-]*mess?ages?\b|stop\w*\s*[:,;=]?\s*[\"'<]", re.IGNORECASE)
+_TORN_STOP = r"\s?".join("stop") + r"[\s_-]*" + r"\s?".join("mes") + r"\s?s?\s?" + r"\s?".join("age") + r"s?\b"
+LIKE_STOP = re.compile(rf"{_TORN_STOP}|stop\w*\s*[:,;=]?\s*[\"'<]", re.IGNORECASE)
+"""With a letter too many or too few, or white space in it."""
 _STOP_TEXT = re.compile(r'"(?P<text>(?:[^"\\]|\\.)*+)"(?P<more>.*)', re.DOTALL)
 _STOP_PAIRED = tuple(
     re.compile(rf"[{left}](?P<text>.*)[{right}](?P<more>[^{right}]*)", re.DOTALL)
@@ -190,7 +197,7 @@ HOW_NAMES = (
 @functools.lru_cache(maxsize=128)
 def parse(body: str) -> tuple[Tag, ...]:
     """What a tag says. A list says several things, in order."""
-    body = body.strip(_INVISIBLE).strip()
+    body = body.strip(_AT_THE_EDGES).strip()
     plain = folded(body)
     if not plain.strip():
         return (Unknown(body),)
@@ -227,12 +234,12 @@ def _word(body: str, plain: str) -> Tag | None:
         if word == "clear" and "," in sep:
             return None  # a list that begins with it
         known = nearest_word(word)
-        if known is not None and known.lower() != word and not sep and not rest:
+        if known is not None and known.lower() != word and not sep and not rest and word.isascii():
             return None  # a provider may be named so; if none is, that is said
         if known is not None and _is_ours(word == known.lower() or known == STOP_MESSAGE, word, sep, rest):
             return Unreadable(body, _right_word(known, exact=word == known.lower()))
     around = plain.strip(_AROUND).lower()
-    return Unreadable(body, f"write <**{around}**>") if around in _WHOLE else None
+    return Unreadable(body, f"write <**{around}**>") if around in _WHOLE or around == "clock:clear" else None
 
 
 def _is_ours(exact: bool, word: str, sep: str, rest: str) -> bool:
@@ -321,6 +328,8 @@ def _wrong_count(more: str) -> str:
 def _parse_list(body: str, plain: str) -> tuple[Tag, ...]:
     prefix = plain[0] if plain[0] in _PREFIXED else ""
     items = [item for part in plain.removeprefix(prefix).split(",") if (item := part.strip())]
+    if len(items) > 1 and (asks := [item.lower() for item in items if item.lower() in _WHOLE and item.lower() != "clear"]):
+        return (Unreadable(body, f"<**{asks[0]}**> is a tag of its own, and stands in no list"),)
     if prefix and (plain[1:2].isspace() or plain[1:2] in _PREFIXED):
         return (_unread(body, plain),)
     tags = [tag for item in items if (tag := _parse_item(item, prefix)) is not None]

@@ -46,7 +46,7 @@ CLOCK_CLEARED = "The clock's tasks are cleared."
 
 NOTHING_SENT = "Nothing was sent, and nothing changed."
 IF_TEXT = "If this is text and no tag, put it in backticks."
-_TAKES_AWAY = (Clear, Enable, StopClear, Ask, Unknown)
+TAKES_AWAY = (Clear, Enable, StopClear, Ask, Unknown)
 
 
 class BadTag(RouteCodexError):
@@ -123,7 +123,7 @@ def obey(tags: Sequence[Tag], state: SessionState, means: Means, *, alone: bool 
 
 def leaves_nothing(orders: Orders, tags: Sequence[Tag]) -> bool:
     """What only takes away may act twice: with nothing left in force there is nothing to remember."""
-    return orders.state.idle and all(isinstance(tag, _TAKES_AWAY) for tag in tags)
+    return orders.state.idle and all(isinstance(tag, TAKES_AWAY) for tag in tags)
 
 
 def _recall(tags: Sequence[Tag], state: SessionState, means: Means) -> Orders:

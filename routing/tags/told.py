@@ -21,6 +21,9 @@ _MOST_MODELS = 40
 _MOST_PROVIDERS = 40
 _MOST_ATTEMPTS = 12
 _MOST_IN_LIST = 3
+_MOST_KEYS = 8
+"""More keys of a provider are counted, and only those named that are not ready."""
+_READY = "ready"
 _REASONS = {
     Fault.RATE: "429",
     Fault.QUOTA: "quota spent",
@@ -166,7 +169,7 @@ def _state_of_keys(provider: Provider, model: str, health: Health, now: float) -
     states = [(key, None if key.off else health(Target(provider.id, key.alias, model))) for key in provider.keys]
     ready = [key for key, state in states if isinstance(state, Healthy)]
     if ready:
-        return "ready" if len(ready) == len(states) else f"ready ({len(ready)} of {len(states)} keys)"
+        return _READY if len(ready) == len(states) else f"ready ({len(ready)} of {len(states)} keys)"
     resting = [state for _, state in states if state is not None and not isinstance(state, Healthy)]
     if resting:
         return _resting(min(resting, key=lambda state: state.until), now)
@@ -176,7 +179,12 @@ def _state_of_keys(provider: Provider, model: str, health: Health, now: float) -
 def _keys_line(provider: Provider, outlook: Outlook) -> str:
     if not provider.enabled:
         return f"{provider.id}: {_off(provider.why)}."
-    return f"{provider.id}: {', '.join(f'{key.alias} {_state_of_key(provider, key, outlook)}' for key in provider.keys)}."
+    told = [(key.alias, _state_of_key(provider, key, outlook)) for key in provider.keys]
+    if len(told) <= _MOST_KEYS:
+        return f"{provider.id}: {', '.join(f'{alias} {state}' for alias, state in told)}."
+    others = [f"{alias} {state}" for alias, state in told if state != _READY]
+    more = [f"and {len(others) - _MOST_KEYS} more that are not"] if len(others) > _MOST_KEYS else []
+    return f"{provider.id}: {', '.join([f'{len(told) - len(others)} of {len(told)} keys ready', *others[:_MOST_KEYS], *more])}."
 
 
 def _state_of_key(provider: Provider, key: Key, outlook: Outlook) -> str:
@@ -189,12 +197,12 @@ def _state_of_key(provider: Provider, key: Key, outlook: Outlook) -> str:
     states = [(model, outlook.health(Target(provider.id, key.alias, model))) for model in provider.models]
     resting = [f"{_resting(state, outlook.now)} for {model}" for model, state in states if not isinstance(state, Healthy)]
     more = f" and {len(resting) - _MOST_IN_LIST} more models" if len(resting) > _MOST_IN_LIST else ""
-    return "ready" if not resting else ", ".join(resting[:_MOST_IN_LIST]) + more
+    return _READY if not resting else ", ".join(resting[:_MOST_IN_LIST]) + more
 
 
 def _resting(state: Condition, now: float) -> str:
     if isinstance(state, Healthy):
-        return "ready"
+        return _READY
     reason = _REASONS.get(Fault(state.reason), "") if state.reason in set(Fault) else ""
     what = "resting" if isinstance(state, Cooling) else "down for"
     return f"{what} {duration(state.until - now)}" + (f" ({reason})" if reason else "")

@@ -28,13 +28,21 @@ _MOST_LOOKED_AT = 1000
 _MOST_BROKEN = 100
 _QUOTES = " \t\r\n\"'“”‘’「」«»"
 """What a tool may wrap around a prompt."""
-_HALVES = ("<*", "< *", "**>")
-"""Marks that are not quite right begin so, or end so."""
+_BEGIN = ("<*", "< *", "《**", "〈**")
+"""Marks that are not quite right begin so; the last two are what a keyboard for Chinese makes of `<**`."""
+_END = "**>"
+"""… or end so."""
 _LONGEST_SHOWN = 60
+_LONGEST_STOP = 300
 _MOST_WORDS = 4
 _WHOLE = frozenset((*WORDS, "clock:clear"))
-_TOKEN = re.compile(r"(?P<name>[!#@]?[\w-][\w.\[\]/:-]*)\s{0,3}(?P<close>[*>]?)")
-_BEFORE_CLOSING = re.compile(r"(?:\*\*|(?<![^\s*<>(]))\s{0,3}(?P<rest>[!#@]?[\w-][\w.\[\]/:-]{0,80}\s{0,3})\Z")
+_TOKEN = re.compile(r"(?P<name>[!#@]?[\w-][\w.,\[\]/:-]*)\s{0,3}\(?(?P<close>[*>]?)")
+_BEFORE_CLOSING = re.compile(r"(?:\*\*|(?<![^\s*<>(]))\s{0,3}(?P<rest>[!#@]?[\w-][\w.,\[\]/:-]{0,80}\s{0,3})\Z")
+_STOP_BEFORE_CLOSING = re.compile(
+    r"(?:^|[\s*<>(.,8])(?P<rest>stop[\s_-]?message\s?[:,;=]?\s?(?:[\"'“‘「«<]|clear)[^\n]*)\Z", re.IGNORECASE | re.MULTILINE
+)
+_UNSHIFTED = "8("
+"""The key of `*` on many keyboards, where shift was late or early; and the one beside it."""
 
 
 def tags_of(typed: Typed, vocabulary: Vocabulary | None = None) -> tuple[Tag, ...]:
@@ -64,7 +72,9 @@ def _outside_code(text: TypedText) -> list[Span | str]:
     found: list[tuple[int, Span | str]] = []
     before = 0
     for piece in words:
-        if ("*" in piece or "＊" in piece) and (may_hold_tags(piece) or any(find_mark(piece, mark) >= 0 for mark in _HALVES)):
+        if ("*" in piece or "＊" in piece) and (
+            may_hold_tags(piece) or any(find_mark(piece, mark) >= 0 for mark in (*_BEGIN, _END))
+        ):
             spans = find_tags(piece, _MOST_LOOKED_AT)
             here: list[tuple[int, Span | str]] = [(before + span.start, span) for span in spans]
             here += [(before + at, rest) for at, rest in _halves(piece, spans)]
@@ -87,8 +97,9 @@ def _judged(tag: Tag, vocabulary: Vocabulary | None) -> Tag:
     if isinstance(tag, Unreadable):
         return _with_meant(tag, vocabulary) if tag.right.endswith(HOW_NAMES) else tag
     words = [word for word in plain.split() if any(char.isalnum() for char in word)]
-    is_ours = plain[:1] in "!#@" and vocabulary.begins(plain) and len(words) <= _MOST_WORDS
-    if plain and (is_ours or (len(words) <= 2 and vocabulary.mentions(plain))):
+    is_ours = plain.lstrip("*")[:1] in ("!", "#", "@") and vocabulary.begins(plain.lstrip("*")) and len(words) <= _MOST_WORDS
+    is_ours = is_ours or (len(words) <= 2 and vocabulary.mentions(plain))
+    if is_ours or vocabulary.mixes(plain) or vocabulary.is_torn(plain):
         return _with_meant(Unreadable(tag.body, f"names are written {HOW_NAMES}"), vocabulary)
     return tag
 
@@ -102,13 +113,15 @@ def _with_meant(tag: Unreadable, vocabulary: Vocabulary) -> Unreadable:
 def _halves(piece: str, spans: Sequence[Span]) -> Iterator[tuple[int, str]]:
     """Marks outside the tags, with what stands beside them on their line."""
     plain = folded(piece) if "＜" in piece or "＊" in piece or "＞" in piece else piece
-    for mark in _HALVES[:2]:
+    for mark in _BEGIN:
         for at in _places(plain, mark, spans):
-            yield at, plain[at + len(mark) : at + 200].partition("\n")[0].lstrip("* \t")
-    for at in _places(plain, _HALVES[2], spans):
+            yield at, folded(plain[at + len(mark) : at + 200].partition("\n")[0]).lstrip("* \t")
+    for at in _places(plain, _END, spans):
         before = _BEFORE_CLOSING.search(plain, max(0, at - 100), at)
         if before is not None and "<" not in before[0]:
             yield before.start("rest"), f"{before['rest'].strip()}**>"
+        elif (stop := _STOP_BEFORE_CLOSING.search(plain, max(0, at - _LONGEST_STOP), at)) is not None:
+            yield stop.start("rest"), f"{stop['rest']}**>"
 
 
 def _places(text: str, mark: str, spans: Sequence[Span]) -> Iterator[int]:
@@ -123,18 +136,32 @@ def _places(text: str, mark: str, spans: Sequence[Span]) -> Iterator[int]:
 
 
 def _broken(rest: str, vocabulary: Vocabulary | None) -> Unreadable | None:
-    """A tag whose marks are not quite right, where it can be nothing else."""
+    """A tag whose marks are not quite right, where it can be nothing else: also with one of them among its letters."""
+    bare = rest.lstrip(_UNSHIFTED)
+    readings = dict.fromkeys((rest, bare, bare.replace("*", "")))
+    return next((half for reading in readings if (half := _half(reading, vocabulary)) is not None), None)
+
+
+def _half(rest: str, vocabulary: Vocabulary | None) -> Unreadable | None:
     if LIKE_STOP.match(rest):
         return Unreadable(rest[:_LONGEST_SHOWN], f"it is not closed as it should be: write {HOW_STOP}")
     token = _TOKEN.match(rest)
     if token is None:
         return None
-    name, is_closed = token["name"].rstrip(".:"), bool(token["close"])
+    name, is_closed = token["name"].rstrip(".,:"), bool(token["close"])
     right = "a tag stands between <** and **>"
-    if is_closed and name.lower() in _WHOLE:
-        return Unreadable(name, f"{right}: write <**{name.lower()}**>")
-    if vocabulary is None or not vocabulary.begins(name):
+    if is_closed and (word := name.lower().rstrip(_UNSHIFTED)) in _WHOLE:
+        return Unreadable(name, f"{right}: write <**{word}**>")
+    if vocabulary is None:
         return None
+    of_models = name.lower().startswith("models:")
+    asked = name.partition(":")[2] if of_models else name
+    if not vocabulary.begins(asked):
+        name, asked = name.rstrip(_UNSHIFTED), asked.rstrip(_UNSHIFTED)
+    if not vocabulary.begins(asked):
+        return None
+    if of_models and is_closed:
+        return Unreadable(name, f"{right}: write <**{name}**>")
     if name[0] in "!#@" or "." in name or "[" in name or is_closed:
         return Unreadable(name, f"{right}: write <**{name}**>")
     return None

@@ -12,10 +12,12 @@ from typing import NamedTuple
 
 from ..clients.client import Client
 from ..clients.shapes import NOTHING, Shape, shape_of
+from ..clients.typed import Typed
 from ..clients.unknown import UNKNOWN
 from ..values import Call, Dialect, Message, Text, ToolResult
 from .scan import find_mark, find_tags
 
+BEFORE = "in a message before your last one"
 _MOST = 8
 _LONGEST = 60
 _BEGIN = "<**"
@@ -41,6 +43,17 @@ def unheard_tags(call: Call, client: Client) -> tuple[Unheard, ...]:
         for unheard in _in_message(message, shape, call.endpoint.dialect)
     )
     return tuple(islice(dict.fromkeys(islice(found, 10 * _MOST)), _MOST))
+
+
+def tags_before(typed: Typed) -> tuple[Unheard, ...]:
+    """Those of a message that was typed before the newest one, which alone gives orders."""
+    found = (Unheard(_shortened(tag.body), BEFORE, False) for text in typed.texts for tag in find_tags(text.words, _MOST))
+    return tuple(islice(dict.fromkeys(found), _MOST))
+
+
+def sentences(unheard: Sequence[Unheard]) -> tuple[str, ...]:
+    """For the person who asks what became of them."""
+    return tuple(f"`{one.tag}` {one.place} gave no orders." for one in unheard)
 
 
 def listed(unheard: Sequence[Unheard]) -> str:

@@ -10,13 +10,17 @@ from msgspec import Struct
 
 from ..errors import nearest
 from ..router.registry import ECHO, ORIGIN, Registry
-from .words import STOP_MESSAGE, WORDS, folded
+from .words import STOP_MESSAGE, WORDS, folded, near
 
 _MOST = 3
 _PIECES = re.compile(r"[^A-Za-z0-9_-]+")
 _BEGINNINGS = re.compile(r"(?:^|(?<=[:=,;!#|&+>*\"'`(\[]))[\w-]+", re.ASCII)
 _BUILT_IN = frozenset({ORIGIN, ECHO})
 _SPECIAL = re.compile(r"[A-Za-z].*[0-9]|[0-9].*[A-Za-z]")
+_HEAD_ENDS = re.compile(r"[.\[,:]")
+_OURS = frozenset((*WORDS, "clock:clear"))
+_LONGEST_TORN, _MOST_TORN = 60, 3
+_NAME = re.compile(r"[\w-]+(?=[.\[,]|\Z)")
 _ENDS = re.compile(r"^[^\w]+|[^\w\]]+$")
 
 
@@ -32,6 +36,23 @@ class Vocabulary(Struct, frozen=True, dict=True):
             return True
         names = {found[0].strip("-") for word in words for found in _BEGINNINGS.finditer(word)} & self._providers.keys()
         return bool(names - (_BUILT_IN if len(words) > 1 else frozenset()))
+
+    def mixes(self, body: str) -> bool:
+        """Whether it begins with a provider's name in which a letter is of another script, or accented."""
+        name = _NAME.match(folded(body).lower().lstrip(" !#@"))
+        return name is not None and not name[0].isascii() and any(near(name[0], provider) for provider in self._providers)
+
+    def is_torn(self, body: str) -> bool:
+        """Whether white space or a sign slipped into a word of ours, or into the provider's name with which it begins."""
+        plain = folded(body).lower().strip(" !#@*")
+        joined = "".join(plain.split())
+        if len(plain) > _LONGEST_TORN or len(plain.split()) > _MOST_TORN:
+            return False
+        if joined != plain and joined in _OURS:
+            return True
+        head = _HEAD_ENDS.split(joined, maxsplit=1)[0]
+        has_space = not plain.startswith(head) and head in self._providers
+        return has_space or (not head.isidentifier() and _letters(head) in self._providers)
 
     def begins(self, body: str) -> str:
         """The provider with whose name it begins, in whatever case; empty where it begins with none."""

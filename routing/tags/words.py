@@ -16,11 +16,17 @@ RESERVED = frozenset({*WORDS, *NOT_BUILT, "clock", STOP_MESSAGE.lower()})
 _SHORTEST = 4
 _LONG = 7
 
+INVISIBLE = (
+    "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+    "\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufe0e\ufe0f\ufeff"
+)
+"""Spaces of other widths, and what shows nothing at all: keyboards for right-to-left scripts and copied text bring them along."""
+
 _TWINS = {
     **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)},
     **dict.fromkeys(map(ord, "“”„‟「」『』«»〝〞"), '"'),
     **dict.fromkeys(map(ord, "‘’‚‛"), "'"),
-    **dict.fromkeys(map(ord, "\u3000\u00a0\u200b\u2060\ufeff"), " "),
+    **dict.fromkeys(map(ord, INVISIBLE), " "),
     ord("、"): ",",
     ord("。"): ".",
     ord("﹟"): "#",

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from msgspec import Struct
@@ -35,12 +34,11 @@ _FRAME_BYTES = 4 << 10
 _MOST_REMEMBERED_BYTES = 64 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(Struct, frozen=True):
     """One session's hidden rounds."""
 
     entries: tuple[Hidden, ...] = ()
-    written: tuple[_Written, ...] = field(default=(), compare=False)
+    written: tuple[_Written, ...] = ()
     """The same as they are written; where they were read, they are not written again."""
 
 

@@ -107,10 +107,10 @@ class Lifecycle:
         """The call with the takers' tools, once its target is known. `able`: the target takes tools of ours."""
         return offer(call, [tool for _, tool in self._tools.values()], kind=self.turn.kind, able=able)
 
-    def listen(self, spoken: Answer | None) -> None:
-        """`spoken`: makes the client's dialect of the bytes of the round that has begun; None where they are it."""
+    def listen(self, alone: Callable[[], Answer] | None) -> None:
+        """A round has begun. `alone`: gives what makes the client's dialect of its bytes; None where they are it."""
         if self._listening is not None:
-            self._listening.spoken = spoken
+            self._listening.begin(alone)
 
     def stream_data(self, chunk: bytes) -> None:
         """Bytes of a provider's stream; not of an answer that is one JSON document."""

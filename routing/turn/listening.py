@@ -34,12 +34,22 @@ class Listening:
         self._recent: deque[bytes] = deque(maxlen=_RECENT)
         self._reader = reader_of(turn.dialect)
         self._content = Content()
-        self.spoken: Answer | None = None
-        """Makes the client's dialect of a round that speaks another."""
+        self._alone: Callable[[], Answer] | None = None
+        self._spoken: Answer | None = None
+        """What that gave."""
+
+    def begin(self, alone: Callable[[], Answer] | None) -> None:
+        """A round has begun. `alone`: gives what makes the client's dialect of its bytes; None where they are it."""
+        self._alone, self._spoken = alone, None
+
+    def _speaks(self) -> Answer | None:
+        if self._spoken is None and self._alone is not None:
+            self._spoken = self._alone()
+        return self._spoken
 
     def feed(self, chunk: bytes) -> None:
         if self._events is not None:
-            chunk = self.spoken.feed(chunk) if self.spoken is not None else chunk
+            chunk = spoken.feed(chunk) if (spoken := self._speaks()) is not None else chunk
             self._hear(_read(self._events.feed, chunk))
             return
         self._tail += chunk
@@ -53,7 +63,7 @@ class Listening:
 
     def _rest(self) -> bytes:
         """The end of a round in another dialect."""
-        if (spoken := self.spoken) is None:
+        if (spoken := self._speaks()) is None:
             return b""
         said = spoken.end_round()
         return b"".join(spoken.finish()) if said.complete else b""
@@ -62,7 +72,8 @@ class Listening:
         if self._tail:
             events = Events()
             # what was cut off in front has no `data:` any more
-            tail = bytes(self._tail) if self.spoken is None else self.spoken.feed(bytes(self._tail)) + self._rest()
+            spoken = self._speaks()
+            tail = bytes(self._tail) if spoken is None else spoken.feed(bytes(self._tail)) + self._rest()
             self._hear([*_read(events.feed, tail), *_read(events.close)])
             self._tail.clear()
         for data in reversed(self._recent):

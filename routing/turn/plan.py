@@ -145,7 +145,7 @@ class Plan(Struct):
 
     @property
     def provider(self) -> Provider:
-        return self.registry.providers[self.target.provider]
+        return self.registry.providers[self.decision.target.provider]
 
     @property
     def place_asked(self) -> str:
@@ -214,7 +214,7 @@ class Plan(Struct):
             self.call,
             self.provider,
             self.target,
-            own=self.memory.seals.made_by(self.provider.id, *self._own_ids()),
+            own=self.memory.seals.made_by(self.provider.id, *self._sent_ids()),
             session=self.session,
             maker_of=self.memory.seals.maker_of,
         )
@@ -256,11 +256,12 @@ class Plan(Struct):
     def secrets(self) -> tuple[str, ...]:
         """The credentials that this provider was sent: those that are none of a language's words, as a local model's key
         (`ollama`) may be."""
-        if self._sent_to is not self.target:
-            key = self.provider.key(self.target.key)
+        target = self.decision.target
+        if self._sent_to is not target:
+            key = self.provider.key(target.key)
             sent = [value for name, value in self.provider.headers.items() if is_secret_header(name)]
             self._secrets = tuple(filter(is_like_a_key, [*sent, *([key.value] if key is not None else ())]))
-            self._sent_to = self.target
+            self._sent_to = target
         return self._secrets
 
     def mask(self) -> Mask:
@@ -417,6 +418,11 @@ class Plan(Struct):
         is_there = chained is not None and (chained.provider, chained.key) == (self.target.provider, self.target.key)
         return (id,) if id and is_there else ()
 
+    def _sent_ids(self) -> tuple[str, ...]:
+        """These, or one that nobody knows who made: whoever did not says so, and nothing is lost in silence."""
+        id = self.call.previous_id
+        return (id,) if id and self.chained is None else self._own_ids()
+
     # The next target
 
     def _ready_in(self, now: float) -> float | None:
@@ -435,7 +441,7 @@ class Plan(Struct):
             except RouteCodexError:
                 return False
             provider = self.registry.providers[decision.target.provider]
-            if upstream.dialect_for(provider, self.received, self.call) and self._reads(provider):
+            if upstream.dialect_for(provider, self.received, self.call, self.chained) and self._reads(provider):
                 self.decision = decision
                 return True
             excluded |= {decision.target}

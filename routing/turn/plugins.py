@@ -22,10 +22,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ..dialects.fields import read_object
 from ..dialects.said import Said
@@ -66,8 +65,7 @@ class PluginFailed(RouteCodexError):
 # What a hook is handed
 
 
-@dataclass(slots=True)
-class TurnInfo:
+class TurnInfo(Struct):
     """The turn as it stands. Read it; only the lifecycle writes it."""
 
     id: str
@@ -108,7 +106,8 @@ class TurnInfo:
     """Hears that the answer is complete and kept open for what is nearly due; and that it no longer is."""
     tells: list[Cause] = field(default_factory=list)
     """What the person is told before the answer's first text, though nobody asked: once per session."""
-    began: float = field(init=False)
+    began: float = 0.0
+    """In `monotonic` seconds."""
 
     def __post_init__(self) -> None:
         self.began = self.monotonic()

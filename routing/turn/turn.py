@@ -191,7 +191,8 @@ class Turn:
         self._open()
         end = self.answer.finish()
         self.finish_reasons = (self.finish_reasons[0], self.answer.finish_reason)
-        self._see_notice()
+        if self._notice_due:
+            self._see_notice()
         self._over(Finish(end))
 
     def refuse(self, message: str, code: str, status: int = 500) -> None:
@@ -279,11 +280,13 @@ class Turn:
         answer = self.answer
         out = answer.feed(chunk, now)
         if out is not chunk:  # what passes unread is content, and no error
-            self._see_notice()
-            self._commit_if_visible(now)
-            if (error := answer.error) is not None and self.course.state is State.PEEKING:
-                self._fail(Failed(error), now)
-                return
+            if self._notice_due:
+                self._see_notice()
+            if self.course.state is State.PEEKING:
+                self._commit_if_visible(now)
+                if self.course.state is State.PEEKING and (error := answer.error) is not None:
+                    self._fail(Failed(error), now)
+                    return
         if out:
             self.actions.append(Forward(out))
             self._quiet_since = now
@@ -292,7 +295,7 @@ class Turn:
                 self.actions.append(Began())
 
     def _see_notice(self) -> None:
-        if self._notice_due and self.answer.notice_sent:
+        if self.answer.notice_sent:
             self._notice_due = False
             self.planner.noticed()
 

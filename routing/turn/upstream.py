@@ -12,6 +12,7 @@ from .. import headers, jsonbytes
 from ..dialects import calls
 from ..dialects.calls import chat, compaction
 from ..dialects.calls.editing import inner_body
+from ..dialects.calls.following import leans_on_others
 from ..dialects.calls.limiting import limited
 from ..dialects.endpoints import upstream_path
 from ..dialects.translation import going_up, ids, wrapped
@@ -107,14 +108,14 @@ def goes_home(provider: Provider, received: Received) -> bool:
     return url is not None and (url.scheme, url.host, url.port) == called
 
 
-def dialect_for(provider: Provider, received: Received, call: Call) -> Dialect | None:
-    """In which dialect the provider is asked: the client's own where it can be, else the first that it speaks."""
-    own = received.endpoint.dialect
+def dialect_for(provider: Provider, received: Received, call: Call, chained: Target | None = None) -> Dialect | None:
+    """In which dialect the provider is asked: the client's own where it can be, else the first that it speaks. None where it
+    cannot be, or where others keep the history. `chained`: where the answer lives that the call follows, if that is known."""
     if _speaks_natively(provider, received):
-        return own
-    if received.endpoint.action == "count" or going_up.stays_home(call):
-        return None
-    return _another(provider)
+        may_know = call.previous_id is not None and (chained is None or chained.provider == provider.id)
+        knows = goes_home(provider, received) or not leans_on_others(call, (call.previous_id,) if may_know else ())
+        return received.endpoint.dialect if knows else None
+    return None if received.endpoint.action == "count" or leans_on_others(call) else _another(provider)
 
 
 def _speaks_natively(provider: Provider, received: Received) -> bool:
@@ -164,6 +165,8 @@ def write(
         call = chat.asking_usage(call)
     url = provider.endpoints[received.endpoint.dialect]
     home = goes_home(provider, received)
+    if not home and leans_on_others(call, own):
+        going_up.refuse(call)
     path = upstream_path(received.endpoint, url.path, target.model or call.model, query=received.path.partition("?")[2])
     body = _native_body(call, target.model, foreign=not home, own=own, left=left)
     translated = Translated(Dialect.RESPONSES, compacts=True) if asked_in_words else None
@@ -239,7 +242,7 @@ def _write_translated(
     dialect = None if received.endpoint.action == "count" else _another(provider)
     if dialect is None:
         raise _no_common_dialect(provider, received)
-    if going_up.stays_home(call):
+    if leans_on_others(call):
         going_up.refuse(call)
     url = provider.endpoints[dialect]
     if provider.auth == "client":

@@ -10,7 +10,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import filelock
 import pytest
 from mitmproxy.addons import clientplayback
 from mitmproxy.proxy import server
@@ -93,22 +92,6 @@ def test_connections_are_told_to_those_who_ask(name: str) -> None:
     finally:
         journal.forget_connections()
     assert mitmproxys.filter(record), "another proxy's log in this process is its own"
-
-
-def test_locks_of_files_are_told_to_those_who_ask(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Each would be four records, of which mitmproxy asks all of its addons."""
-    caplog.set_level(logging.DEBUG)
-    told = []
-    try:
-        for verbose in (False, True):
-            journal.tell_connections(verbose)
-            caplog.clear()
-            with filelock.FileLock(tmp_path / "lock"):
-                pass
-            told.append(bool(caplog.records))
-    finally:
-        journal.forget_connections()
-    assert told == [False, True]
 
 
 def test_a_debug_file_is_private_and_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,10 +5,13 @@ import threading
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
+from routecodex.addons import usage_writer
 from routecodex.addons.usage_writer import WAITING, UsageWriter
 from routecodex.routing.usage.ledger import Ledger
 from routecodex.routing.usage.prices import Price
-from routecodex.routing.usage.report import report
+from routecodex.routing.usage.report import of_file, report
 from routecodex.routing.usage.spending import Row
 from tests.routing.usage.test_ledger import row
 
@@ -31,6 +34,21 @@ def test_it_begins_anew_after_its_end(tmp_path: Path) -> None:
         writer.note(row(), "")
         writer.close(60)
     assert report(ledger, "daily")["totals"]["requests"] == 2
+    ledger.close()
+
+
+def test_who_asks_hears_of_what_was_noted_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the writer would wait for more."""
+    monkeypatch.setattr(usage_writer, "_PAUSE_S", 3600.0)
+    ledger = Ledger(tmp_path / "usage.sqlite", retention_days=400)
+    writer = UsageWriter(ledger, lambda one, url: None)
+    writer.settle()  # nothing was noted yet
+    for asked in range(1, 4):
+        writer.note(row(), "")
+        writer.settle(60)
+        assert of_file(ledger.path, "daily")["totals"]["requests"] == asked
+        writer.settle(60)  # nothing came since
+    writer.close(60)
     ledger.close()
 
 

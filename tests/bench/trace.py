@@ -1,7 +1,8 @@
 """A mitmproxy script that counts what our code does between `http://trace.invalid/on` and `/off`, which answers with the counts.
 
 Calls of functions of ours, JSON parses (orjson's and the standard library's), and how often execution passes from one file of
-ours to another, there and back. Loaded behind the addon; knows nothing of it but where its files are.
+ours to another, there and back; and the same of ours and mitmproxy's together, since some of ours stand where mitmproxy's own
+would be called. Loaded behind the addon; knows nothing of it but where its files are.
 """
 
 from __future__ import annotations
@@ -15,39 +16,33 @@ import threading
 from types import FrameType
 from typing import Any
 
+import mitmproxy
 from mitmproxy import http
 
 TREE = os.path.join(os.environ["ROUTECODEX_TRACED"], "")
 OURS = tuple(os.path.join(TREE, room, "") for room in ("routing", "addons"))
+MITMPROXY = os.path.join(os.path.dirname(mitmproxy.__file__), "")
 HOST = "trace.invalid"
 _GOES_ON = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
-class Trace:
-    def __init__(self) -> None:
-        self.on = False
+class Within:
+    """What the functions of some folders do."""
+
+    def __init__(self, *folders: str) -> None:
+        self._folders = folders
         self.calls: collections.Counter[str] = collections.Counter()
         self.functions: set[str] = set()
         self.crossings = 0
-        self.parses = 0
         self._at: dict[int, str] = {}
-        """Thread → the file of ours that runs in it."""
+        """Thread → the file of these that runs in it."""
         self._begun: set[FrameType] = set()
         """Generators and coroutines: to go on with one is no call."""
 
-    def profile(self, frame: FrameType, event: str, given: Any) -> None:
-        if not self.on:
+    def hear(self, frame: FrameType, event: str) -> None:
+        file = frame.f_code.co_filename
+        if not file.startswith(self._folders):
             return
-        if event == "c_call":
-            self.parses += getattr(given, "__name__", "") == "loads" and getattr(given, "__module__", "") == "orjson"
-        elif event in ("call", "return"):
-            file = frame.f_code.co_filename
-            if file.startswith(OURS):
-                self._ours(frame, event, file)
-            elif event == "call" and frame.f_code.co_name == "raw_decode" and file.endswith("json/decoder.py"):
-                self.parses += 1
-
-    def _ours(self, frame: FrameType, event: str, file: str) -> None:
         if event == "call":
             self._pass_to(file)
             if frame not in self._begun:
@@ -57,7 +52,7 @@ class Trace:
                 self._begun.add(frame)
             return
         back = frame.f_back
-        while back is not None and not back.f_code.co_filename.startswith(OURS):
+        while back is not None and not back.f_code.co_filename.startswith(self._folders):
             back = back.f_back
         if back is not None:
             self._pass_to(back.f_code.co_filename)
@@ -68,16 +63,37 @@ class Trace:
             self.crossings += 1
         self._at[thread] = file
 
+
+class Trace:
+    def __init__(self) -> None:
+        self.on = False
+        self.ours, self.all = Within(*OURS), Within(*OURS, MITMPROXY)
+        self.parses = 0
+
+    def profile(self, frame: FrameType, event: str, given: Any) -> None:
+        if not self.on:
+            return
+        if event == "c_call":
+            self.parses += getattr(given, "__name__", "") == "loads" and getattr(given, "__module__", "") == "orjson"
+        elif event in ("call", "return"):
+            self.ours.hear(frame, event)
+            self.all.hear(frame, event)
+            code = frame.f_code
+            if event == "call" and code.co_name == "raw_decode" and code.co_filename.endswith("json/decoder.py"):
+                self.parses += 1
+
     def counted(self) -> dict[str, Any]:
-        rooms: collections.Counter[str] = collections.Counter()
-        for file, calls in self.calls.items():
+        ours, rooms = self.ours, collections.Counter[str]()
+        for file, calls in ours.calls.items():
             rooms[os.path.dirname(file.removeprefix(TREE))] += calls
         return {
-            "function calls": sum(self.calls.values()),
-            "functions": len(self.functions),
+            "function calls": sum(ours.calls.values()),
+            "functions": len(ours.functions),
             "JSON parses": self.parses,
-            "crossings between files": self.crossings,
-            "files": len(self.calls),
+            "crossings between files": ours.crossings,
+            "files": len(ours.calls),
+            "function calls, mitmproxy's among them,": sum(self.all.calls.values()),
+            "crossings between files, mitmproxy's among them,": self.all.crossings,
             "calls by room": dict(rooms.most_common()),
         }
 

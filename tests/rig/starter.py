@@ -180,11 +180,9 @@ def _import_as(script: Path) -> None:
 
 
 if __name__ == "__main__":
-    import filelock  # noqa: F401
     import mitmproxy.tools.dump
     import mitmproxy.tools.main
     import orjson  # noqa: F401
-    import pydantic_core  # noqa: F401
     import ruamel.yaml  # noqa: F401
     import wsproto  # noqa: F401
 

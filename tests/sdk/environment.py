@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from filelock import FileLock
+from routecodex.routing.storage.lock import FileLock
 
 ROOT = Path(__file__).parents[2]
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
@@ -41,7 +41,7 @@ class Environment:
             return python
         folder = ROOT / self.folder
         python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-        with FileLock(self._lock):  # tests run side by side
+        with FileLock(self._lock, _BUILD_S):  # tests run side by side
             if not python.exists() or self._installed(python) != self._wanted:
                 self._build(folder, python)
         return python

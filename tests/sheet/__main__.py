@@ -19,9 +19,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
 from mitmproxy import version
 
+from routecodex.routing.storage.lock import FileLock
 from tests.sheet import RECORD
 from tests.sheet.rows import ROWS, Row
 from tests.sheet.written import ALL, Result, merge
@@ -156,7 +156,7 @@ def store(found: Sequence[Result]) -> None:
     """Two lines may run side by side."""
     results = {result.name: result for result in found}
     python = ".".join(platform.python_version_tuple()[:2])
-    with FileLock(Path(tempfile.gettempdir(), "routecodex-sheet.lock")):
+    with FileLock(Path(tempfile.gettempdir(), "routecodex-sheet.lock"), wait_s=60):
         text = DOCUMENT.read_text(encoding="utf-8") if DOCUMENT.exists() else ""
         DOCUMENT.write_text(merge(text, f"mitmproxy {version.VERSION}, Python {python}", results), encoding="utf-8")
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from email.parser import Parser
 from pathlib import Path
 
-import filelock
 import mitmproxy
+import msgspec
 import pytest
 from hatchling import build
 
@@ -129,7 +129,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.returncode == 0, done.stderr
     ask = [str(bin / "python"), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
     site = Path(subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip())
-    lent = {str(Path(str(module.__file__)).parents[1]) for module in (mitmproxy, filelock)}
+    lent = {str(Path(str(module.__file__)).parents[1]) for module in (mitmproxy, msgspec)}
     (site / "borrowed.pth").write_text("\n".join(lent))
     return bin
 

@@ -508,8 +508,9 @@ def test_a_bad_file_when_the_configuration_changes(tmp_path: Path, provider: Fak
             before = len(proxy.log)
             file.write_text(source)
             config.write_text(f"{CONFIG}plugins: [mine.py]\n# {message}\n")
-            until(lambda before=before: "the old one stays in force" in proxy.log[before:], 4, lambda: proxy.log)  # type: ignore[misc]
-            assert message.removeprefix("broken") in proxy.log[before:].replace("mine.py", ".py")
+            said = message.removeprefix("broken")
+            until(lambda before=before, said=said: said in proxy.log[before:].replace("mine.py", ".py"), 4, lambda: proxy.log)  # type: ignore[misc]
+            assert "the old one stays in force" in proxy.log[before:]
             assert rounds() == 2
         before = len(proxy.log)
         file.write_text(good.replace("turn.rounds == 1", "turn.rounds < 3"))

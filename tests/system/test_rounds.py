@@ -413,7 +413,7 @@ def test_a_connection_serves_on_after_rounds(speak: Callable[..., Speaker], hous
     speaker.ask("hello")
     before = held(house)
     speaker.provider.forget()
-    speaker.provider.script(lambda received: Behaviour(reply=Reply(f"{_token(received)} "), delay_s=0.01))
+    speaker.provider.script(lambda received: _said(token) if (token := _token(received)) else None)
 
     async def many() -> list[Answer]:
         async with Http2(Route(HOSTS[dialect], house)) as client:
@@ -433,6 +433,11 @@ def test_a_connection_serves_on_after_rounds(speak: Callable[..., Speaker], hous
     settles(house, before)
 
 
+def _said(token: str) -> Behaviour:
+    return Behaviour(reply=Reply(f"{token} "), delay_s=0.01)
+
+
 def _token(received: Received) -> str:
+    """Empty: another test's proxy still asks."""
     text = received.body.decode()
-    return text[text.rindex("token") :][:8]
+    return text[at:][:8] if (at := text.rfind("token")) >= 0 else ""

@@ -229,7 +229,7 @@ def test_the_working_directory_decides_nothing(door: Door, provider: FakeProvide
     (door.work / "evil.py").write_text(f"open({str(door.folder / 'harm')!r}, 'w')\nplugins = []\n")
     evil = LOCAL.format(url=provider.url).replace("default: [origin]", "default: [local.m]") + "plugins: [evil.py]\n"
     (door.work / "mitm-config.yaml").write_text(evil)
-    for module in ("routecodex", "mitmproxy", "filelock", "addons", "socket"):
+    for module in ("routecodex", "mitmproxy", "msgspec", "addons", "socket"):
         (door.work / f"{module}.py").write_text(f"open({str(door.folder / 'harm')!r}, 'w')\n")
     said = door.ask("<**echo**> hello", env={"LATE_KEY": "k"})
     assert said["told"] == ["hello"]

@@ -278,6 +278,7 @@ class Chain:
         self.provider, self.proxy, self.stream = provider, proxy, stream
         self.headers = (("session-id", session),) if session else ()
         self.previous: str | None = None
+        self.more: dict[str, Any] = {}
         self.text = ""
 
     def ask(self, item: dict[str, Any] | str) -> str:
@@ -287,8 +288,8 @@ class Chain:
             if isinstance(item, str)
             else [item]
         )
-        body: dict[str, Any] = {"model": "client-model", "stream": self.stream, "input": items}
-        if self.previous is not None:
+        body: dict[str, Any] = {"model": "client-model", "stream": self.stream, "input": items} | self.more
+        if self.previous is not None and not self.more:
             body["previous_response_id"] = self.previous
         before = len(self.provider.requests)
         headers = (CREDENTIALS[Dialect.RESPONSES], *self.headers)
@@ -330,11 +331,31 @@ def test_11_s08_a_chain_keeps_its_key(steered: Pair, stream: bool, session: str 
 def test_11_tags_of_a_chain_without_a_session(steered: Pair, stream: bool) -> None:
     steered[0].forget()
     chain = Chain(*steered, stream=stream, session=None)
-    assert chain.ask("a chain of its own").startswith("api.openai.com/")
-    assert chain.ask("<**!glm**> b").startswith("glm.example/")
-    assert chain.ask("c").startswith("glm.example/")
-    assert chain.ask("<**clear**> d") != ""
-    assert chain.ask("e").startswith(("api.openai.com/", "glm.example/"))
+    assert chain.ask("<**!glm**> a chain of its own").startswith("glm.example/")
+    assert chain.ask("b").startswith("glm.example/")
+    assert chain.ask("<**clear**> c") != ""
+    assert chain.ask("d").startswith(("api.openai.com/", "glm.example/"))
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
+@pytest.mark.parametrize("kept", ["previous_response_id", "conversation"])
+def test_who_does_not_hold_the_history_is_not_asked(steered: Pair, kept: str, stream: bool) -> None:
+    """It lies at the provider that made it: another one would answer something else, in whatever dialect."""
+    provider, _ = steered
+    provider.forget()
+    chain = Chain(*steered, stream=stream, session=f"history-{kept}-{stream}")
+    if kept == "conversation":
+        chain.more = {"conversation": "conv_1"}
+    else:
+        chain.ask("a")
+    before, holds = len(provider.requests), chain.more.get(kept) or chain.previous
+    for tag in ("<**glm.glm-4.7**>", "<**anthropic.claude-sonnet-4-5**>"):
+        with pytest.raises(AssertionError, match="kept at the provider that made it"):
+            chain.ask(f"{tag} b")
+    assert len(provider.requests) == before
+    assert chain.ask("<**!glm.glm-4.7**> c").startswith("api.openai.com/")
+    assert "glm.glm-4.7 cannot be used now" in chain.text
+    assert provider.requests[-1].json[kept] == holds
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])

@@ -45,15 +45,15 @@ def test_every_round_counts_in_every_dialect_and_is_told_in_the_chat(provider: F
                 if dialect is Dialect.CHAT and stream:
                     assert not any(b'"usage"' in answer.body for answer in answers), "we asked for it, the client did not"
                 expected += 4
+                told = text_of(dialect, tool.ask("<**usage**>").body, False)  # at once
+                assert "This session: 4 requests" in told, (dialect, stream)
+                assert f"Today, all sessions: {expected} requests" in told
+                assert "$" in told
                 after = used(proxy, expected)
                 assert after["requests"] == expected
                 assert after["unknownRequests"] == 0, (dialect, stream)
                 assert after["outputTokens"] > before["outputTokens"], (dialect, stream)
                 assert after["totalCost"] == pytest.approx(after["inputTokens"]), "the price of one's own: a dollar for a token"
-        answer = text_of(tool.dialect, tool.ask("<**usage**>").body, False)
-        assert "This session: 4 requests" in answer
-        assert f"Today, all sessions: {expected} requests" in answer
-        assert "$" in answer
 
 
 def test_a_cache_that_was_lost_is_explained(provider: FakeProvider, tmp_path: Path) -> None:

@@ -57,9 +57,9 @@ def counted(store: RedisStore) -> list[Any]:
     asked: list[Any] = []
     exchange = store._exchange
 
-    async def note(words: Any) -> Any:
+    async def note(words: Any, due: float) -> Any:
         asked.append(words)
-        return await exchange(words)
+        return await exchange(words, due)
 
     store._exchange = note  # type: ignore[method-assign]
     return asked
@@ -232,11 +232,11 @@ def test_nothing_acknowledged_is_lost(fsync: str, tmp_path: Path) -> None:
 def test_a_server_that_does_not_let_us_write_counts_as_gone(tmp_path: Path) -> None:
     async def main(server: RedisServer) -> None:
         store = RedisStore(patient(server.url))
-        await store._exchange(("CONFIG", "SET", "maxmemory", "1"))
+        await store._asked("CONFIG", "SET", "maxmemory", "1")
         with pytest.raises(Lost):
             await store.put([Put(KEY, "", b"x")])
         assert "memory" in store.gone
-        await store._exchange(("CONFIG", "SET", "maxmemory", "0"))
+        await store._ask(("CONFIG", "SET", "maxmemory", "0"), again=False, script="")
         await well(store)
         await store.put([Put(KEY, "", b"x")])
         await store.close()

@@ -8,6 +8,7 @@ import shutil
 import time
 from pathlib import Path
 
+from ....routing.storage.lock import FileLock, Taken
 from ..line import ask
 from ..places import Places, own_config, places
 from ..say import Failed, print_json
@@ -65,12 +66,10 @@ def _end(here: Places) -> None:
         if time.monotonic() > end:
             raise Failed("the proxy does not end", f"{here.log} may say why")
         time.sleep(0.05)
-    from filelock import FileLock, Timeout
-
     try:
-        with FileLock(here.lock, timeout=_ENDS_S):
+        with FileLock(here.lock, _ENDS_S):
             pass
-    except (Timeout, OSError):
+    except (Taken, OSError):
         raise Failed("the proxy does not end", f"{here.log} may say why") from None
 
 

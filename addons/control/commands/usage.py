@@ -29,6 +29,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def act(given: argparse.Namespace) -> int:
     from ....routing.usage.report import of_file
 
+    if given.json and given.csv:
+        raise Failed("--json and --csv: which of the two?", "routecodex usage --json, or usage --csv", code=2)
     since, until = _start(given.since, "--since"), _start(given.until, "--until")
     path = places.usage()
     by = given.by_option or given.by

@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
+from msgspec import Struct
+
 from ...jsonbytes import Joined, joined
 from ...values import Dialect, JsonObject, ProviderError
 from ..translation.neutral import Feature, Media, Seal, Tokens
@@ -45,93 +47,65 @@ class Rank(IntEnum):
     """Waits until it is known whether another round follows."""
 
 
-class Block:
+class Block(Struct, eq=False):
     """One text, thought, call, picture or trace of one round."""
 
-    __slots__ = (
-        "as_custom",
-        "closed",
-        "custom",
-        "ends_itself",
-        "field",
-        "foreign",
-        "glue",
-        "half",
-        "hidden",
-        "hides",
-        "id",
-        "into",
-        "kind",
-        "media",
-        "name",
-        "named",
-        "native",
-        "onward",
-        "place",
-        "refusal",
-        "seal",
-        "text",
-        "theirs",
-        "trace",
-    )
+    # the reader's
+    kind: Kind
+    native: JsonObject | None = None
+    """As its dialect began it; of what grows only the beginning. None where it has no frame of its own."""
+    id: str = ""
+    name: str = ""
+    """Of a call; the client's, once `named`."""
+    field: str = ""
+    """Where it stands, in a dialect that has several places for the same."""
+    custom: bool = False
+    """A call whose pieces are free text."""
+    refusal: bool = False
+    """A text that refuses."""
+    seal: Seal | None = None
+    media: Media | None = None
+    trace: Trace | None = None
+    """What a tool of the provider's did, for clients of other dialects."""
+    ends_itself: bool = False
+    """Its dialect says when it is over; if not, it is over where another begins, or with the answer."""
+    theirs: bool = False
+    """A call of a tool that is none of ours, whatever its name: it stands in a namespace, or is the dialect's own."""
+    hides: bool = False
+    """Cannot stand inside a text that goes on, as no thought can: of a later round it is kept for the history alone."""
+    # the content's
+    text: GrowingText | None = None
+    """What it has said so far. None: nobody keeps it."""
+    # the join's
+    hidden: bool = False
+    """The client does not see it."""
+    into: Block | None = None
+    """The earlier text in which the client sees it go on."""
+    onward: list[Block] = []
+    """Later texts that the client sees go on in this one."""
+    glue: str = ""
+    """What of ours stands before its text."""
+    closed: bool = False
+    """The writer was told that it is over."""
+    half: bool = False
+    """A call that the answer was cut off in."""
+    # the writer's
+    place: int = -1
+    """Its index in the client's answer."""
+    named: bool = False
+    """Its id and name are the client's."""
+    as_custom: bool = False
+    """A call of a tool that the client knows as one of free text."""
+    foreign: bool = False
+    """Its native form is another dialect's than the client's."""
 
-    def __init__(
-        self,
-        kind: Kind,
-        native: JsonObject | None = None,
-        *,
-        id: str = "",
-        name: str = "",
-        field: str = "",
-        ends_itself: bool = False,
-    ) -> None:
-        # the reader's
-        self.kind = kind
-        self.native = native
-        """As its dialect began it; of what grows only the beginning. None where it has no frame of its own."""
-        self.id, self.name = id, name
-        """Of a call; the client's, once `named`."""
-        self.field = field
-        """Where it stands, in a dialect that has several places for the same."""
-        self.custom = False
-        """A call whose pieces are free text."""
-        self.refusal = False
-        """A text that refuses."""
-        self.seal: Seal | None = None
-        self.media: Media | None = None
-        self.trace: Trace | None = None
-        """What a tool of the provider's did, for clients of other dialects."""
-        self.ends_itself = ends_itself
-        """Its dialect says when it is over; if not, it is over where another begins, or with the answer."""
-        self.theirs = False
-        """A call of a tool that is none of ours, whatever its name: it stands in a namespace, or is the dialect's own."""
-        self.hides = kind == "thought"
-        """Cannot stand inside a text that goes on: of a later round it is kept for the history alone."""
-        # the content's
-        self.text: GrowingText | None = None
-        """What it has said so far. None: nobody keeps it."""
-        # the join's
-        self.hidden = False
-        """The client does not see it."""
-        self.into: Block | None = None
-        """The earlier text in which the client sees it go on."""
-        self.onward: list[Block] = []
-        """Later texts that the client sees go on in this one."""
-        self.glue = ""
-        """What of ours stands before its text."""
-        self.closed = False
-        """The writer was told that it is over."""
-        self.half = False
-        """A call that the answer was cut off in: it is over, and nobody may run it."""
-        # the writer's
-        self.place = -1
-        """Its index in the client's answer."""
-        self.named = False
-        """Its id and name are the client's."""
-        self.as_custom = False
-        """A call of a tool that the client knows as one of free text."""
-        self.foreign = False
-        """Its native form is another dialect's than the client's."""
+    def __post_init__(self) -> None:
+        self.hides = self.hides or self.kind == "thought"
+
+    @property
+    def is_nobodys(self) -> bool:
+        """A call that nobody may run: half of one, or one that never said whose it is."""
+        return self.half or (self.kind == "call" and not self.name)
 
     def text_between(self, start: int, length: int) -> str | Joined:
         """So much of what the client sees of its text, those that go on in it among it."""
@@ -147,158 +121,126 @@ class Block:
         return f"<{self.kind} {self.name or self.id or self.field}>".replace(" >", ">")
 
 
-class Event:
-    __slots__ = ()
+class Event(Struct, eq=False):
     rank: ClassVar[Rank] = Rank.PASSES
 
 
 class Began(Event):
     """The answer says who it is."""
 
-    __slots__ = ("id", "model", "tokens")
     rank = Rank.OPENS
-
-    def __init__(self, id: str, model: str, tokens: Tokens | None = None) -> None:
-        self.id, self.model, self.tokens = id, model, tokens
+    id: str
+    model: str
+    tokens: Tokens | None = None
 
 
 class Opened(Event):
-    __slots__ = ("block",)
     rank = Rank.SAYS
-
-    def __init__(self, block: Block) -> None:
-        self.block = block
+    block: Block
 
 
 class Piece(Event):
     """More of a block's text, thought or arguments."""
 
-    __slots__ = ("block", "native", "text")
     rank = Rank.SAYS
-
-    def __init__(self, block: Block, text: str, native: object = None) -> None:
-        self.block, self.text, self.native = block, text, native
+    block: Block
+    text: str
+    native: object = None
 
 
 class Extra(Event):
     """What is said of a block and has no neutral name: a citation, a signature, details of a thought."""
 
-    __slots__ = ("block", "native")
     rank = Rank.SAYS
-
-    def __init__(self, block: Block, native: JsonObject) -> None:
-        self.block, self.native = block, native
+    block: Block
+    native: JsonObject
 
 
 class Cited(Event):
-    """A source of a block's text, for clients of other dialects. `before`: how much text of the answer stands before the
-    block's, once the join has said so."""
+    """A source of a block's text, for clients of other dialects."""
 
-    __slots__ = ("before", "block", "citation")
     rank = Rank.SAYS
-
-    def __init__(self, block: Block, citation: Citation, before: int = 0) -> None:
-        self.block, self.citation, self.before = block, citation, before
+    block: Block
+    citation: Citation
+    before: int = 0
+    """How much text of the answer stands before the block's, once the join has said so."""
 
 
 class Lost(Event):
     """Only its own dialect can say this: for clients of others it is named."""
 
-    __slots__ = ("feature", "what")
-
-    def __init__(self, feature: Feature, what: str = "") -> None:
-        self.feature, self.what = feature, what
+    feature: Feature
+    what: str = ""
 
 
 class Closed(Event):
-    __slots__ = ("block",)
     rank = Rank.RESTS
-
-    def __init__(self, block: Block) -> None:
-        self.block = block
+    block: Block
 
 
 class Closing(Event):
     """The wire tells once more what was said, because it is about to close. Whoever writes `Closed` makes it anew."""
 
-    __slots__ = ("block", "native")
     rank = Rank.RESTS
-
-    def __init__(self, block: Block, native: JsonObject) -> None:
-        self.block, self.native = block, native
+    block: Block
+    native: JsonObject
 
 
 class Field(Event):
-    """A field of the answer outside its blocks. `says`: it is content; `thought`: of the kind that later rounds do not show.
+    """A field of the answer outside its blocks.
 
     Without `native` it is what the reader noted: `refused` (a part of a text is a refusal), `not stored`."""
 
-    __slots__ = ("name", "native", "says", "thought")
-
-    def __init__(self, name: str, native: object, *, says: bool = False, thought: bool = False) -> None:
-        self.name, self.native, self.says, self.thought = name, native, says, thought
+    name: str
+    native: object
+    says: bool = False
+    """It is content."""
+    thought: bool = False
+    """Of the kind that later rounds do not show."""
 
 
 class Aside(Event):
     """Another choice or candidate than the first: passes in the first round, and is never gone on with."""
 
-    __slots__ = ("native",)
-
-    def __init__(self, native: JsonObject) -> None:
-        self.native = native
+    native: JsonObject
 
 
 class Counted(Event):
-    """What it has cost so far. `rounds`: each one's own counts, where they are those of several.
+    """What it has cost so far."""
 
-    Where every unit counts, the reader tells it once and keeps `native` as it grows: `read` makes tokens of it when asked.
-    """
-
-    __slots__ = ("_read", "_tokens", "native", "rounds")
-
-    def __init__(
-        self,
-        tokens: Tokens,
-        native: JsonObject | None = None,
-        rounds: tuple[JsonObject, ...] = (),
-        *,
-        read: Callable[[JsonObject], Tokens] | None = None,
-    ) -> None:
-        self._tokens, self._read, self.native, self.rounds = tokens, read, native, rounds
+    counts: Tokens
+    native: JsonObject | None = None
+    rounds: tuple[JsonObject, ...] = ()
+    """Each one's own counts, where they are those of several."""
+    read: Callable[[JsonObject], Tokens] | None = None
+    """Where every unit counts, the reader tells it once and keeps `native` as it grows: tokens are made of it when asked."""
 
     @property
     def tokens(self) -> Tokens:
-        return self._tokens if self._read is None or self.native is None else self._read(self.native)
+        return self.counts if self.read is None or self.native is None else self.read(self.native)
 
 
 class Ended(Event):
-    """The reason has come, as its own dialect calls it, and the stop sequence that was met.
+    """The reason has come, as its own dialect calls it, and the stop sequence that was met."""
 
-    Not `final`: some hosts give one with every unit, so that it was none where content follows.
-    """
-
-    __slots__ = ("final", "finish_reason", "stop")
     rank = Rank.ENDS
-
-    def __init__(self, finish_reason: str, stop: str = "", *, final: bool = True) -> None:
-        self.finish_reason, self.stop, self.final = finish_reason, stop, final
+    finish_reason: str
+    stop: str = ""
+    final: bool = True
+    """Some hosts give one with every unit, so that it was none where content follows."""
 
 
 class Done(Event):
     """The stream's own last unit. Nothing is read behind it."""
 
-    __slots__ = ()
     rank = Rank.ENDS
 
 
 class Failed(Event):
     """The provider said that it failed. Nothing is read behind it."""
 
-    __slots__ = ("error",)
     rank = Rank.ENDS
-
-    def __init__(self, error: ProviderError) -> None:
-        self.error = error
+    error: ProviderError
 
 
 def is_content(event: Event) -> bool:
@@ -306,33 +248,22 @@ def is_content(event: Event) -> bool:
     return event.rank is Rank.SAYS or type(event) is Ended or (type(event) is Field and event.says)
 
 
-class Chunk:
+class Chunk(Struct, eq=False):
     """One unit of the wire. Made by a `Source`, or (without `raw` and `native`) by the join."""
 
-    __slots__ = ("dialect", "events", "form", "name", "native", "raw", "rest", "shown")
-
-    def __init__(
-        self,
-        raw: bytes,
-        native: JsonObject | None,
-        events: Sequence[Event],
-        dialect: Dialect,
-        name: str = "",
-        form: Form = "event",
-    ) -> None:
-        self.raw = raw
-        """As it came; empty where it no longer says what the events say, or never did."""
-        self.rest: tuple[bytes, ...] = ()
-        """What of it stands behind `raw`: what tells a long text again is cut, so that the text's bytes are kept once."""
-        self.native = native
-        """Its JSON; None where it is none (a comment, a bare word, something of ours)."""
-        self.events = events
-        self.dialect = dialect
-        self.name = name
-        """Of the event in the stream, where it has one."""
-        self.form = form
-        self.shown = False
-        """The join has taken out of it what the client does not see."""
+    raw: bytes
+    """As it came; empty where it no longer says what the events say, or never did."""
+    native: JsonObject | None
+    """Its JSON; None where it is none (a comment, a bare word, something of ours)."""
+    events: Sequence[Event]
+    dialect: Dialect
+    name: str = ""
+    """Of the event in the stream, where it has one."""
+    form: Form = "event"
+    rest: tuple[bytes, ...] = ()
+    """What of it stands behind `raw`: what tells a long text again is cut, so that the text's bytes are kept once."""
+    shown: bool = False
+    """The join has taken out of it what the client does not see."""
 
     @property
     def rests(self) -> bool:

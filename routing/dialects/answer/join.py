@@ -41,7 +41,7 @@ from .events import (
     is_content,
 )
 from .repeated import LONG
-from .said import Content
+from .said import Content, keep_nothing
 
 BLANK_LINE = "\n\n"
 """Stands in front of the first visible text of a later round."""
@@ -126,7 +126,7 @@ class Join:
         """The client's word for why the answer ended, where it is not the provider's."""
         self.plain: Block | None = None
         """What comes of it alone leaves without a second look, once it is kept."""
-        self.keep: Callable[[str], None] = _keep_nothing
+        self.keep: Callable[[str], None] = keep_nothing
 
     def open(self) -> None:
         """It began before any round said anything: its texts have to be told again at its end."""
@@ -257,6 +257,7 @@ class Join:
     def end(self) -> None:
         """The round is over."""
         self.over, self._nameless, self.plain = True, [], None
+        self.content.settle()
         if self.content.complete:
             self.rounds.append(_Round(self.content, [], self.foreign))
 
@@ -354,26 +355,23 @@ class Join:
         """Content: what waited goes before it, as it came; but a text that goes on was never closed."""
         last = chunk.events[-1]
         block, own = last.block if type(last) is Piece else None, _first_block(chunk)  # before they are moved
-        if not (self._held or self._opening):
-            out = self._shown((chunk,))
-            if not out:
-                return ()
-        else:
+        waits = bool(self._held or self._opening)
+        if waits:
             self._opening, self._held = self._shown(self._opening), self._shown(self._held)
-            shown = self._shown((chunk,))
-            if not shown:
-                return ()
-            goes_on = _first_block(shown[0])
+        out = self._shown((chunk,))
+        if not out:
+            return ()
+        if waits:
+            goes_on = _first_block(out[0])
             # a text's own next part is no sign that its end was none
-            out = [*self._opening, *self._resumed(goes_on if goes_on is not own else None), *shown]
-            self._opening, self._held, self._waiting_bytes = [], [], 0
+            out = [*self._waited(goes_on if goes_on is not own else None), *out]
         self._left(out)
         if block is None or block.hidden:
             return out
         if block.kind != "text" or (self._spoke and not self._glue):
             self.plain = block
             kept = self._keeps_texts or block.kind == "call"
-            self.keep = self.content.text_of(block).add if kept else _keep_nothing
+            self.keep = self.content.text_of(block).add if kept else keep_nothing
         return out
 
     @property
@@ -389,9 +387,7 @@ class Join:
     def _gone_on(self) -> list[Chunk]:
         """Content follows, beside another reason: what waited was not the end."""
         self._opening, self._held = self._shown(self._opening), self._shown(self._held)
-        out = [*self._opening, *self._resumed(None)]
-        self._opening, self._held, self._waiting_bytes = [], [], 0
-        return self._left(out)
+        return self._left(self._waited(None))
 
     def _left(self, chunks: list[Chunk]) -> list[Chunk]:
         """They leave: what the client was told is over is no longer open."""
@@ -405,10 +401,11 @@ class Join:
                         self._text = None  # its own end has left: no later text may go on in it
         return chunks
 
-    def _resumed(self, text: Block | None) -> list[Chunk]:
-        """What was held, as content follows: `text` is not over, if it seemed so."""
-        out: list[Chunk] = []
-        for chunk in self._held:
+    def _waited(self, text: Block | None) -> list[Chunk]:
+        """What waited, as content follows: `text` is not over, if it seemed so."""
+        out, held = self._opening, self._held
+        self._opening, self._held, self._waiting_bytes = [], [], 0
+        for chunk in held:
             kept = self._without_close(chunk.events, text)
             if self.altered or self.composes:
                 kept = [event for event in kept if type(event) is not Ended]
@@ -568,9 +565,7 @@ class Join:
 
     def _composed(self, ends: list[Chunk], ended: Ended, counted: Counted | None) -> list[Chunk]:
         """The end, in the frames of the units that ended the last round where those are the client's dialect's."""
-        last = self.rounds[-1].content
-        half = [block for block in last.blocks if last.broke_off_in(block)]
-        closers: list[Event] = [Closed(block) for block in self._open if not block.closed and block not in half]
+        closers: list[Event] = [Closed(block) for block in self._open if not (block.closed or block.is_nobodys)]
         self._open = {}
         if self.composes:
             return [self._made([*closers, *([counted] if counted is not None else []), ended, Done()])]
@@ -606,10 +601,6 @@ class Join:
             return Counted(tokens)
         natives = [one.counted.native for one in contents if one.counted is not None and one.counted.native is not None]
         return Counted(tokens, natives[-1] if natives else None, tuple(natives))
-
-
-def _keep_nothing(text: str) -> None:
-    pass
 
 
 def _first_block(chunk: Chunk) -> Block | None:

@@ -13,12 +13,12 @@ several rounds (and knows no dialect), a dialect's writer makes bytes of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from copy import copy
 from functools import partial
 from itertools import chain
 from math import inf
-from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct, field
 
@@ -28,69 +28,20 @@ from ..finish import CUT_OFF
 from ..translation.neutral import Asked, LeftOut, ToolName
 from . import chat, counting, gemini, messages, responses
 from .echoes import Echoes
-from .events import Block, Chunk, Counted, Event, Failed, Opened, Piece
+from .events import Chunk, Counted, Event, Failed, Opened, Piece
 from .join import Join, without_ends
 from .responses.compaction import NOTHING, Summary
 from .responses.made import Names
 from .said import Content, Said
 from .serial import Serial
-from .stream import Reader, Source, without_empty_count
+from .stream import AnyReader, Source, without_empty_count
+from .written import AnyWriter
 
 _CUT_OFF = ProviderError(502, CUT_OFF, "UPSTREAM_ERROR")
 
 
-class Writer(Protocol):
-    """One dialect, one answer, one form: chunks → the client's bytes. Knows nothing of rounds or of whose a tool is."""
-
-    dialect: ClassVar[Dialect]
-    one_by_one: ClassVar[bool]
-    """Its dialect knows one open block at a time."""
-    by_order: ClassVar[bool]
-    """Calls need no ids: their names and order stand for them, and ids that are made for us say so."""
-    apart: ClassVar[bool]
-    """Its history keeps some pieces of a text apart."""
-
-    @property
-    def steady(self) -> bool:
-        """Where one plain piece of a block leaves as it came, so do those that follow it."""
-
-    altered: bool
-    """The answer is no longer one round's own."""
-    left_out: LeftOut
-    """What was said in another dialect, and has no place in this one."""
-
-    def begin_round(self, tools: Mapping[str, ToolName]) -> None: ...
-
-    def name(self, block: Block, answer: str = "") -> None:
-        """Give a call of another dialect the id and name that the client knows it by; `answer`: whose ids they are made from."""
-
-    def id_of(self, id: str) -> str:
-        """Who the client is told that an answer of another dialect is; `id`: its provider's word for it."""
-
-    def write(self, chunk: Chunk) -> bytes: ...
-
-    def made(self, event: Event) -> bytes:
-        """An event of another dialect or form."""
-
-    def finish(self) -> Iterable[bytes]:
-        """A document is written here, of a stream nothing is left."""
-
-
-@runtime_checkable
-class Repeating(Writer, Protocol):
-    """Of a dialect whose end tells once more all that was said, and whose clients are kept waiting by events alone."""
-
-    def open(self, *, id: str, model: str, created: int) -> bytes:
-        """The answer begins, though no provider has said anything: what comes goes on in it."""
-
-    def keep_alive(self) -> bytes: ...
-
-    def pieces(self, chunk: Chunk) -> Iterable[bytes]:
-        """What `write` gives, made as it is taken."""
-
-
-_MakesReader: TypeAlias = Callable[[str, str], Reader]
-_MakesWriter: TypeAlias = Callable[[Asked], Writer]
+_MakesReader: TypeAlias = Callable[[str, str], AnyReader]
+_MakesWriter: TypeAlias = Callable[[Asked], AnyWriter]
 
 
 class _Room(Protocol):
@@ -108,9 +59,6 @@ class _Room(Protocol):
 
     @property
     def Whole(self) -> _MakesWriter: ...
-
-    KEEP_ALIVE: bytes
-    """Keeps a connection open at any moment between two events."""
 
     def history(self, content: Content) -> tuple[JsonObject, ...]: ...
 
@@ -147,12 +95,12 @@ def is_content(dialect: Dialect, data: bytes) -> bool:
     return _DIALECTS[dialect].is_content(data)
 
 
-def writer_for(asked: Asked) -> Writer:
+def writer_for(asked: Asked) -> AnyWriter:
     room = _DIALECTS[asked.endpoint.dialect]
     return room.Writer(asked) if asked.stream else room.Whole(asked)
 
 
-def reader_of(dialect: Dialect, maker: str = "", id: str = "", *, abroad: bool = False) -> Reader:
+def reader_of(dialect: Dialect, maker: str = "", id: str = "", *, abroad: bool = False) -> AnyReader:
     """Of one round. `abroad`: it is told to a client of another dialect."""
     room = _DIALECTS[dialect]
     return (room.Abroad if abroad else room.Reader)(maker, id)
@@ -197,7 +145,8 @@ class Answer:
         """What may leave as soon as somebody asks."""
         self._due = b""
         """The blank line that the last event which left is lacking."""
-        self._echoes: Echoes | None = None
+        self.echoes: Echoes | None = None
+        """What takes the running round's credentials out of it; None where there are none."""
         self._over = self._failed = False
         self._opened = ""
         """Who we said it is, where we began it."""
@@ -205,11 +154,11 @@ class Answer:
     @property
     def opens(self) -> bool:
         """Keep-alives of its stream need a beginning, even before a round has said anything."""
-        return self._asked.stream and isinstance(self._writer, Repeating)
+        return self._asked.stream and self._writer.opens
 
     def open(self, *, id: str, model: str, created: int) -> bytes:
         """Begin a stream that nothing is known of yet; nothing where keep-alives need no beginning."""
-        if not (self._asked.stream and isinstance(self._writer, Repeating)):
+        if not self.opens:
             return b""
         self._opened = id
         self.quiet = self._source.quiet = False
@@ -241,7 +190,7 @@ class Answer:
         reader, anew = counting.Reader(self._client) if counts else read(), bool(self._join.rounds) or self._foreign
         source = Source(reader, quiet=read if passes else None, bounded=not streams, anew=anew, abroad=self._foreign)
         self._source = source
-        source.echoes = self._echoes = Echoes(secrets) if secrets else None
+        source.echoes = self.echoes = Echoes(secrets) if secrets else None
         source.hides_count = hides_count and not self._foreign
         self._writer.begin_round(round_.tools)
         calls = source.since_calls if passes else None
@@ -252,14 +201,10 @@ class Answer:
         if round_.compacts:
             self._serial = Summary(Names(self._asked).item("cmp", 0))
 
-    def alone(self) -> Answer | None:
-        """What makes of the running round's bytes the client's dialect, for whoever wants to hear that round by itself; None
-        where they are it already."""
-        if not self._foreign:
-            return None
-        one = Answer(self._asked)
-        one.begin_round(self._round, secrets=self._secrets)
-        return one
+    def alone(self) -> Callable[[], Answer] | None:
+        """Gives what makes of the running round's bytes the client's dialect, for whoever wants to hear that round by itself;
+        None where they are it already."""
+        return partial(_alone, self._asked, self._round, self._secrets) if self._foreign else None
 
     def feed(self, data: bytes, now: float = 0.0) -> bytes:
         """The provider's bytes; for the client as many as may leave.
@@ -272,28 +217,32 @@ class Answer:
                 data = without_empty_count(data)
             if source.passes(data):
                 return data
-        join = self._join
-        out, self._pending = self._pending, []
         if not data:
-            if join.over and join.content.complete and self._asked.stream:
-                out += self._written(join.release())
-            return b"".join(out)
+            return self._released()
+        out, self._pending = self._pending, []
         try:
-            self._hear(source.feed(data), out, self._echoes, now)
+            self._hear(source.feed(data), out, self.echoes, now)
         except BadAnswer as error:
             self._spoil(error)
         return out[0] if len(out) == 1 else b"".join(out)
 
+    def _released(self, *, begins: bool = False) -> bytes:
+        """What waits for another round, which follows. `begins`: with how the answer begins, also where nothing stands behind."""
+        out, join = self._take(), self._join
+        if join.over and join.content.complete and self._asked.stream:
+            out += self._written(join.release(begins=begins))
+        return b"".join(out)
+
     @property
     def due(self) -> float:
         """When `tick` is to be told the time."""
-        return self._echoes.due if self._echoes is not None else inf
+        return self.echoes.due if self.echoes is not None else inf
 
     def tick(self, now: float) -> bytes:
         """What leaves because it waited too long."""
-        out, self._pending = self._pending, []
-        if self._echoes is not None:
-            self._hear(self._echoes.tick(now), out)
+        out = self._take()
+        if self.echoes is not None:
+            self._hear(self.echoes.tick(now), out)
         return b"".join(out)
 
     def end_round(self) -> Said:
@@ -302,9 +251,9 @@ class Answer:
             chunks = self._source.close()
             if self._source.form == "document" and self._asked.stream:
                 self._join.composes = True
-            self._hear(chunks, self._pending, self._echoes)
-            if self._echoes is not None:
-                self._hear(self._echoes.rest(), self._pending)
+            self._hear(chunks, self._pending, self.echoes)
+            if self.echoes is not None:
+                self._hear(self.echoes.rest(), self._pending)
             if chunks and chunks[-1].form == "ragged" and self._pending and not self._asked.endpoint.json_array:
                 self._due = b"\n\n"
         except BadAnswer as error:
@@ -357,10 +306,9 @@ class Answer:
             return self._writer.finish()
         waited = self._take()
         self._unsent = waited, list(chunks)
-        if not isinstance(self._writer, Repeating):
-            return [*waited, *self._written(chunks)]
         at = next((place for place, chunk in enumerate(chunks) if chunk.rests), len(chunks))
-        return chain(waited, self._written(chunks[:at]), (piece for piece in self._end(self._writer, chunks[at:]) if piece))
+        before, end = self._written(chunks[:at]), self._pieces(chunks[at:])
+        return chain(waited, before, end if self._writer.opens else list(end))
 
     def _broken_off(self) -> Iterable[bytes]:
         told = self._join.broken() if self._asked.stream else None
@@ -389,18 +337,14 @@ class Answer:
         if not self._asked.stream:
             return b" "
         writer, join = self._writer, self._join
-        if not isinstance(writer, Repeating):
-            return self.feed(b"") + self._due_line() + _DIALECTS[self._client].KEEP_ALIVE
-        if not (join.over and join.content.complete):
-            out = self.feed(b"")
-        else:
-            out = b"".join([*self._take(), *self._written(join.release(begins=True))])
-        join.altered = join.altered or join.started  # an event of ours moves the numbers
+        out = self._released(begins=writer.opens)
+        join.altered = join.altered or (writer.opens and join.started)  # an event of ours moves the numbers
         return out + self._due_line() + writer.keep_alive()
 
     def _error(self, error: ProviderError) -> bytes:
         if not self._asked.stream:
             return write_error(self._client, error.status, error.message, error.code)
+        self._join.content.settle()
         waits = self._join.release() if self._join.started else []
         return b"".join(self._written([*waits, Chunk(b"", None, [Failed(error)], self._client)]))
 
@@ -470,11 +414,6 @@ class Answer:
         return str(whole)
 
     @property
-    def echoes(self) -> Echoes | None:
-        """What takes the running round's credentials out of it; None where there are none."""
-        return self._echoes
-
-    @property
     def converted(self) -> bool:
         """The round came in the form that was not asked for."""
         return self._source.form is not None and (self._source.form == "stream") is not self._asked.stream
@@ -524,28 +463,20 @@ class Answer:
                     self._writer.name(block)
 
     def _written(self, chunks: Iterable[Chunk]) -> list[bytes]:
+        return list(self._pieces(chunks))
+
+    def _pieces(self, chunks: Iterable[Chunk]) -> Iterator[bytes]:
+        """Their bytes, made as they are taken: the end of an answer may tell all of it again."""
         writer, serial = self._writer, self._serial
-        out: list[bytes] = []
         writer.altered = self._join.altered
         for chunk in chunks:
             if serial is not None and not self._is_own(chunk):
-                out += map(writer.made, serial.order(chunk.events))
-            elif data := writer.write(chunk):
-                out.append(self._due_line() + data)
-                if chunk.rest and data is chunk.raw:
-                    out += chunk.rest
-                self._due = b"\n\n" if chunk.form == "ragged" and data is chunk.raw else b""
-        return out
-
-    def _end(self, writer: Repeating, chunks: list[Chunk]) -> Iterable[bytes]:
-        """What the end of the answer tells again is written as it is taken."""
-        serial, writer.altered = self._serial, self._join.altered
-        for chunk in chunks:
-            if serial is not None and not self._is_own(chunk):
-                chunk = chunk.changed(serial.order(chunk.events))
-                chunk.native = None
-            for piece in writer.pieces(chunk):
+                chunk = Chunk(b"", None, serial.order(chunk.events), chunk.dialect)
+            is_ragged = False
+            for piece in filter(None, writer.pieces(chunk)):
                 yield self._due_line() + piece
+                is_ragged = is_ragged or (chunk.form == "ragged" and piece is chunk.raw)
+            self._due = b"\n\n" if is_ragged else self._due
 
     def _is_own(self, chunk: Chunk) -> bool:
         """A unit of the client's dialect: of an earlier round, where all leaves at the end."""
@@ -559,6 +490,12 @@ class Answer:
         out = self._pending
         self._pending = []
         return out
+
+
+def _alone(asked: Asked, round_: Round, secrets: Collection[str]) -> Answer:
+    one = Answer(asked)
+    one.begin_round(round_, secrets=secrets)
+    return one
 
 
 def _only_counts(chunk: Chunk) -> bool:

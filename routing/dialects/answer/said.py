@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
@@ -19,6 +19,7 @@ from .events import (
     Began,
     Block,
     Cited,
+    Closed,
     Counted,
     Done,
     Ended,
@@ -107,9 +108,11 @@ class Content:
         self.cited: dict[Block, list[Cited]] = {}
         self.fields: list[Field] = []
         self.asides: list[JsonObject] = []
-        self.apart: dict[Block, list[tuple[int, int, JsonObject]]] | None = {} if apart else None
-        """Pieces of texts that their dialect keeps apart from their neighbours (Gemini's signed parts): from where to where in
-        the text, and as they came."""
+        self._over: set[Block] = set()
+        """Those whose provider said so."""
+        self.apart: dict[Block, list[tuple[int, int, object]]] | None = {} if apart else None
+        """What of texts their dialect keeps apart from its neighbours (Gemini's signed parts, those of a Responses message):
+        from where to where in the text, and as it came."""
         self.began: Began | None = None
         self.counted: Counted | None = None
         self.ended: Ended | None = None
@@ -139,6 +142,8 @@ class Content:
                 self.extras.setdefault(event.block, []).append(event.native)
             case Cited():
                 self.cited.setdefault(event.block, []).append(event)
+            case Closed():
+                self._over.add(event.block)
             case Began():
                 self.began = self.began or event
             case Field():
@@ -156,14 +161,29 @@ class Content:
 
     def _keep_apart(self, piece: Piece) -> None:
         block, native = piece.block, piece.native
-        if self.apart is not None and isinstance(native, dict) and block.kind in ("text", "thought") and not block.foreign:
-            start = len(str(self.text_of(block)))
-            self.apart.setdefault(block, []).append((start, start + len(piece.text), native))
+        if self.apart is None or native is None or block.foreign or block.kind not in ("text", "thought"):
+            return
+        start, known = len(str(self.text_of(block))), self.apart.setdefault(block, [])
+        if known and known[-1][1] == start and known[-1][2] is native:
+            start = known.pop()[0]
+        known.append((start, start + len(piece.text), native))
+
+    def pieces_of(self, block: Block) -> Iterator[tuple[str, object]]:
+        """Its text, cut where something of it stands apart, and as that came."""
+        text, place = str(self.blocks[block]), 0
+        for start, end, native in (self.apart or {}).get(block, ()):
+            if place < start:
+                yield text[place:start], None
+            yield text[start:end], native
+            place = end
+        if place < len(text):
+            yield text[place:], None
 
     def text_of(self, block: Block) -> GrowingText:
         text = self.blocks.get(block)
         if text is None:
-            text = self.blocks[block] = block.text = GrowingText()
+            text = self.blocks[block] = GrowingText()
+            block.text = block.text or text
         return text
 
     @property
@@ -202,14 +222,17 @@ class Content:
         said = self.began is not None or self.blocks  # a bare last word answers nothing
         return self.done and bool(said) and not any(self._is_half(block) for block in self.blocks)
 
-    def broke_off_in(self, block: Block) -> bool:
-        """Whether this is a call that nobody may run: the answer was cut off in it, or it never said whose it is."""
-        if block.kind == "call" and not block.name:
-            return True
-        return self.ended is not None and is_cut(self.ended.finish_reason) and self._is_half(block)
+    def settle(self) -> None:
+        """Nothing more comes: which calls the answer broke off in, or was cut off in, so that nobody may run them."""
+        breaks, last = not self.complete, next(reversed(self.blocks), None)
+        cut = self.ended is not None and is_cut(self.ended.finish_reason)
+        for block, text in self.blocks.items():
+            begun = block.kind == "call" and not (block in self._over or str(text))  # its tool may have no parameters, or not
+            block.half = (breaks or cut) and (self._is_half(block) or (begun and (breaks or block is last)))
 
     def leaves_out(self, block: Block) -> bool:
-        return (block.foreign or self.as_document) and self.broke_off_in(block)
+        """Of what came in this very dialect and form nothing is."""
+        return block.is_nobodys and (block.foreign or self.as_document)
 
     def _is_half(self, block: Block) -> bool:
         """Free text says nothing about its end: what is behind it does."""
@@ -230,3 +253,7 @@ class Content:
 def arguments_of(block: Block, text: str) -> str:
     """A call's arguments as JSON text; free text for a custom tool is the argument of a function with one string."""
     return dumps({"input": text}).decode() if block.custom else text
+
+
+def keep_nothing(text: str) -> None:
+    """Of a text that nobody asks for."""

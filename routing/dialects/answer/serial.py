@@ -2,47 +2,48 @@
 
 1. The first block is told as it grows; those behind it wait for its end. Nothing that was heard is lost.
 2. A block whose dialect does not say when it ends has ended where another begins; a call, if its arguments are whole.
-3. Nobody may run a call that the answer was cut off in: it ends as a block alone (`half`), or (a broken answer) not at all.
+3. Nobody may run a call that the answer was cut off in (`Block.half`): it ends as a block alone, or (a broken answer) not at all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from ..fields import read_json
-from ..finish import is_cut
 from .events import Block, Cited, Closed, Closing, Ended, Event, Extra, Failed, Opened, Piece
 
 _MOST_LOOKS = 64
 """So often a call is looked at for its last brace; then it waits for the end of the answer."""
 
 
-class _Waiting:
+class _Waiting(Struct, eq=False):
     """One block that has not ended."""
 
-    __slots__ = ("_looked", "_looks", "_whole", "begun", "block", "ended", "queue", "says", "text")
-
-    def __init__(self, block: Block) -> None:
-        self.block = block
-        self.queue: list[Event] = []
-        """What was not told yet."""
-        self.text: list[str] = []
-        """A call's arguments, told or not."""
-        self.begun = self.says = False
-        self.ended = False
-        self._whole = False
-        self._looked = self._looks = 0
+    block: Block
+    queue: list[Event] = []
+    """What was not told yet."""
+    text: list[str] = []
+    """A call's arguments as they came by here, told or not: the block knows more of what is held back."""
+    begun: bool = False
+    says: bool = False
+    ended: bool = False
+    whole: bool = False
+    looked: int = 0
+    """So many pieces were there when it was last looked at."""
+    looks: int = 0
 
     @property
     def is_whole(self) -> bool:
         """A call whose arguments are complete: nothing but white space can follow a JSON object."""
         text = self.text
-        if self._looked != len(text) and self._looks < _MOST_LOOKS and not self.block.custom:
-            self._looked = len(text)
+        if self.looked != len(text) and self.looks < _MOST_LOOKS and not self.block.custom:
+            self.looked = len(text)
             if text[-1].rstrip().endswith("}"):
-                self._looks += 1
-                self._whole = isinstance(read_json("".join(text).encode("utf-8", "surrogatepass")), dict)
-        return self._whole
+                self.looks += 1
+                self.whole = isinstance(read_json("".join(text).encode("utf-8", "surrogatepass")), dict)
+        return self.whole
 
     @property
     def is_somebodys(self) -> bool:
@@ -86,13 +87,8 @@ class Serial:
                     self._put(event, out)
                 case Closing():
                     pass
-                case Ended(finish_reason=word):
-                    for one in self._order if is_cut(word) else ():
-                        one.block.half = self._is_half(one)
-                    self._end(out)
-                    out.append(event)
-                case Failed():
-                    self._end(out, open_=[one for one in self._order if self._is_half(one)])
+                case Ended() | Failed():
+                    self._end(out, open_=[one for one in self._order if one.block.half and type(event) is Failed])
                     out.append(event)
                 case _:
                     out.append(event)
@@ -166,9 +162,3 @@ class Serial:
         self._tell(out)
         self._order.clear()
         self._waiting.clear()
-
-    def _is_half(self, one: _Waiting) -> bool:
-        """Free text says nothing about its end: what is behind it does."""
-        if one.block.kind != "call" or one.ended:
-            return False
-        return one is self._order[-1] if one.block.custom else not one.is_whole

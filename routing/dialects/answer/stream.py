@@ -9,19 +9,22 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal
 
 from ...errors import BadAnswer
 from ...jsonbytes import as_utf8, dumps
 from ...values import Dialect, JsonObject
 from ..failures import failure_of_page, without_empty_error
-from ..fields import read_json, read_object
+from ..fields import read_json, read_object, text_of
 from ..sse import ArrayItems, Events, write_event
 from ..sse import Event as Unit
+from ..translation.neutral import Tokens
 from .echoes import Echoes, texts_behind
-from .events import UNREADABLE, Block, Chunk, Ended, Event, Failed, Opened, Piece, Rank
+from .events import UNREADABLE, Began, Block, Chunk, Ended, Event, Failed, Field, Opened, Piece, Rank
 from .repeated import LONG, Repeated
+from .said import keep_nothing
 
 WHOLE_BYTES = 64 << 20
 """A whole document longer than this is no answer."""
@@ -40,35 +43,48 @@ _NO_FRAME = (b"\0", b"\0")
 _SAYS, _ENDS = Rank.SAYS, Rank.ENDS
 
 
-class Reader(Protocol):
+class AnyReader(ABC):
     """One dialect, one round: documents → events. Knows nothing of bytes, rounds, or what a client is shown."""
 
-    @property
-    def dialect(self) -> Dialect: ...
-
-    ARRAYS: ClassVar[bool]
+    dialect: Dialect
+    ARRAYS: ClassVar[bool] = False
     """A stream may also be one JSON array."""
-    LOUD: ClassVar[tuple[bytes, ...]]
+    LOUD: ClassVar[tuple[bytes, ...]] = ()
     """One of these stands in every event that ends something, or says that it failed."""
-    CALLS: ClassVar[tuple[bytes, ...]]
+    CALLS: ClassVar[tuple[bytes, ...]] = ()
     """One of these stands in every event that begins a call, if none of `LOUD` does."""
 
+    def __init__(self, maker: str = "", id: str = "") -> None:
+        """`maker`: the provider's id. `id`: of an answer that does not say who it is."""
+        self._maker, self._id = maker, id
+        self._began = False
+
+    @abstractmethod
     def read(self, document: JsonObject, name: str = "") -> list[Event]:
         """One event of a stream."""
 
     def read_word(self, data: bytes) -> list[Event]:
         """One whose data is no JSON object."""
+        return [Field("", None)]
 
+    @abstractmethod
     def read_whole(self, document: JsonObject) -> list[Event]:
         """A whole answer: `Began`, blocks, each closed, `Ended`, `Done`; or `Failed` alone."""
+
+    def _told_who(self, id: object, model: object, tokens: Tokens | None = None) -> list[Event]:
+        """Once."""
+        if self._began:
+            return []
+        self._began = True
+        return [Began(text_of(id) or self._id, text_of(model), tokens)]
 
 
 class Source:
     def __init__(
         self,
-        reader: Reader,
+        reader: AnyReader,
         *,
-        quiet: Callable[[], Reader] | None = None,
+        quiet: Callable[[], AnyReader] | None = None,
         bounded: bool = False,
         anew: bool = False,
         abroad: bool = False,
@@ -113,7 +129,7 @@ class Source:
         """Its plain pieces leave for `left`, once they are kept, until something else comes: as they come, or as `tell` writes
         another dialect's for the block where the client sees them."""
         self.tell: Callable[[Event], bytes] | None = None
-        self.keep: Callable[[str], None] = _nobody
+        self.keep: Callable[[str], None] = keep_nothing
         self.left: list[bytes] = []
         self.hides_count = False
         """Chat's: it counts because we asked for that."""
@@ -332,10 +348,6 @@ def without_empty_count(data: bytes) -> bytes:
             if empty in data:
                 return data.replace(empty, b"")
     return data
-
-
-def _nobody(text: str) -> None:
-    pass
 
 
 def _frame_of(chunk: Chunk) -> tuple[bytes, bytes]:

@@ -1,4 +1,5 @@
-"""Ids of ours that Responses clients ask us to follow: no provider knows them, so none is ever asked to.
+"""What a Responses call goes on from by its name alone: an answer, a conversation, an item that a provider keeps; and ids of
+ours among them: no provider knows those, so none is ever asked to follow one.
 
 1. An answer of our own carries the id of the answer before it: what the client asks next follows that one, also after a restart.
 2. An answer that began before its provider had said anything is known to the provider by another id.
@@ -7,9 +8,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
-from ...values import Call
+from ...values import Call, Dialect, JsonObject
+from .editing import loose_text, objects_in
 
 _FIELD = "previous_response_id"
 _OWN = re.compile(r"resp_routecodex_[0-9a-f]{32}(?:\.(?P<before>.+))?", re.DOTALL)
@@ -31,6 +33,23 @@ def followed(call: Call) -> tuple[str, ...]:
     """The answers that a call goes on from, as far as somebody may know more of them: the one it names, and one behind ours."""
     found = _OWN.fullmatch(call.previous_id or "")
     return tuple(id for id in (call.previous_id, found and found["before"]) if id)
+
+
+def leans_on_others(call: Call, own: Collection[str | None] = ()) -> bool:
+    """Whether a part of its history is kept by whoever made it, and by nobody else. `own`: ids of those who are asked now.
+
+    Thinking that is only named is no part that anybody would miss.
+    """
+    if call.endpoint.dialect is not Dialect.RESPONSES:
+        return False
+    if (call.previous_id is not None and call.previous_id not in own) or call.body.get("conversation"):
+        return True
+    named = (loose_text(item, "id") for item in objects_in(call.body, "input") if _is_reference(item))
+    return any(not id.startswith("rs_") for id in named)
+
+
+def _is_reference(item: JsonObject) -> bool:
+    return item.get("type") == "item_reference" or (not item.get("type") and "role" not in item and "id" in item)
 
 
 def pass_over_ours(call: Call, begun: Callable[[str], str | None] = lambda id: None) -> None:

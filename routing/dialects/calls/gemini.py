@@ -21,6 +21,7 @@ from .editing import (
     joined_text,
     json_text,
     left_behind,
+    list_in,
     loose_text,
     object_in,
     objects_in,
@@ -54,7 +55,7 @@ _NO_SIGNATURE = "skip_thought_signature_validator"
 
 def read_call(raw: bytes, endpoint: Endpoint) -> Call:
     body = read_body(raw)
-    inner = unwrapped(body, envelope=endpoint.envelope)
+    inner = _listed(unwrapped(body, envelope=endpoint.envelope))
     config = object_in(inner, "generationConfig", "generation_config")
     choice = object_in(object_in(inner, "toolConfig", "tool_config"), "functionCallingConfig", "function_calling_config")
     mime = loose_text(config, "responseMimeType") or loose_text(config, "response_mime_type")
@@ -71,6 +72,24 @@ def read_call(raw: bytes, endpoint: Endpoint) -> Call:
         schema=object_in(config, *_SCHEMAS) or None,
         forced_tools=loose_text(choice, "mode").upper() in ("ANY", "NONE"),
     )
+
+
+def _listed(inner: JsonObject) -> JsonObject:
+    """Google's interface takes a single thing where it wants a list, and its own examples are written so: the list is made here.
+    What nobody edits is sent as it came."""
+    _list_each(inner, "contents", "tools")
+    for item in list_in(inner, "contents"):
+        _list_each(item, "parts")
+    for tool in list_in(inner, "tools"):
+        _list_each(tool, *_DECLARED)
+    return inner
+
+
+def _list_each(holder: object, *names: str) -> None:
+    if type(holder) is dict:
+        for name in names:
+            if type(one := holder.get(name)) is dict:
+                holder[name] = [one]
 
 
 def edit_texts(call: Call, edits: Mapping[tuple[int, int], str]) -> None:

@@ -75,13 +75,8 @@ def translate(
     return WRITE[target](meant, model=model, session=session, maker=maker)
 
 
-def stays_home(call: Call) -> bool:
-    """Only a provider of the call's own dialect can make sense of it."""
-    return call.endpoint.dialect is Dialect.RESPONSES and call.previous_id is not None
-
-
 def refuse(call: Call) -> None:
-    """BadCall that says why this call stays home."""
+    """BadCall that says why nobody else can make sense of a call whose history is kept elsewhere."""
     READ[call.endpoint.dialect](call.body, call.endpoint)
 
 

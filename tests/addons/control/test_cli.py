@@ -29,7 +29,7 @@ def test_a_command_is_light(words: list[str]) -> None:
     source += f"try:\n    runpy.run_path({str(MAIN)!r}, run_name='__main__')\nexcept SystemExit:\n    pass\n"
     source += "print(sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)"
     done = subprocess.run([sys.executable, "-P", "-c", source], capture_output=True, text=True, timeout=60, check=False)
-    for heavy in ("mitmproxy", "pydantic", "ruamel", "orjson", "filelock", "asyncio"):
+    for heavy in ("mitmproxy", "pydantic", "ruamel", "orjson", "asyncio"):
         assert f"'{heavy}'" not in done.stderr.splitlines()[-1]
 
 

@@ -14,7 +14,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from filelock import FileLock
 
 from routecodex.addons.control import panel
 from routecodex.addons.control.say import Failed
@@ -22,6 +21,7 @@ from routecodex.addons.control.servers import Gone, Server, chosen, known, runni
 from routecodex.addons.control.sockets import LONGEST_PATH, is_too_long, socket_path
 from routecodex.addons.journal import Journal
 from routecodex.routing.control.verbs import Served
+from routecodex.routing.storage.lock import FileLock
 from tests.routing.house import House
 
 
@@ -74,7 +74,8 @@ def test_what_a_crash_left_is_taken_away_but_never_a_living_servers(folder: Path
         first.close()
 
     asyncio.run(live())
-    FileLock(folder / "a.lock", timeout=0).acquire().lock.release()
+    with FileLock(folder / "a.lock"):
+        pass
 
 
 def test_a_path_that_is_too_long_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.tags.notice import Cause
 from routecodex.routing.values import Dialect, ProviderError, Target
 from tests.routing.house import CONFIG_A, Handled, House, Tool, config_text
@@ -74,3 +75,29 @@ def test_a_tag_in_a_wrapper_of_an_unknown_tool(build: Build, dialect: Dialect) -
         "<!glm> in <task> gave no orders (sessions: typedIn)"
     ]
     assert told(tool.hop()) == []
+
+
+@pytest.mark.parametrize("dialect", list(Dialect))
+def test_a_tag_in_a_message_that_another_one_followed_at_once(build: Build, dialect: Dialect) -> None:
+    """Some tools send what was typed meanwhile as several messages; the newest alone gives orders."""
+    house = build()
+    tool = Tool(house, dialect)
+    tool.talk("hi")
+    tool.handed("<**!glm.glm-4.7**> first")
+    assert told(tool.say("second")) == ["<!glm.glm-4.7> in a message before your last one gave no orders"]
+    assert house.desk.store.load(SessionKey("session", "one")).sticky is None
+    assert told(tool.hop()) == []
+    tool.hear()
+    assert told(tool.say("third")) == []
+
+
+@pytest.mark.parametrize("dialect", list(Dialect))
+@pytest.mark.parametrize("tag", ["<**!glm.glm-4.7**>", "<**glm.glm-4.7**>", "<**clear**>", '<**stopMessage:"go on",2**>'])
+def test_what_was_obeyed_and_never_answered_is_not_told(build: Build, dialect: Dialect, tag: str) -> None:
+    tool = Tool(build(), dialect)
+    tool.say(f"{tag} first")
+    assert told(tool.say("second")) == []
+    tool.history = []
+    refused = tool.say("<**!nobody**> first")
+    assert refused.reply.status == 400
+    assert told(tool.say("second")) == [], "that was said at once"

@@ -350,6 +350,15 @@ def test_what_is_nothing_of_ours_is_named(house: House) -> None:
     assert not any("No such tag" in line for line in told(tool, "<**status**> "))
 
 
+@DIALECTS
+def test_the_next_status_names_tags_that_stood_where_they_give_no_orders(house: House, dialect: Dialect) -> None:
+    tool = Tool(house, dialect)
+    tool.talk("<task>\nuse <**!glm**> here\n</task>\ngo on <**foo:bar**>")
+    assert told(tool, "<**status**>")[-2:] == ["No such tag: foo:bar.", "`<**!glm**>` in <task> gave no orders."]
+    tool.hear()
+    assert not any("gave no orders" in line for line in told(tool, "<**status**> "))
+
+
 def down(house: House, status: int, *keys: str) -> None:
     for key in keys:
         house.learned.health.failed(Target("openai", key, "gpt-4"), ProviderError(status), house.clock.now, wall=0.0)

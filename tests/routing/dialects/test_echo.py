@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from routecodex.routing.dialects.calls import read_call
 from routecodex.routing.dialects.echo import LONGEST_DELAY_S, EchoFailure, delay_of, echo_answer
+from routecodex.routing.jsonbytes import dumps
 from routecodex.routing.values import Answer, Call, Dialect, Endpoint, Message, Part, Role, Text, ToolCall, ToolResult
 
 
@@ -41,6 +45,96 @@ def _answer(call: Call) -> Answer:
 )
 def test_what_it_says(text: str, answer: str) -> None:
     assert _answer(_said(text)).text == answer
+
+
+SCHEMA = {"type": "object", "properties": {"title": {"type": "string", "minLength": 2}}, "required": ["title"]}
+DEMANDS: dict[str, tuple[Endpoint, dict[str, Any], dict[str, Any]]] = {
+    "messages": (
+        Endpoint(Dialect.MESSAGES),
+        {"messages": [{"role": "user", "content": "x"}], "tools": [{"name": "t", "input_schema": SCHEMA}]},
+        {"tool_choice": {"type": "tool", "name": "t"}},
+    ),
+    "messages, any of one": (
+        Endpoint(Dialect.MESSAGES),
+        {"messages": [{"role": "user", "content": "x"}], "tools": [{"name": "t", "input_schema": SCHEMA}]},
+        {"tool_choice": {"type": "any"}},
+    ),
+    "chat, one of two": (
+        Endpoint(Dialect.CHAT),
+        {
+            "messages": [{"role": "user", "content": "x"}],
+            "tools": [
+                {"type": "function", "function": {"name": "a", "parameters": {"type": "object"}}},
+                {"type": "function", "function": {"name": "t", "parameters": SCHEMA}},
+            ],
+        },
+        {"tool_choice": {"type": "function", "function": {"name": "t"}}},
+    ),
+    "responses": (
+        Endpoint(Dialect.RESPONSES),
+        {"input": "x", "tools": [{"type": "function", "name": "t", "parameters": SCHEMA}]},
+        {"tool_choice": "required"},
+    ),
+    "gemini": (
+        Endpoint(Dialect.GEMINI, model="g"),
+        {
+            "contents": [{"role": "user", "parts": [{"text": "x"}]}],
+            "tools": [{"functionDeclarations": [{"name": "t", "parameters": SCHEMA}, {"name": "a"}]}],
+        },
+        {"toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["t"]}}},
+    ),
+    "in the envelope": (
+        Endpoint(Dialect.GEMINI, envelope=True),
+        {"model": "g", "request": {
+            "contents": [{"role": "user", "parts": [{"text": "x"}]}],
+            "tools": [{"functionDeclarations": [{"name": "t", "parameters": SCHEMA}]}],
+            "toolConfig": {"functionCallingConfig": {"mode": "ANY"}},
+        }},
+        {},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", DEMANDS)
+def test_a_tool_that_must_be_called_is_called_with_the_smallest_arguments(case: str) -> None:
+    """As programs demand structured output: a text would have them ask again, and again."""
+    endpoint, body, demands = DEMANDS[case]
+    answer = _answer(read_call(dumps(body | demands), endpoint))
+    assert (answer.text, answer.finish) == ("", "tool_calls")
+    assert answer.calls == (ToolCall("call_echo_1", "t", '{"title":"a1"}'),)
+    if demands:
+        assert not _answer(read_call(dumps(body), endpoint)).calls
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param({"tool_choice": "none"}, id="none"),
+        pytest.param({"tool_choice": "required"}, id="nobody knows which"),
+        pytest.param({"tool_choice": {"type": "function", "name": "gone"}}, id="not declared"),
+        pytest.param({"tool_choice": {"type": "function", "name": "t"}, "input": "echo: say it"}, id="told otherwise"),
+        pytest.param(
+            {
+                "tool_choice": {"type": "function", "name": "t"},
+                "input": [
+                    {"role": "user", "content": "x"},
+                    {"type": "function_call", "call_id": "1", "name": "t", "arguments": "{}"},
+                    {"type": "function_call_output", "call_id": "1", "output": "done"},
+                ],
+            },
+            id="it was called",
+        ),
+        pytest.param({"tool_choice": {"type": "function", "name": "t"}, "input": 5}, id="no call that anybody can read"),
+    ],
+)
+def test_who_can_be_answered_otherwise_is(more: dict[str, Any]) -> None:
+    declared = [{"type": "function", "name": name, "parameters": SCHEMA} for name in "at"]
+    call = read_call(dumps({"input": "x", "tools": declared}), Endpoint(Dialect.RESPONSES))
+    call.body |= more
+    call.forced_tools = "tool_choice" in more
+    if isinstance(more.get("input"), str | list):
+        call = read_call(dumps(call.body), call.endpoint)
+    assert not _answer(call).calls
 
 
 def test_it_calls_tools() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
@@ -24,7 +23,7 @@ def provider(id: str, keys: Iterable[str], models: Iterable[str | Model], **chan
         keys=tuple(Key(alias, place) for place, alias in enumerate(keys, 1)),
         models={model.id: model for model in declared},
     )
-    return dataclasses.replace(plain, **changes)  # type: ignore[arg-type]
+    return replace(plain, **changes)  # type: ignore[arg-type]
 
 
 def targets(found: Provider, model: str, *keys: str) -> tuple[Target, ...]:
@@ -48,7 +47,7 @@ GEMINI = Target("antigravity", "geminikey", "gemini-3-pro-high")
 
 
 def pool(*members: Target, id: str = "default:pool0", priority: int = 1, **changes: object) -> Pool:
-    return dataclasses.replace(Pool(id, members, priority), **changes)  # type: ignore[arg-type]
+    return replace(Pool(id, members, priority), **changes)  # type: ignore[arg-type]
 
 
 def registry(routes: Mapping[str, Iterable[Pool]] | None = None, *more: Provider, **changes: object) -> Registry:

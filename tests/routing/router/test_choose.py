@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from copy import deepcopy
 
 import pytest
@@ -264,9 +263,9 @@ def test_routes_whose_keys_are_all_off() -> None:
 
 
 def test_v20_a_key_without_its_variable_and_a_provider_switched_off() -> None:
-    off = dataclasses.replace(OPENAI, keys=(Key("primary", 1, off=True), *OPENAI.keys[1:]))
+    off = replace(OPENAI, keys=(Key("primary", 1, off=True), *OPENAI.keys[1:]))
     assert set(picks(wish(), 12, registry(None, off))) == {GLM_47, *GPT_4[1:]}
-    assert set(picks(wish(), 4, registry(None, dataclasses.replace(GLM, enabled=False)))) <= set(GPT_4)
+    assert set(picks(wish(), 4, registry(None, replace(GLM, enabled=False)))) <= set(GPT_4)
 
 
 # --- force ------------------------------------------------------------------------------------------------------------
@@ -592,9 +591,9 @@ ROUTES = st.sampled_from(["default", "thinking", "vision", "longcontext", "web_s
 def registries(draw: st.DrawFn) -> Registry:
     providers = dict(BUILT_IN)
     for one in draw(st.lists(st.sampled_from([GLM, OPENAI, ANTIGRAVITY]), min_size=1, unique_by=lambda one: one.id)):
-        keys = tuple(dataclasses.replace(key, off=draw(st.integers(0, 4)) == 0) for key in one.keys)
+        keys = tuple(replace(key, off=draw(st.integers(0, 4)) == 0) for key in one.keys)
         models = {name: replace(model, max_context=draw(st.sampled_from([100, 200_000]))) for name, model in one.models.items()}
-        providers[one.id] = dataclasses.replace(one, keys=keys, models=models, enabled=draw(st.integers(0, 5)) > 0)
+        providers[one.id] = replace(one, keys=keys, models=models, enabled=draw(st.integers(0, 5)) > 0)
     pools = st.builds(
         Pool,
         st.sampled_from(["a", "b"]),

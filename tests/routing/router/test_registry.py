@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
+from msgspec.structs import replace
 
 from routecodex.routing.router.registry import ORIGIN, Key, Model, Provider
 from routecodex.routing.values import Named, Target
 from tests.routing.router.builders import BUILT_IN, OPENAI, provider
 
 ALIASED = provider("openai", ["primary", "backup"], [Model("gpt-4", aliases=("four", "4")), "gpt-5.2"])
-NO_KEYS = dataclasses.replace(OPENAI, keys=())
+NO_KEYS = replace(OPENAI, keys=())
 HOME = BUILT_IN[ORIGIN]
 
 
@@ -87,15 +86,15 @@ def test_what_a_tag_names_is_written_and_spoken(named: Named, text: str, spoken:
 
 
 def test_no_secret_shows() -> None:
-    secret = dataclasses.replace(OPENAI, keys=(Key("a", 1, "sk-secret"),), headers={"x": "sk-other"})
+    secret = replace(OPENAI, keys=(Key("a", 1, "sk-secret"),), headers={"x": "sk-other"})
     assert "secret" not in repr(secret)
     assert "other" not in repr(secret)
 
 
 def test_why_nobody_uses_it() -> None:
-    off = [dataclasses.replace(key, off=True, why=f"{key.alias} is unset") for key in OPENAI.keys]
+    off = [replace(key, off=True, why=f"{key.alias} is unset") for key in OPENAI.keys]
     assert OPENAI.why_off() == ""
-    assert dataclasses.replace(OPENAI, enabled=False, why="switched off").why_off("primary") == "switched off"
-    assert dataclasses.replace(OPENAI, keys=(off[0], *OPENAI.keys[1:])).why_off() == "", "another key works"
-    assert dataclasses.replace(OPENAI, keys=(off[0], *OPENAI.keys[1:])).why_off("primary") == "primary is unset"
-    assert dataclasses.replace(OPENAI, keys=tuple(off)).why_off() == "primary is unset"
+    assert replace(OPENAI, enabled=False, why="switched off").why_off("primary") == "switched off"
+    assert replace(OPENAI, keys=(off[0], *OPENAI.keys[1:])).why_off() == "", "another key works"
+    assert replace(OPENAI, keys=(off[0], *OPENAI.keys[1:])).why_off("primary") == "primary is unset"
+    assert replace(OPENAI, keys=tuple(off)).why_off() == "primary is unset"

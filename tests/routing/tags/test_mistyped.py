@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Iterator
 
 import pytest
 from msgspec.structs import replace
@@ -14,6 +14,7 @@ from routecodex.routing.tags.grammar import Unknown
 from routecodex.routing.tags.obey import orders_for
 from routecodex.routing.tags.typed_tags import tags_of
 from routecodex.routing.tags.vocabulary import Vocabulary
+from routecodex.routing.tags.words import WORDS
 from tests.routing.sessions.calls import messages_call, user
 from tests.routing.tags.config_a import NOW, REGISTRY, means
 
@@ -97,6 +98,14 @@ READ: dict[str, SessionState | str] = {
     "＜＊＊!glm＊＊＞": GLM,
     "<＊＊!glm＊＊>": GLM,
     "<**　!glm　**>": GLM,
+    "<**\u200e!glm**>": GLM,
+    "<**!glm\u200f**>": GLM,
+    "<**\u202a!glm\u202c**>": GLM,
+    "<**!glm\u00ad**>": GLM,
+    "<**\u2009!glm\u202f**>": GLM,
+    '<**\u2067stopMessage:"go on",3\u2069**>': stop("go on", 3),
+    '<**stopMessage:\u200f"go on"\u200f,3**>': stop("go on", 3),
+    '<**stopMessage:"می\u200cروم",3**>': stop("می\u200cروم", 3),
     "<**!openai［２］**>": EMPTY.with_(sticky=Sticky("openai", "backup")),
     # what may be left out or doubled
     "<**!glm,**>": GLM,
@@ -213,7 +222,19 @@ REFUSED: dict[str, str] = {
     **dict.fromkeys(("!glm.glm-4.7**>", "< **!glm.glm-4.7**>"), "<*!glm.glm-4.7*>"),
     **dict.fromkeys(("<*glm.glm-4.7*>", "<**glm.glm-4.7>", "<**glm.glm-4.7 please"), "<*glm.glm-4.7*>"),
     "<***!glm***>": "<*!glm*>",
+    **dict.fromkeys(("《**clear**》", "〈**clear**〉", "《**clear**>", "see《**clear**》"), "<*clear*>"),
+    **dict.fromkeys(("《**!glm.glm-4.7**》", "《**!glm.glm-4.7》", "《**！glm．glm-4.7**》"), "<*!glm.glm-4.7*>"),
+    **dict.fromkeys(("《**stopMessage：“继续”，3**》", '《**stopMessage:"go on"**》'), STOP_FORM),
     # --- words
+    **{
+        f"<**{typed}**>": f"<*{meant}*> is a tag of its own"
+        for typed, meant in (
+            ("clear,status", "status"),
+            ("!glm,status", "status"),
+            ("glm.glm-4.7,why", "why"),
+            ("#openai.1,models", "models"),
+        )
+    },
     **{
         f"<**{typed}**>": f"<*{meant}*>"
         for typed, meant in (
@@ -258,6 +279,17 @@ REFUSED: dict[str, str] = {
             ("model", "models"),
         )
     },
+    # --- a letter of another script
+    **{
+        f"<**{typed}**>": f"<*{meant}*>"
+        for typed, meant in (("сlear", "clear"), ("statús", "status"), ("stаtus", "status"), ("hеlp", "help"), ("uśage", "usage"))
+    },
+    **{
+        f"<**{typed}**>": "names are written"
+        for typed in ("гlm.glm-4.7", "!glм", "ģlm", "#οpenai", "оpenai,glm", "гlm[key1]", "!öpenai")
+    },
+    "<**glm.glм-4.7**>": "nearest known: glm.glm-4.7",
+    "<**glm[kеy1]**>": "nearest known: glm.key1",
     # --- words of what is not there yet
     **{
         f"<**{typed}**>": f"there is no <*{typed.split(':')[0].split()[0]}*> yet"
@@ -350,6 +382,22 @@ ORDINARY = (
     "<**重要**>",
     "<**请注意这一点**>",
     "<**très important ici**>",
+    "<**очень важно**>",
+    "<**a. b**>",
+    "<**he said so**>",
+    "**Note: stop messages**> are red",
+    "see **stopMessage of the editor**> there",
+    "<*args(*x)>",
+    "<**open source ai**>",
+    "<**важно**>",
+    "<**très**> bien",
+    "<**naïve**>",
+    "<**élan.vital**>",
+    "<**修复bug**>",
+    "《**红楼梦**》",
+    "《**Notes**》",
+    "《**three body problem**》",
+    "〈**注**〉",
     "<**we wait for the build to end**>",
     "<**wait for the tests**>",
     "<**help is on the way**>",
@@ -464,6 +512,56 @@ def test_what_cannot_be_read_is_refused_with_the_right_form(tag: str) -> None:
     assert REFUSED[tag].replace("<*", "<**").replace("*>", "**>") in message
 
 
+_BESIDE = {
+    "<": ",>",
+    "*": "8(",
+    ">": ".<",
+    "!": "1",
+    "#": "3",
+    "@": "2",
+    ".": ",;",
+    ",": ".",
+    ":": ";",
+    '"': "'2",
+    "[": "{(",
+    "]": "})",
+}
+
+
+def slips(tag: str) -> Iterator[str]:
+    """What one slip of the hand makes of it, at any place: a letter lost, twice, before its neighbour, a key beside it or without
+    shift, a space, a new line."""
+    for at, letter in enumerate(tag):
+        before, after = tag[:at], tag[at + 1 :]
+        yield before + after
+        yield f"{before}{letter}{letter}{after}"
+        yield f"{before}{after[:1]}{letter}{after[1:]}"
+        yield from (f"{before}{other}{after}" for other in (*_BESIDE.get(letter, ""), letter.swapcase()))
+        yield from (f"{before}{space}{letter}{after}" for space in " \n")
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "<**!glm.glm-4.7**>",
+        "<**glm.glm-4.7**>",
+        "<**!glm,openai**>",
+        "<**#openai.1**>",
+        "<**@openai**>",
+        "<**!openai[primary].gpt-4**>",
+        '<**stopMessage:"go on",3**>',
+        "<**stopMessage:clear**>",
+        "<**clock:clear**>",
+        "<**models:glm**>",
+        "<**echo**>",
+        *(f"<**{word}**>" for word in WORDS),
+    ],
+)
+def test_no_single_slip_is_swallowed(tag: str) -> None:
+    swallowed = {slip for slip in slips(tag) if told(f"do {slip} hi") == "nothing"}
+    assert not swallowed
+
+
 @pytest.mark.parametrize("text", ORDINARY)
 def test_ordinary_text_is_never_refused(text: str) -> None:
     assert told(f"so {text} it is") == "nothing"
@@ -483,7 +581,7 @@ def test_in_backticks_it_is_text(tag: str) -> None:
 
 def test_a_provider_that_is_named_like_a_slip_is_no_slip() -> None:
     glm = REGISTRY.providers["glm"]
-    registry = replace(REGISTRY, providers={**REGISTRY.providers, "clean": dataclasses.replace(glm, id="clean")})
+    registry = replace(REGISTRY, providers={**REGISTRY.providers, "clean": replace(glm, id="clean")})
     (typed,) = typed_of(messages_call(user("<**clean**> hi")))
     tags = tags_of(typed, Vocabulary(registry))
     assert orders_for(tags, EMPTY, means(registry=registry), acts=True, alone=False).state.allowed == ("clean",)

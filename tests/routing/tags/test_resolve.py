@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from msgspec.structs import replace
 
@@ -88,7 +86,7 @@ def test_missing(body: str, name: str, near: list[str]) -> None:
 
 
 def test_a_key_that_is_off_is_known() -> None:
-    glm = dataclasses.replace(REGISTRY.providers["glm"], keys=(Key("key1", 1, off=True), Key("key2", 2)))
+    glm = replace(REGISTRY.providers["glm"], keys=(Key("key1", 1, off=True), Key("key2", 2)))
     registry = replace(REGISTRY, providers={"glm": glm})
     assert resolve(Name("glm", "1"), registry) == Named("glm", "key1")
     assert resolve(Name("glm", "2"), registry) == Named("glm", "key2")

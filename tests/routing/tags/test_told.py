@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from msgspec.structs import replace
 
 from routecodex.routing.dialects.translation.neutral import Tokens
 from routecodex.routing.router.health import Condition, Cooling, Fault, Healthy, Tripped
@@ -43,12 +43,10 @@ def test_a_model_is_as_its_best_key() -> None:
     assert lines()[0].endswith("resting 4 min (429)")
     conditions["a"] = Tripped(820.0, Fault.QUOTA)
     assert lines()[0].endswith("down for 10 min (key refused)")
-    off = dataclasses.replace(
-        registry.providers["p"], keys=(Key("a", 1, off=True, why="P_KEY is not set (x.yaml:3); set it and restart"),)
-    )
+    off = replace(registry.providers["p"], keys=(Key("a", 1, off=True, why="P_KEY is not set (x.yaml:3); set it and restart"),))
     registry = Registry({"p": off}, {})
     assert lines()[0].endswith("off: P_KEY is not set (x.yaml:3); set it and restart")
-    registry = Registry({"p": dataclasses.replace(off, enabled=False, why="enabled: false (x.yaml:2)")}, {})
+    registry = Registry({"p": replace(off, enabled=False, why="enabled: false (x.yaml:2)")}, {})
     assert lines()[0].endswith("off: enabled: false (x.yaml:2)")
 
 
@@ -70,6 +68,27 @@ def test_a_key_that_rests_for_some_of_its_models() -> None:
     lines = outlook_lines(Outlook(providers=tuple(REGISTRY.providers.values()), health=health, now=0.0))
     assert "openai: primary resting 30 s (5xx) for gpt-4, backup ready, third ready." in lines
     assert not any(line.startswith(("origin", "echo")) for line in lines)
+
+
+def test_many_keys_are_counted_and_those_named_that_are_not_ready() -> None:
+    few, many = (
+        provider("few", [f"k{number}" for number in range(8)], ["m"]),
+        provider("many", [f"k{n}" for n in range(100)], ["m"]),
+    )
+    resting: set[str] = set()
+
+    def lines() -> list[str]:
+        def health(target: Target) -> Condition:
+            return Cooling(5.0, Fault.RATE) if target.key in resting else WELL
+
+        return outlook_lines(Outlook(providers=(few, many), health=health))
+
+    assert lines() == [f"few: {', '.join(f'k{number} ready' for number in range(8))}.", "many: 100 of 100 keys ready."]
+    resting.update(("k9", "k30"))
+    assert lines()[1] == "many: 98 of 100 keys ready, k9 resting 5 s (429), k30 resting 5 s (429)."
+    resting.update(f"k{number}" for number in range(50, 60))
+    assert lines()[1].startswith("many: 88 of 100 keys ready, k9 resting 5 s (429), k30 resting 5 s (429), k50 resting")
+    assert lines()[1].endswith("k55 resting 5 s (429), and 4 more that are not.")
 
 
 def test_why() -> None:

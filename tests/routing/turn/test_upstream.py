@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
@@ -332,8 +331,41 @@ def test_ids_that_the_target_made_itself_go_back_to_it(house: House) -> None:
     call = read_call(found.body, found.endpoint)
     at = provider(Dialect.RESPONSES)
     target = Target("glm", "key1", "m")
-    assert b"resp_1" not in write(found, call, at, target).body
+    with pytest.raises(BadCall, match="the history before this call is kept at the provider that made it"):
+        write(found, call, at, target)
     assert b"resp_1" in write(found, call, at, target, own=("resp_1",)).body
+
+
+@pytest.mark.parametrize(
+    "more, leans",
+    [
+        ({"conversation": "conv_1"}, True),
+        ({"conversation": {"id": "conv_1"}}, True),
+        ({"conversation": None}, False),
+        ({"input": [{"type": "item_reference", "id": "msg_1"}, {"role": "user", "content": "hi"}]}, True),
+        ({"input": [{"id": "fc_1"}, {"role": "user", "content": "hi"}]}, True),
+        ({"input": [{"type": "item_reference", "id": "rs_1"}, {"role": "user", "content": "hi"}]}, False),
+        ({"input": [{"type": "message", "id": "msg_1", "role": "user", "content": "hi"}]}, False),
+        ({"previous_response_id": "resp_1"}, True),
+    ],
+)
+@pytest.mark.parametrize("spoken", Dialect)
+def test_a_history_that_others_keep_is_never_left_out_in_silence(
+    house: House, spoken: Dialect, more: dict[str, object], leans: bool
+) -> None:
+    """Whoever is asked without it would answer something else. Also in the dialect of the client."""
+    found = house.received("/v1/responses", {"model": "c", "input": "hi"} | more, host="api.openai.com")
+    call, at = read_call(found.body, found.endpoint), provider(spoken)
+    elsewhere = Target("another", "k", "m")
+    assert (dialect_for(at, found, call, elsewhere) is None) is leans
+    if leans:
+        with pytest.raises(BadCall, match="kept at"):
+            asked(found, at)
+    else:
+        assert b"hi" in asked(found, at).body
+    home = provider(Dialect.RESPONSES, host="api.openai.com")
+    assert dialect_for(home, found, call, elsewhere) is Dialect.RESPONSES
+    assert json.loads(asked(found, home).body) == {"input": "hi"} | more | {"model": "m"}
 
 
 # --- what stays behind, and what is changed for the target ---------------------------------------------------------------
@@ -345,7 +377,7 @@ def test_a_session_is_named_by_a_digest_of_its_own_for_each_provider(house: Hous
     call = read_call(found.body, found.endpoint)
     names = set()
     for id, session in (("glm", "session-id-1"), ("glm", "session-id-1"), ("glm", "session-id-2"), ("other", "session-id-1")):
-        at = dataclasses.replace(provider(spoken, host="api.openai.com"), id=id)
+        at = replace(provider(spoken, host="api.openai.com"), id=id)
         request = write(found, call, at, Target(id, "key1", "m"), session=session)
         assert b"session-id" not in request.body
         names.add(json.loads(request.body)["prompt_cache_key"])
@@ -367,7 +399,7 @@ def test_what_stays_behind_is_named(house: House, dialect: Dialect) -> None:
 def test_no_more_tokens_than_the_model_writes(house: House, spoken: Dialect) -> None:
     body = {**BODIES[Dialect.MESSAGES][1], "max_tokens": 128_000}
     found = house.received("/v1/messages", body, host=HOSTS[Dialect.MESSAGES])
-    at = dataclasses.replace(provider(spoken), models={"m": Model("m", max_tokens=4096), "n": Model("n")})
+    at = replace(provider(spoken), models={"m": Model("m", max_tokens=4096), "n": Model("n")})
     low = asked(found, at)
     assert b"4096" in low.body
     assert b"128000" not in low.body
@@ -392,7 +424,7 @@ def test_a_history_that_somebody_else_has_sealed(house: House) -> None:
     far = provider(Dialect.RESPONSES)
     assert [tried(far), tried(provider(Dialect.CHAT)), tried(HOME, "client")] == [ORIGIN, ORIGIN, ""]
     seals.note("glm", json.dumps(sealed).encode())
-    assert [tried(far), tried(dataclasses.replace(far, id="other")), tried(HOME, "client")] == ["", "glm", "glm"]
+    assert [tried(far), tried(replace(far, id="other")), tried(HOME, "client")] == ["", "glm", "glm"]
 
 
 @pytest.mark.parametrize(

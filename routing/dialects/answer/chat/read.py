@@ -9,8 +9,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ....values import Dialect, JsonObject, ProviderError
 from ...failures import failure_inside, has_error
 from ...fields import list_of, object_of, read_json, read_object, text_of
@@ -21,7 +19,6 @@ from ..events import (
     BROKEN,
     UNREADABLE,
     Aside,
-    Began,
     Block,
     Counted,
     Done,
@@ -34,6 +31,7 @@ from ..events import (
     Opened,
     Piece,
 )
+from ..stream import AnyReader
 from ..words import written_text
 from .fields import add_detail, picture, tokens_of
 
@@ -59,19 +57,14 @@ def is_thinking(name: object) -> bool:
     return isinstance(name, str) and name.startswith(_THINKING)
 
 
-class Reader:
-    dialect: ClassVar[Dialect] = Dialect.CHAT
-    ARRAYS: ClassVar[bool] = False
-    LOUD: ClassVar[tuple[bytes, ...]] = (
-        b'_reason":"',
-        b'_reason": "',
-        b'"error"',
-    )
-    CALLS: ClassVar[tuple[bytes, ...]] = (b'"tool_calls"', b'"function_call"')
+class Reader(AnyReader):
+    dialect = Dialect.CHAT
+    LOUD = (b'_reason":"', b'_reason": "', b'"error"')
+    CALLS = (b'"tool_calls"', b'"function_call"')
 
     def __init__(self, maker: str = "", id: str = "") -> None:
-        self._maker, self._id = maker, id
-        self._began = self._spoke = False
+        super().__init__(maker, id)
+        self._spoke = False
         self._last: Block | None = None
         """The block that a further delta goes on in."""
         self._thought: Block | None = None
@@ -113,9 +106,7 @@ class Reader:
         if not counts and "x_groq" in document:
             counts = object_of(object_of(document["x_groq"]).get("usage"))
         if not self._began and (choices or document.get("id")):
-            self._began = True
-            known = tokens_of(counts) if counts else None
-            out.append(Began(text_of(document.get("id")) or self._id, text_of(document.get("model")), known))
+            out += self._told_who(document.get("id"), document.get("model"), tokens_of(counts) if counts else None)
         ended: Ended | None = None
         for choice in choices:
             if not isinstance(choice, dict):

@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
 
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
@@ -41,22 +40,22 @@ from ..events import (
 )
 from ..openai_errors import error_told
 from ..said import Content, arguments_of
-from ..written import Document, Written
+from ..written import AnyWriter, Document
 from .history import annotation, call_of, details_of, field_of, message, sealed_call, shown_media
 from .read import MARKED, SOURCES, Reader
 
-KEEP_ALIVE = b": keepalive\n\n"
 _HEAD = ("id", "created", "model")
 """What every chunk repeats."""
 _PREFIX = "chatcmpl-"
 _DONE = b"data: [DONE]\n\n"
 
 
-class _Writer(Written):
+class _Writer(AnyWriter):
     """What a stream's and a document's writer share."""
 
-    dialect: ClassVar[Dialect] = Dialect.CHAT
-    one_by_one: ClassVar[bool] = False
+    dialect = Dialect.CHAT
+    one_by_one = False
+    ALIVE = b": keepalive\n\n"
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(asked)

@@ -43,7 +43,7 @@ def parts(content: Content) -> list[JsonObject]:
     return [
         part
         for block, growing in content.blocks.items()
-        if not (block.kind == "call" and content.broke_off_in(block))
+        if not block.is_nobodys
         for part in _parts_of(block, str(growing), content, thinking)
     ]
 
@@ -51,7 +51,7 @@ def parts(content: Content) -> list[JsonObject]:
 def _parts_of(block: Block, text: str, content: Content, thinking: Thinking) -> Iterator[JsonObject]:
     match block.kind:
         case "text" | "thought" if not block.foreign:
-            yield from _texts(block, text, content)
+            yield from _texts(block, content)
         case "text":
             thinking.spoken = thinking.spoken or bool(text)
             yield from _plain(block, text)
@@ -71,14 +71,10 @@ def _parts_of(block: Block, text: str, content: Content, thinking: Thinking) -> 
             pass
 
 
-def _texts(block: Block, text: str, content: Content) -> Iterator[JsonObject]:
+def _texts(block: Block, content: Content) -> Iterator[JsonObject]:
     """Neighbouring pieces are one part; those that stand apart are kept as they came."""
-    place = 0
-    for start, end, native in (content.apart or {}).get(block, ()):
-        yield from _plain(block, text[place:start])
-        yield {**native, "text": text[start:end]}
-        place = end
-    yield from _plain(block, text[place:])
+    for text, native in content.pieces_of(block):
+        yield {**native, "text": text} if isinstance(native, dict) else plain_part(block, text)
 
 
 def _plain(block: Block, text: str) -> Iterator[JsonObject]:

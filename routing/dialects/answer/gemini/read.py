@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
@@ -20,7 +20,6 @@ from ..events import (
     BROKEN,
     UNREADABLE,
     Aside,
-    Began,
     Block,
     Closed,
     Counted,
@@ -34,6 +33,7 @@ from ..events import (
     Opened,
     Piece,
 )
+from ..stream import AnyReader
 from .arguments import Arguments
 from .parts import CALLS, blocked, call_in, inner_of, main_candidate, parts_of, says, shown_in, signature_of, tokens_of
 
@@ -43,15 +43,14 @@ _PLAIN = frozenset(("text", "thought"))
 _PIECEMEAL = frozenset(("partialArgs", "willContinue"))
 
 
-class Reader:
-    dialect: ClassVar[Dialect] = Dialect.GEMINI
-    ARRAYS: ClassVar[bool] = True
-    LOUD: ClassVar[tuple[bytes, ...]] = (b'Reason"', b'"error"')
-    CALLS: ClassVar[tuple[bytes, ...]] = (b'"functionCall"',)
+class Reader(AnyReader):
+    dialect = Dialect.GEMINI
+    ARRAYS = True
+    LOUD = (b'Reason"', b'"error"')
+    CALLS = (b'"functionCall"',)
 
     def __init__(self, maker: str = "", id: str = "") -> None:
-        self._maker, self._id = maker, id
-        self._began = False
+        super().__init__(maker, id)
         self._usage: JsonObject | None = None
         """All counts so far, the newest of each."""
         self._last: Block | None = None
@@ -113,9 +112,8 @@ class Reader:
         if word:
             out.append(Ended(word, final=False))
         if not self._began and (out or inner.get("responseId")):
-            self._began = True
             tokens = tokens_of(self._usage) if self._usage else None
-            out.insert(0, Began(text_of(inner.get("responseId")) or self._id, text_of(inner.get("modelVersion")), tokens))
+            out[:0] = self._told_who(inner.get("responseId"), inner.get("modelVersion"), tokens)
         return out
 
     def _read_beside(self, name: str, told: JsonObject, out: list[Event]) -> None:

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
 
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
@@ -38,7 +37,7 @@ from ..events import (
     Opened,
     Piece,
 )
-from ..written import Document, Written
+from ..written import AnyWriter, Document
 from .history import Thinking, call_of, parts, plain_part, sealed
 from .parts import EMPTY, identity_of, inner_of, main_candidate, media_part, summed_counts, usage_of
 from .read import SHOWN_BESIDE
@@ -49,19 +48,18 @@ _DATA = ord("d")
 """How nearly every event of a stream begins."""
 _ITEM = frozenset((b"[", b",", b"{", b"]"))
 """How an array's items and its end begin."""
-KEEP_ALIVE = b"\n"
-"""White space between events or array items: a comment breaks Google's SDKs."""
 _STATUS_WORDS = {402: "FAILED_PRECONDITION", 499: "CANCELLED", **{status: word.upper() for word, status in GOOGLE.items()}}
 _ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo"
 
 
-class _Writer(Written):
+class _Writer(AnyWriter):
     """What a stream's and a document's writer share."""
 
-    dialect: ClassVar[Dialect] = Dialect.GEMINI
-    one_by_one: ClassVar[bool] = True
-    by_order: ClassVar[bool] = True
-    apart: ClassVar[bool] = True
+    dialect = Dialect.GEMINI
+    by_order = True
+    apart = True
+    ALIVE = b"\n"
+    """White space between events or array items: a comment breaks Google's SDKs."""
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(asked)
@@ -312,10 +310,10 @@ class Writer(_Writer):
 
     def _fail(self, failed: Failed) -> bytes:
         error = failed.error
-        if self._array and not self._begun:
-            return write_error(error.status, error.message, error.code, json_array=True)
-        info = {"@type": _ERROR_INFO, "reason": error.code, "domain": "routecodex"}
-        written = dumps({"error": {**_error(error.status, error.message), "details": [info]}})
+        is_first = self._array and not self._begun
+        written = write_error(error.status, error.message, error.code, json_array=is_first)
+        if is_first:
+            return written
         return b",\r\n" + written + b"]" if self._array else write_event(written)
 
 
@@ -382,10 +380,6 @@ def write_error(
     """`code` and `details` travel as Google's own ErrorInfo. `error` comes first: Google's SDK looks for nothing else."""
     told = {name: value if isinstance(value, str) else dumps(value).decode() for name, value in (details or {}).items()}
     info: JsonObject = {"@type": _ERROR_INFO, "reason": code, "domain": "routecodex", "metadata": told}
-    written = dumps({"error": {**_error(status, message), "details": [info]}})
-    return b"[" + written + b"]" if json_array else written
-
-
-def _error(status: int, message: str) -> JsonObject:
     word = _STATUS_WORDS.get(status, "INVALID_ARGUMENT" if status < 500 else "UNAVAILABLE")
-    return {"code": status, "message": message, "status": word}
+    written = dumps({"error": {"code": status, "message": message, "status": word, "details": [info]}})
+    return b"[" + written + b"]" if json_array else written

@@ -3,6 +3,6 @@
 from .abroad import Abroad
 from .history import history
 from .read import Reader, is_content
-from .write import KEEP_ALIVE, Whole, Writer, write_error
+from .write import Whole, Writer, write_error
 
-__all__ = ["KEEP_ALIVE", "Abroad", "Reader", "Whole", "Writer", "history", "is_content", "write_error"]
+__all__ = ["Abroad", "Reader", "Whole", "Writer", "history", "is_content", "write_error"]

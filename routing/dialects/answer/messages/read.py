@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import ClassVar
 
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
@@ -17,7 +16,6 @@ from ...finish import is_served
 from ...translation.neutral import Seal, Tokens
 from ..events import (
     BROKEN,
-    Began,
     Block,
     Closed,
     Counted,
@@ -31,6 +29,7 @@ from ..events import (
     Opened,
     Piece,
 )
+from ..stream import AnyReader
 
 GROWS: Mapping[str, tuple[str, str]] = {
     "text": ("text_delta", "text"),
@@ -45,15 +44,12 @@ _NOT_YET = frozenset(("message_start", "ping", "error"))
 _UNTOLD = object()
 
 
-class Reader:
-    dialect: ClassVar[Dialect] = Dialect.MESSAGES
-    ARRAYS: ClassVar[bool] = False
-    LOUD: ClassVar[tuple[bytes, ...]] = (b'"message_', b"_block_st", b'"error"')
-    CALLS: ClassVar[tuple[bytes, ...]] = ()
+class Reader(AnyReader):
+    dialect = Dialect.MESSAGES
+    LOUD = (b'"message_', b"_block_st", b'"error"')
 
     def __init__(self, maker: str = "", id: str = "") -> None:
-        self._maker, self._id = maker, id
-        self._began = False
+        super().__init__(maker, id)
         self._blocks: dict[object, Block] = {}
         """By the provider's index, those that have not ended."""
         self._usage: JsonObject = {}
@@ -99,11 +95,9 @@ class Reader:
         return self._begin(object_of(document.get("message")))
 
     def _begin(self, message: JsonObject) -> list[Event]:
-        if self._began:
-            return [Field("", message)]
-        self._began = True
-        self._count(message)
-        return [Began(text_of(message.get("id")) or self._id, text_of(message.get("model")), self._tokens())]
+        if not self._began:
+            self._count(message)
+        return self._told_who(message.get("id"), message.get("model"), self._tokens()) or [Field("", message)]
 
     def _read_end(self, document: JsonObject) -> list[Event]:
         delta = object_of(document.get("delta"))

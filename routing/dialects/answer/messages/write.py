@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
 
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
@@ -38,7 +37,7 @@ from ..events import (
     Piece,
 )
 from ..said import arguments_of
-from ..written import Document, Written
+from ..written import AnyWriter, Document
 from .blocks import (
     Ids,
     as_object,
@@ -53,7 +52,6 @@ from .blocks import (
 from .history import blocks, citation, served
 from .read import GROWS
 
-KEEP_ALIVE = b'event: ping\ndata: {"type":"ping"}\n\n'
 _ERROR_TYPES = {status: kind for kind, status in ANTHROPIC.items()}
 _EMPTY: Mapping[str, JsonObject] = {
     "text": {"type": "text", "text": ""},
@@ -63,12 +61,11 @@ _INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_token
 """Counts that a stream tells at its start; where its end does not repeat them, the last round's are added there."""
 
 
-class _Writer(Written):
+class _Writer(AnyWriter):
     """What a stream's and a document's writer share."""
 
-    dialect: ClassVar[Dialect] = Dialect.MESSAGES
-    one_by_one: ClassVar[bool] = True
-    steady: ClassVar[bool] = True
+    dialect = Dialect.MESSAGES
+    ALIVE = b'event: ping\ndata: {"type":"ping"}\n\n'
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(asked)
@@ -121,6 +118,10 @@ class Writer(_Writer):
         self._seals: list[Seal] = []
         """They stand behind a text, and wait for what comes next."""
         self._newest: str = ""
+
+    @property
+    def steady(self) -> bool:
+        return True
 
     def write(self, chunk: Chunk) -> bytes:
         document, events = chunk.native, chunk.events

@@ -4,6 +4,6 @@ from ..openai_errors import write_error
 from .abroad import Abroad
 from .history import history
 from .read import Reader, is_content
-from .write import KEEP_ALIVE, Whole, Writer
+from .write import Whole, Writer
 
-__all__ = ["KEEP_ALIVE", "Abroad", "Reader", "Whole", "Writer", "history", "is_content", "write_error"]
+__all__ = ["Abroad", "Reader", "Whole", "Writer", "history", "is_content", "write_error"]

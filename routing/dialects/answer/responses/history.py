@@ -20,7 +20,7 @@ def history(content: Content) -> tuple[JsonObject, ...]:
     for block, growing in content.blocks.items():
         text = str(growing)
         if block.foreign:
-            items += [] if content.broke_off_in(block) else _made(block, text)
+            items += [] if block.is_nobodys else _made(block, text)
         elif block.native is not None:
             items.append(item_of(block, text))
     stored = not any(field.name == "not stored" for field in content.fields)

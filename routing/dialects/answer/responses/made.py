@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from ....values import JsonObject
 from ...fields import list_of, object_of, text_of
@@ -74,25 +75,12 @@ def picture_item(id: str, media: Media) -> JsonObject:
     return {"id": id, "type": "image_generation_call", "status": "completed", **named, "result": media.data}
 
 
-def response_head(id: str, asked: Asked) -> JsonObject:
-    """What every response object of a stream has."""
-    head: JsonObject = {"id": id, "object": "response", "created_at": asked.created, "status": "in_progress"}
-    rest = {**_STANDING, **{name: value for name, value in asked.response.items() if name not in _OURS}}
-    return {**head, "model": asked.model, **rest, "output": [], "usage": None}
-
-
-_BARE = (
-    *("id", "object", "created_at", "status", "background", "error", "incomplete_details", "instructions", "max_output_tokens"),
-    *("model", "output", "parallel_tool_calls", "previous_response_id", "reasoning", "store", "temperature", "text"),
-    *("tool_choice", "tools", "top_p", "truncation", "usage", "user", "metadata"),
-)
-
-
-def bare_response(id: str, model: str, created: int, status: str) -> JsonObject:
-    """Of an answer that says nothing: not yet, or no more. Official SDKs refuse one stream's with several ids."""
+def response_head(id: str, model: str, created: int, status: str = "in_progress", told: Mapping[str, object] = {}) -> JsonObject:
+    """What every response object of a stream has. Official SDKs refuse one stream's with several ids. `told`: what it repeats of
+    the call."""
+    rest = {**_STANDING, **{name: value for name, value in told.items() if name not in _OURS}}
     about = {"id": id, "object": "response", "created_at": created, "status": status, "model": model}
-    told = {**_STANDING, **about, "output": [], "usage": None}
-    return {name: told[name] for name in _BARE}
+    return {**about, **rest, "output": [], "usage": None}
 
 
 _OURS = frozenset(("id", "object", "created_at", "status", "model", "output", "usage", "error", "incomplete_details"))

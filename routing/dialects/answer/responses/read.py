@@ -12,7 +12,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+
+from msgspec import Struct
 
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject, ProviderError
@@ -23,7 +24,6 @@ from ...translation.neutral import Media, Seal, Tokens
 from ..events import (
     BROKEN,
     UNREADABLE,
-    Began,
     Block,
     Closed,
     Closing,
@@ -38,6 +38,7 @@ from ..events import (
     Opened,
     Piece,
 )
+from ..stream import AnyReader
 from ..words import written_text
 from .items import HIDDEN, WRITTEN
 
@@ -61,34 +62,29 @@ _NOT_YET = frozenset(
 )
 
 
-class Part:
+class Part(Struct, eq=False):
     """One part of a message: what each of its pieces carries."""
 
-    __slots__ = ("annotations", "block", "done", "heard", "native")
-
-    def __init__(self, block: Block, native: JsonObject) -> None:
-        self.block = block
-        self.native = native
-        """As it was announced; once it is done, as it is."""
-        self.heard = 0
-        """So many characters of its text."""
-        self.annotations: list[object] = []
-        self.done = False
+    block: Block
+    native: JsonObject
+    """As it was announced; once it is done, as it is."""
+    heard: int = 0
+    """So many characters of its text."""
+    annotations: list[object] = []
+    done: bool = False
 
     @property
     def kind(self) -> str:
         return text_of(self.native.get("type"))
 
 
-class Reader:
-    dialect: ClassVar[Dialect] = Dialect.RESPONSES
-    ARRAYS: ClassVar[bool] = False
-    LOUD: ClassVar[tuple[bytes, ...]] = (b'"response":', b'"error"')
-    CALLS: ClassVar[tuple[bytes, ...]] = (b"output_item",)
+class Reader(AnyReader):
+    dialect = Dialect.RESPONSES
+    LOUD = (b'"response":', b'"error"')
+    CALLS = (b"output_item",)
 
     def __init__(self, maker: str = "", id: str = "") -> None:
-        self._maker, self._id = maker, id
-        self._began = False
+        super().__init__(maker, id)
         self._blocks: dict[object, Block] = {}
         """Items, by the provider's index or id."""
         self._parts: dict[Block, dict[object, Part]] = {}
@@ -120,9 +116,6 @@ class Reader:
             return [] if self._known(document) is None else self._read_other(document)
         return self._read_other(document)
 
-    def read_word(self, data: bytes) -> list[Event]:
-        return [Field("", None)]
-
     def read_whole(self, response: JsonObject) -> list[Event]:
         status = response.get("status")
         if (error := error_of(response)) is not None:
@@ -139,10 +132,8 @@ class Reader:
         return self._begin(object_of(document.get("response"))) or [Field("", document)]
 
     def _begin(self, response: JsonObject) -> list[Event]:
-        if self._began:
-            return []
-        self._began = True
-        return [Began(text_of(response.get("id")) or self._id, text_of(response.get("model"))), *_stored(response)]
+        told = self._told_who(response.get("id"), response.get("model"))
+        return [*told, *_stored(response)] if told else []
 
     def _read_end(self, document: JsonObject) -> list[Event]:
         return self._end(object_of(document.get("response")), text_of(document.get("type")).rpartition(".")[2])

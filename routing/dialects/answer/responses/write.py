@@ -14,18 +14,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
+
+from msgspec import Struct
 
 from ....jsonbytes import dump_pieces, dumps
 from ....values import Dialect, JsonObject
 from ...fields import arguments_of as object_in
 from ...fields import count_of, list_of, object_of, text_of
-from ...finish import Finish, is_cut, is_whole_call, read_finish, read_response_finish
+from ...finish import Finish, read_finish, read_response_finish
 from ...sse import write_event, write_event_pieces
 from ...translation.neutral import Asked, Feature, Seal, ToolName
 from ...translation.opaque import MARK
 from ...translation.reading.responses_tools import BUILT_IN
-from .. import written
 from ..beside import name_media, name_tool
 from ..counts import summed_counts
 from ..events import (
@@ -48,11 +49,11 @@ from ..join import BLANK_LINE
 from ..openai_errors import error_told
 from ..said import GrowingText, arguments_of
 from ..words import free_text, told_media
+from ..written import AnyWriter, Document
 from .history import item_of, seal_fields, served
 from .items import TEXT, WRITTEN, continued_item, moved_annotation, text_in
 from .made import (
     Names,
-    bare_response,
     built_in,
     ended,
     message_item,
@@ -62,8 +63,6 @@ from .made import (
 )
 from .read import ADDED, ITEM_DONE, KEYS, PART_ADDED, PART_DONE, Part
 
-KEEP_ALIVE = b": keepalive\n\n"
-"""Before `response.created`; after it `write_keep_alive`, which also resets Codex's idle timer."""
 _SHOWN_CODES = frozenset(
     ("context_length_exceeded", "insufficient_quota", "usage_not_included", "invalid_prompt", "cyber_policy")
 )
@@ -80,22 +79,23 @@ _FIRST_ACTION: dict[str, JsonObject] = {"local_shell": {"type": "exec", "env": {
 """What a built-in tool's call must have, whether the model wrote it or not."""
 
 
-class _Shown:
+class _Shown(Struct, eq=False):
     """One part of a message, as the client has it."""
 
-    __slots__ = ("annotations", "block", "cited", "kind", "length", "native", "own", "sources", "start")
-
-    def __init__(self, kind: str, native: JsonObject, block: Block, own: Part | None, start: int = 0) -> None:
-        self.kind, self.native = kind, native
-        self.block, self.own = block, own
-        """Under whom it began; the provider's own part, where it is of this dialect."""
-        self.start, self.length = start, 0
-        """Where it stands in what the client sees of its block's text, and how long it is."""
-        self.sources: list[tuple[Part, int]] = []
-        """Whose text it is, and where each begins."""
-        self.annotations = 0
-        self.cited: list[object] = []
-        """Those of other dialects."""
+    kind: str
+    native: JsonObject
+    block: Block
+    """Under whom it began."""
+    own: Part | None
+    """The provider's own part, where it is of this dialect."""
+    start: int = 0
+    """Where it stands in what the client sees of its block's text."""
+    length: int = 0
+    sources: list[tuple[Part, int]] = []
+    """Whose text it is, and where each begins."""
+    annotations: int = 0
+    cited: list[object] = []
+    """Those of other dialects."""
 
     def add(self, text: str, part: Part | None) -> None:
         if part is not None and not any(part is known for known, _ in self.sources[-1:]):
@@ -127,26 +127,25 @@ class _Shown:
         return done
 
 
-class _Item:
+class _Item(Struct, eq=False):
     """One output item, as the client has it."""
 
-    __slots__ = ("block", "done", "ends", "id", "index", "last", "native", "part", "parts")
-
-    def __init__(self, block: Block, index: int, id: str, native: JsonObject) -> None:
-        self.block, self.index, self.id, self.native = block, index, id, native
-        self.parts: list[JsonObject] = []
-        """Those that are done."""
-        self.part: _Shown | None = None
-        self.ends = block, 0
-        """Whose text they end with, and where in it."""
-        self.last = block
-        """Whose text came last."""
-        self.done = False
+    block: Block
+    index: int
+    id: str
+    native: JsonObject
+    parts: list[JsonObject] = []
+    """Those that are done."""
+    part: _Shown | None = None
+    ended: tuple[Block, int] | None = None
+    """Whose text its parts end with, and where in it."""
+    last: Block | None = None
+    """Whose text came last."""
+    done: bool = False
 
     def start(self, block: Block) -> int:
         """Where in the block's text its next part begins."""
-        ended, at = self.ends
-        return at if ended is block else 0
+        return self.ended[1] if self.ended is not None and self.ended[0] is block else 0
 
     def named(self, item: JsonObject) -> JsonObject:
         return {**item, "id": self.id} if "id" in item else item
@@ -156,23 +155,20 @@ class _Item:
         return {**document, "output_index": self.index, **named}
 
 
-class _Call:
+class _Call(Struct):
     """Another dialect's call on its way."""
 
-    __slots__ = ("kind", "live", "pieces")
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-        self.pieces: list[str] = []
-        self.live = False
+    kind: str
+    pieces: list[str] = []
+    live: bool = False
 
 
-class _Writer(written.Written):
+class _Writer(AnyWriter):
     """What a stream's and a document's writer share: the answer as a list of events, each a document."""
 
-    dialect: ClassVar[Dialect] = Dialect.RESPONSES
-    one_by_one: ClassVar[bool] = True
-    steady: ClassVar[bool] = False
+    dialect = Dialect.RESPONSES
+    ALIVE = b": keepalive\n\n"
+    """Before `response.created`; after it `write_keep_alive`, which also resets Codex's idle timer."""
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(asked)
@@ -252,7 +248,7 @@ class _Writer(written.Written):
         part, item.part, self._shown = item.part, None, None
         if part is not None:
             item.parts.append(part.whole)
-            item.ends = part.block, part.start + part.length
+            item.ended = part.block, part.start + part.length
 
     def _add(self, block: Block, native: JsonObject, index: object = None) -> _Item:
         place = index if isinstance(index, int) and not self.altered else self._count
@@ -409,12 +405,12 @@ class _Writer(written.Written):
         if block.kind == "text":
             yield from self._close_part(item)
             native = block.native if block.native is not None and not block.foreign else item.native
-            if item.last is not block and not item.last.foreign:
+            if item.last is not None and item.last is not block and not item.last.foreign:
                 native = continued_item(native, item.last.native or {})
             status = text_of(native.get("status"))
             told = {**native, "content": item.parts, "status": "completed" if status in ("", "in_progress") else status}
         else:
-            told = item_of(block, str(block.text) if block.text is not None else "")
+            told = item_of(block, str(block.text or ""))
         told = self._output[item.index] = item.named(told)
         yield {"type": ITEM_DONE, **document, "output_index": item.index, "item": told}
 
@@ -456,7 +452,8 @@ class _Writer(written.Written):
     def _begin(self, id: str = "") -> Iterator[JsonObject]:
         if not self._begun:
             self._begun = True
-            self._first = self._first or response_head(self.id_of(id), self._asked)
+            asked = self._asked
+            self._first = self._first or response_head(self.id_of(id), asked.model, asked.created, told=asked.response)
             yield {"type": "response.created", "response": self._first}
             yield {"type": "response.in_progress", "response": self._first}
 
@@ -539,7 +536,7 @@ class _Writer(written.Written):
                 yield from self._between()
                 yield from self._write_seal(block.seal)
             return
-        text = str(block.text) if block.text is not None else ""
+        text = str(block.text or "")
         part = {"type": "summary_text", "text": text}
         yield {"type": "response.reasoning_summary_text.done", **self._about(item), "text": text}
         yield {"type": "response.reasoning_summary_part.done", **self._about(item), "part": part}
@@ -626,17 +623,15 @@ class _Writer(written.Written):
         return arguments_of(block, text) or "{}"
 
     def _close_call(self, block: Block) -> Iterator[JsonObject]:
-        call = self._calls.pop(block, None)
+        call = self._calls.get(block)
         if call is None:
             return
         if not call.live:
             yield from self._write_seal(block.seal) if block.seal is not None else ()
-            begun = self._begin_call(block, call)
-            yield begun
-            self._calls[block] = call
+            yield self._begin_call(block, call)
             if call.kind in ("function", "custom"):
                 yield self._call_delta(block, self._arguments(block, call))
-            del self._calls[block]
+        del self._calls[block]
         item, written = self._items[block], self._arguments(block, call)
         about: JsonObject = {"item_id": item.id, "output_index": item.index}
         if call.kind == "function":
@@ -689,6 +684,8 @@ class _Writer(written.Written):
 class Writer(_Writer):
     """One stream."""
 
+    opens = True
+
     def __init__(self, asked: Asked) -> None:
         super().__init__(asked)
         self._told = False
@@ -703,14 +700,14 @@ class Writer(_Writer):
 
     def open(self, *, id: str, model: str, created: int) -> bytes:
         self._begun = self._ours = self._told = True
-        self._first = {**response_head(id, self._asked), "id": id, "model": model, "created_at": created}
+        self._first = response_head(id, model, created, told=self._asked.response)
         self._number = 1
-        return _lifecycle("response.created", 0, bare_response(id, model, created, "in_progress"))
+        return _lifecycle("response.created", 0, response_head(id, model, created))
 
     def keep_alive(self) -> bytes:
         """Codex resets its timer for events alone; before the first of them nothing but a comment is allowed."""
         if not (self._told and self._first.get("id")):
-            return KEEP_ALIVE
+            return self.ALIVE
         return write_keep_alive(**self._about_answer, sequence=self._next_number() or 0)
 
     def write(self, chunk: Chunk) -> bytes:
@@ -723,7 +720,7 @@ class Writer(_Writer):
             return chunk.raw  # none of the interface's own
         if (more := self._more(chunk.events, document)) is not None:
             return more if type(more) is bytes else write_event(dumps(more), chunk.name)
-        return b"".join([self._written(one, chunk) for one in self._in_frame(chunk, document)])
+        return b"".join(self._in_pieces(self._in_frame(chunk, document), chunk))
 
     def _more(self, events: Sequence[Event], document: JsonObject) -> JsonObject | bytes | None:
         """Nearly all of a later round: more of the text that is open."""
@@ -746,20 +743,19 @@ class Writer(_Writer):
         return told
 
     def pieces(self, chunk: Chunk) -> Iterator[bytes]:
-        document = chunk.native
         is_own = chunk.form != "document" and chunk.dialect is Dialect.RESPONSES
-        if is_own and chunk.raw and (not self.altered or not chunk.events):
-            yield self.write(chunk)
-            yield from chunk.rest
-        elif document is None or not is_own:
+        document = chunk.native if is_own else None
+        if is_own and chunk.raw and (document is None or not chunk.events or not self.altered):
+            yield from super().pieces(chunk)
+        elif document is not None:
+            yield from self._in_pieces(self._in_frame(chunk, document), chunk)
+        else:
             self._number = self._number if self._told else 0
             for event in self._without_head(chunk):
                 if type(event) is Failed:
                     yield self.made(event)
                 else:
                     yield from self._in_pieces(self._made(event))
-        else:
-            yield from self._in_pieces(self._in_frame(chunk, document))
 
     def made(self, event: Event) -> bytes:
         shown = self._plain
@@ -769,7 +765,7 @@ class Writer(_Writer):
             error, number = event.error, self._next_number() or 0
             return write_error_event(error.status, error.message, error.code, **self._about_answer, sequence=number)
         self._number = self._number if self._told else 0
-        out = b"".join([self._written(document) for document in self._made(event)])
+        out = b"".join(self._in_pieces(self._made(event)))
         if type(event) is Piece and event.block.kind == "text":
             self._prepare(event.block)
         return out
@@ -825,16 +821,14 @@ class Writer(_Writer):
             self._first = self._first or {**chunk.native, "status": "in_progress", "output": [], "usage": None}
         return chunk.events
 
-    def _in_pieces(self, documents: Iterable[JsonObject]) -> Iterator[bytes]:
+    def _in_pieces(self, documents: Iterable[JsonObject], chunk: Chunk | None = None) -> Iterator[bytes]:
+        """Numbered; as the chunk came, where that is what it says."""
         for document in documents:
             numbered = self._numbered(document)
-            yield from write_event_pieces(dump_pieces(numbered, dumps), text_of(numbered.get("type")) if self._named else "")
-
-    def _written(self, document: JsonObject, chunk: Chunk | None = None) -> bytes:
-        numbered = self._numbered(document)
-        if chunk is not None and chunk.raw and not chunk.rest and numbered == chunk.native:
-            return chunk.raw
-        return write_event(dumps(numbered), text_of(numbered.get("type")) if self._named else "")
+            if chunk is not None and chunk.raw and not chunk.rest and numbered == chunk.native:
+                yield chunk.raw
+            else:
+                yield from write_event_pieces(dump_pieces(numbered, dumps), text_of(numbered.get("type")) if self._named else "")
 
     def _numbered(self, document: JsonObject) -> JsonObject:
         self._told = True
@@ -855,66 +849,32 @@ class Writer(_Writer):
         return number
 
 
-class Whole(written.Whole, _Writer):
+class Whole(Document, _Writer):
     """One JSON document: what a stream would end with."""
 
-    def __init__(self, asked: Asked) -> None:
-        super().__init__(asked)
-        self._said: dict[Block, list[tuple[Part | None, GrowingText]]] = {}
-        """Each block's text, by the part that said it."""
-        self._cited: dict[Block, list[Cited]] = {}
-        self._word = "completed"
+    apart = True
 
     def made(self, event: Event) -> bytes:
-        if type(event) is Began:
-            self._first = self._first or response_head(self.id_of(event.id), self._asked)
-        elif type(event) is Ended:
-            self._last = {}
+        self._last = {} if type(event) is Ended else self._last
         return super().made(event)
 
     def _frame_in(self, document: JsonObject, *, is_whole: bool) -> None:
         response = document if is_whole else object_of(document.get("response"))
         self._first, self._last = self._first or response, response or self._last
 
-    def _keep(self, events: Iterable[Event]) -> None:
-        for event in events:
-            match event:
-                case Opened(block=block):
-                    self._said.setdefault(block, [])
-                case Piece(block=block, text=text):
-                    part = event.native if type(event.native) is Part else None
-                    texts = self._said.setdefault(block, [])
-                    if not texts or texts[-1][0] is not part:
-                        texts.append((part, GrowingText()))
-                    texts[-1][1].add(text)
-                case Cited(block=block):
-                    self._cited.setdefault(block, []).append(event)
-                case Counted():
-                    self._counted = event
-                case Ended(finish_reason=word):
-                    self._word = word
-                case _:
-                    pass
-
     def _put_together(self) -> JsonObject:
-        for block, texts in self._said.items():
-            if (
-                block.kind == "call"
-                and block.foreign
-                and (not block.name or (is_cut(self._word) and not _is_whole(block, texts)))
-            ):
+        content, word = self._content, "completed"
+        _run(self._begin(content.began.id if content.began is not None else ""))
+        for block in content.blocks:
+            if content.leaves_out(block):
                 continue  # the answer broke off in it, or it is nobody's: nobody may run it
-            pieces = [Piece(block, str(text), part) for part, text in texts]
-            told: list[Event] = [Opened(block), *pieces, *self._cited.get(block, ()), Closed(block)]
+            pieces = [Piece(block, text, part) for text, part in content.pieces_of(block)]
+            told: list[Event] = [Opened(block), *pieces, *content.cited.get(block, ()), Closed(block)]
             for event in told:
                 _run(self._made(event))
-        _run(self._begin())
         _run(self._between())
-        return self._response(self._word, self._last)
-
-
-def _is_whole(block: Block, texts: Iterable[tuple[Part | None, GrowingText]]) -> bool:
-    return block.custom or is_whole_call("".join([str(text) for _, text in texts]))
+        self._counted = content.counted
+        return self._response(content.ended.finish_reason if content.ended is not None else word, self._last)
 
 
 def _run(documents: Iterable[JsonObject]) -> None:
@@ -927,14 +887,14 @@ def write_error_event(
     status: int, message: str, code: str, *, id: str = "", model: str = "", created: int = 0, sequence: int = 0
 ) -> bytes:
     """`response.failed`, which Codex shows; `error` beside it makes the official SDKs raise instead of ending quietly."""
-    failed = bare_response(id, model, created, "failed")
+    failed = response_head(id, model, created, "failed")
     failed["error"] = {"code": _failed_code(status, code), "message": message}
     return _lifecycle("response.failed", sequence, failed, error=error_told(status, message, code))
 
 
 def write_keep_alive(*, id: str, model: str, created: int, sequence: int = 0) -> bytes:
     """A repeated `response.in_progress`; `id` must be the one that `response.created` told."""
-    return _lifecycle("response.in_progress", sequence, bare_response(id, model, created, "in_progress"))
+    return _lifecycle("response.in_progress", sequence, response_head(id, model, created))
 
 
 def _lifecycle(kind: str, number: int, response: JsonObject, **beside: object) -> bytes:

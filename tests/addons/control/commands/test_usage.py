@@ -67,6 +67,8 @@ def test_as_a_table_for_others(spender: Person) -> None:
     found = list(csv.DictReader(io.StringIO(spender.said)))
     assert [one["key"] for one in found] == ["glm.k1", "glm.k2"]
     assert found[0]["totalCost"] == "0.5"
+    assert spender.types("usage", "--json", "--csv") == 2
+    assert "which of the two?" in spender.said + spender.warned
 
 
 def test_a_file_that_is_no_ledger(spender: Person) -> None:

@@ -139,6 +139,7 @@ class Hearer:
     def close(self) -> list[Event]:
         told = self._heard(self._source.close)
         content = self._content
+        content.settle()
         if self._over or content.error is not None:
             return told
         self._over = True
@@ -161,6 +162,7 @@ class Hearer:
 
     def _read(self, chunk: said.Chunk) -> Iterator[Event]:
         self._content.add(chunk.events)
+        self._content.settle()
         for event in self._serial.order([one for one in chunk.events if type(one) not in (said.Ended, said.Done)]):
             yield from self._told(event)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from routecodex.routing.dialects.answer.events import Closed, Counted, Ended, Event, Extra, Failed, Field, Opened, Piece
 from routecodex.routing.dialects.answer.said import Content
-from routecodex.routing.dialects.answer.stream import Reader
+from routecodex.routing.dialects.answer.stream import AnyReader
 
 
 def words(events: Iterable[Event]) -> list[str]:
@@ -32,11 +32,11 @@ def word(event: Event) -> str:
             return type(event).__name__
 
 
-def read(reader: Reader, *documents: dict[str, Any]) -> list[str]:
+def read(reader: AnyReader, *documents: dict[str, Any]) -> list[str]:
     return [word for document in documents for word in words(reader.read(document))]
 
 
-def content_of(reader: Reader, *documents: dict[str, Any]) -> Content:
+def content_of(reader: AnyReader, *documents: dict[str, Any]) -> Content:
     content = Content()
     for document in documents:
         content.add(reader.read(document))

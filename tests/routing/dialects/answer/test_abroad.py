@@ -11,6 +11,7 @@ from routecodex.routing.dialects.finish import Endings
 from routecodex.routing.values import Dialect, Endpoint
 from tests.rig import wire
 from tests.rig.asked import Asked
+from tests.rig.reply import ToolUse
 from tests.rig.wire import Reply
 from tests.routing.dialects.answer.abroad import Translation
 
@@ -49,6 +50,20 @@ def test_either_form_is_understood_whichever_was_asked_for(body: bytes, stream: 
     else:
         answer = json.loads(told)
         assert (answer["content"], answer["stop_reason"]) == ([{"type": "text", "text": "hello"}], "end_turn")
+
+
+@pytest.mark.parametrize("client", [dialect for dialect in Dialect if dialect is not Dialect.GEMINI])
+@pytest.mark.parametrize("provider", [dialect for dialect in Dialect if dialect is not Dialect.GEMINI])
+def test_a_calls_arguments_come_as_they_are_said(provider: Dialect, client: Dialect) -> None:
+    """Not only when it is whole: an editor shows the file while the model writes it. Google's interface alone has whole calls."""
+    if provider is client:
+        return
+    pieces = ['{"text":"', *(f"line {number} " for number in range(20)), '"}']
+    said = Reply("", calls=(ToolUse("write", {"text": "".join(pieces[1:-1])}),))
+    events = wire.events(said, wire.Asked(provider, "generate", "glm", stream=True))
+    translation = Translation(provider, asked(True, client))
+    shown = [translation.feed(event) for event in events]
+    assert sum(b"line" in piece or b"ine " in piece for piece in shown) >= 10, shown
 
 
 @pytest.mark.parametrize("stream", [True, False])

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from routecodex.routing.dialects.calls import edit_texts, for_target, read_call
+from routecodex.routing.dialects.translation.neutral import LeftOut
 from routecodex.routing.values import Dialect, Endpoint, JsonObject
 from tests.routing.dialects.calls.recorded import CALLS, Recorded
 
@@ -221,6 +222,46 @@ def test_an_envelope_stays_at_its_host() -> None:
 def test_thinking_goes_back_to_the_target_that_made_it(endpoint: Endpoint, body: JsonObject, seal: str) -> None:
     assert {**sent(endpoint, body, own=(seal,)), "model": 0} == {**body, "model": 0}
     assert seal not in json.dumps(sent(endpoint, body, own=("another",)))
+
+
+def _said_by_a_call(function: JsonObject, **more: object) -> JsonObject:
+    return {"messages": [{"role": "assistant", "content": "x", "tool_calls": [{"id": "1", "function": function, **more}]}]}
+
+
+@pytest.mark.parametrize(
+    "endpoint, body, named",
+    [
+        (MESSAGES, {"messages": [{"role": "user", "content": "x"}]}, ""),
+        (
+            MESSAGES,
+            {"messages": [], "service_tier": "auto", "container": "c"},
+            "service tier (service_tier), containers (container)",
+        ),
+        (MESSAGES, {"messages": [], "mcp_servers": [{"name": "jira"}]}, "MCP servers (mcp_servers)"),
+        (
+            MESSAGES,
+            {"messages": [{"role": "assistant", "content": [{"type": "thinking", "thinking": "t", "signature": "s"}]}]},
+            "thinking of another provider",
+        ),
+        (CHAT, _said_by_a_call({"name": "f", "arguments": "{}"}), ""),
+        (CHAT, _said_by_a_call({"name": "f", "thought_signature": "s"}), "thinking of another provider (signatures)"),
+        (
+            CHAT,
+            _said_by_a_call({"name": "f"}, extra_content={"google": {"thought_signature": "s"}}),
+            "thinking of another provider (signatures)",
+        ),
+        (CHAT, {"messages": [], "store": True, "user": "u"}, "stored answers (store), metadata (user)"),
+        (RESPONSES, {"input": [{"type": "reasoning", "summary": []}]}, ""),
+        (RESPONSES, {"input": [{"type": "item_reference", "id": "rs_1"}]}, "stored answers (items by reference)"),
+        (RESPONSES, {"input": [{"type": "compaction", "encrypted_content": "s"}]}, "compacted history"),
+        (GEMINI, {"contents": [{"parts": [{"text": "x"}]}], "labels": {"a": "b"}}, "metadata (labels)"),
+        (ENVELOPE, {"model": "m", "project": "p", "request": {"contents": []}}, "metadata (project)"),
+    ],
+)
+def test_what_stays_behind_is_named_and_nothing_else(endpoint: Endpoint, body: JsonObject, named: str) -> None:
+    left = LeftOut()
+    for_target(read_call(json.dumps(body).encode(), endpoint), "n", foreign=True, left=left)
+    assert sorted(str(left).split(", ")) == sorted(named.split(", "))
 
 
 @pytest.mark.parametrize("recorded, endpoint", [pytest.param(*pair, id=pair[0].name) for pair in CALLS])

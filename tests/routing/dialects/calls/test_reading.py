@@ -217,6 +217,22 @@ def test_gemini_counting_forms(wrap: str, envelope: bool) -> None:
     assert sent == {wrap: {"model": "models/other", "contents": [{"parts": [{"text": "hi"}]}]}}
 
 
+@pytest.mark.parametrize("endpoint", [GEMINI, ENVELOPE], ids=["plain", "envelope"])
+def test_gemini_takes_one_thing_for_a_list_of_one(endpoint: Endpoint) -> None:
+    """As the examples of its maker are written. Nobody edits such a call: it is sent as it came."""
+    one = {"name": "look", "parameters": {"type": "object"}}
+    single = {"contents": {"role": "user", "parts": {"text": "<**glm**> hi"}}, "tools": {"functionDeclarations": one}}
+    listed = {"contents": [{"role": "user", "parts": [{"text": "<**glm**> hi"}]}], "tools": [{"functionDeclarations": [one]}]}
+    first, second = (read(endpoint, {"request": body} if endpoint.envelope else body) for body in (single, listed))
+    assert first.messages == second.messages
+    assert first.tools == second.tools == ("look",)
+    assert for_target(first, "", foreign=False) is first.raw
+    for call in (first, second):
+        edit_texts(call, {(0, 0): "hi"})
+    assert for_target(first, "", foreign=False) == for_target(second, "", foreign=False)
+    assert for_target(first, "", foreign=True) == for_target(second, "", foreign=True)
+
+
 M = {"model": "m", "messages": []}
 R = {"model": "m", "input": "x"}
 G = {"contents": []}
@@ -292,8 +308,8 @@ def test_codex_says_what_each_part_is() -> None:
         b"[]",
         b'"x"',
         b"1" * 5000,
-        b'{"model":1,"messages":[],"input":[],"contents":{},"request":{"model":[]}}',
-        b'{"messages":{},"input":{},"contents":{},"request":1}',
+        b'{"model":1,"messages":[],"input":[],"contents":1,"request":{"model":[]}}',
+        b'{"messages":{},"input":{},"contents":1,"request":1}',
         b'{"messages":[1],"input":[1],"contents":[1],"request":{"contents":[1]}}',
         b'{"messages":[{"role":1}],"input":[{"role":1}],"contents":[{"role":1}],"request":{"contents":[{"role":1}]}}',
         b'{"messages":[{"role":"user","content":1}],"input":[{"content":1}],"contents":[{"parts":1}],"request":{"contents":[{"parts":1}]}}',

@@ -165,6 +165,18 @@ def test_a_whole_call_at_the_limit_is_told_and_the_reason_stays(client: Dialect)
 
 
 @pytest.mark.parametrize("client", [MESSAGES, RESPONSES, GEMINI])
+@pytest.mark.parametrize("streamed", [True, False])
+def test_a_call_that_was_cut_right_behind_its_name_is_no_call_without_arguments(client: Dialect, streamed: bool) -> None:
+    """One that another stands behind is: its tool has no parameters."""
+    second = {"index": 1, "id": "t2", "function": {"name": "list", "arguments": ""}}
+    begun = [_chat({"role": "assistant", "content": "so"}), _chat_call("", id="t1")]
+    for more, known in (([], []), ([_chat({"tool_calls": [second]})], [("read", {})])):
+        raw = told(asked_by(client, stream=streamed), CHAT, _sse(*begun, *more, _chat({}, "length"), b"[DONE]"))
+        answer = read(client, raw, streamed)
+        assert (answer.text, answer.calls, answer.finish) == ("so", known, WORDS[client])
+
+
+@pytest.mark.parametrize("client", [MESSAGES, RESPONSES, GEMINI])
 @pytest.mark.parametrize("reason", ["length", None])
 def test_two_calls_side_by_side_one_of_them_half(client: Dialect, reason: str | None) -> None:
     """The half one began first; what is told of the other one is whole."""

@@ -101,7 +101,8 @@ def test_a_call_that_a_cut_broke_off_is_half(reason: str) -> None:
         candidate(in_part("$.x", "a "), reason=reason),
     )
     [(block, _)] = content.calls
-    assert content.broke_off_in(block)
+    content.settle()
+    assert block.half
     assert content.holds_calls is None
     assert history(content) == ({"role": "model", "parts": [{"text": "so"}]},)
 

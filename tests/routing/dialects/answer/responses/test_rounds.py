@@ -540,6 +540,17 @@ def test_m34_live() -> None:
     assert starts[0][-1]["output_index"] == 1
 
 
+def test_m34_what_a_vendor_says_beside_a_later_text_stays() -> None:
+    """OpenAI pads each delta (`obfuscation`)."""
+    documents = _documents(openai.responses_stream(spoken(("text", "abcdefghijkl")), 2))
+    padded = [{**one, "obfuscation": "xYz"} if "delta" in one else one for one in documents]
+    out, _ = rounds.drive(_merger(), [*_raws([spoken(TEXT)]), openai.named_sse(padded)])
+    assert openai.output_text(_told(out)) == TEXT[1] + "\n\nabcdefghijkl"
+    later = [one for one in _documents(out) if "obfuscation" in one]
+    assert [one["delta"] for one in later] == ["\n\nabcd", "efgh", "ijkl"]
+    assert {(one["item_id"], one["output_index"], one["content_index"]) for one in later} == {("msg_1_0", 0, 0)}
+
+
 def test_an_event_of_another_item_may_drive_out_what_closes_a_message() -> None:
     """A late event of a search passes; the message is closed then, and a later text begins another."""
     documents = _of(SEARCH, TEXT)
