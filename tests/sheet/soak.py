@@ -1,13 +1,15 @@
 """R12's day: 20 streams at a time for as long as SOAK_S says. The slope is told with the time it was measured over.
 
 1. Before that each memory that has a bound is filled by calls like those that follow: of 10,000 conversations, of as many that
-   obeyed a tag, and of as many answers that a later call may go on from. Until then it grows, as row P shows.
+   obeyed a tag, and of as many answers that a later call may go on from. Until then it grows, as row P shows. Each call begins a
+   conversation of its own, before and after: what several remember of one and the same takes less.
 2. Looked at is what is in use: garbage is collected first, and what the C library keeps for later goes back to the system.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import time
 from collections.abc import Iterator
@@ -51,26 +53,24 @@ def test_a_day_of_streams(provider: FakeProvider, tmp_path: Path) -> None:
         asyncio.run(small_calls(proxy, 0, FILLS, None, calm, dialect=Dialect.RESPONSES, tag="<**six.m**> "))
         before, files = held(proxy), proxy.open_files or 0
         points: list[tuple[float, float, float]] = []
-        began, calls = time.monotonic(), 0
+        began, numbers = time.monotonic(), itertools.count(FILLS)
 
-        async def stream(last: float) -> int:
-            made = 0
+        async def stream(last: float) -> None:
             while time.monotonic() < last:
-                assert await ask(proxy, calls + made, "") == "complete"
-                made += 1
-            return made
+                assert await ask(proxy, next(numbers), "") == "complete"
 
-        async def some() -> int:
+        async def some() -> None:
             last = min(time.monotonic() + EVERY_S, began + SECONDS)
-            return sum(await asyncio.gather(*(stream(last) for _ in range(STREAMS))))
+            await asyncio.gather(*(stream(last) for _ in range(STREAMS)))
 
         while time.monotonic() - began < SECONDS:
-            calls += asyncio.run(some())
+            asyncio.run(some())
             calm()
+            settles(proxy, before, within=30, spare=5)
             spared = held(proxy, "/spare")
             points.append((time.monotonic() - began, proxy.rss_bytes / MIB, spared["pieces"] / 1000))
         after = settles(proxy, before, within=30, spare=5)  # the last ones are only just leaving
-        files_then = proxy.open_files or 0
+        files_then, calls = proxy.open_files or 0, next(numbers) - FILLS
     warm = [point for point in points if point[0] > SECONDS * WARM]
     mib, mib_off = slope_of([(at, size) for at, size, _ in warm])
     pieces, pieces_off = slope_of([(at, count) for at, _, count in warm])
