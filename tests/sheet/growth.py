@@ -66,25 +66,15 @@ def test_a_large_configuration_that_changes(provider: FakeProvider, tmp_path: Pa
         )
 
 
-async def small_calls(
-    proxy: Mitmdump,
-    first: int,
-    count: int,
-    sessions: int | None,
-    calm: Callable[[], None],
-    *,
-    dialect: Dialect = Dialect.MESSAGES,
-    tag: str = "",
-) -> None:
-    """Several beside each other, in so many sessions (None: each begins one and does not name it); `calm`: the provider forgets
-    what it was asked; `tag`: in every other."""
+async def small_calls(proxy: Mitmdump, first: int, count: int, sessions: int, calm: Callable[[], None], *, tag: str = "") -> None:
+    """Several beside each other, in so many sessions; `calm`: the provider forgets what it was asked; `tag`: in every other."""
 
     async def row(first: int, last: int) -> None:
-        async with Http1(Route(HOSTS[dialect], proxy)) as client:
+        async with Http1(Route(HOSTS[Dialect.MESSAGES], proxy)) as client:
             for number in range(first, last):
-                path, body = write(dialect, "m", [("user", f"{tag * (number % 2)}hello {number}")], False)
-                headers = [CREDENTIALS[dialect], *([("x-session-id", f"row-{number % sessions}")] if sessions else [])]
-                assert (await client.send("POST", path, body=body, headers=headers)).status == 200
+                _, body = write(Dialect.MESSAGES, "m", [("user", f"{tag * (number % 2)}hello {number}")], False)
+                headers = [CREDENTIALS[Dialect.MESSAGES], ("x-session-id", f"row-{number % sessions}")]
+                assert (await client.send("POST", "/v1/messages", body=body, headers=headers)).status == 200
                 if number % 50 == 49:
                     calm()
 
