@@ -1,6 +1,6 @@
 """`routecodex COMMAND …`: which commands there are. Each is a module of `commands`, imported only when it is asked for.
 
-1. A command imports neither mitmproxy nor pydantic before it must: a status line is drawn many times a minute.
+1. A command imports neither mitmproxy nor anything else of others before it must: a status line is drawn many times a minute.
 2. Exit codes: 0 done; 1 could not be done; 2 asked for wrongly; `run` gives its tool's.
 3. Where a command goes wrong it raises `Failed` with what is wrong and what to do next; nobody sees a traceback for that.
 """
