@@ -73,7 +73,7 @@ def test_calls_of_people(tmp_path: Path) -> None:
         config = CONFIG + f"telemetry: {{prometheus: true, otlp: {address}}}\nadmins: [alice]\n"
         options = [htpasswd(tmp_path), f"routecodex_page={port}"]
         with Mitmdump(script=SCRIPT, config=config, upstream=provider, folder=tmp_path, options=options) as proxy:
-            provider.enqueue(Behaviour(status=500))
+            provider.enqueue(Behaviour(status=500, headers=(("Retry-After", "600"),)))  # its key rests as long as is looked at
             assert ask(proxy, "hello", "alice").status_code == 200
             assert ask(proxy, "<**nobody.x**> hello", "bob").status_code == 400
             deadline = time.monotonic() + 60

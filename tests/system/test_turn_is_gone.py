@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,9 +50,9 @@ def test_a_client_that_leaves_while_the_end_is_made(provider: FakeProvider, tmp_
         speaker.items = said_by_user(Dialect.RESPONSES, '<**!six.m**> <**stopMessage:"go on",1**> tell me everything')
         reader = SlowReader(proxy, speaker)
         reader.take_until(b"response.output_text.done")
-        time.sleep(0.2)
-        waiting = held(proxy, "/look")
-        assert (waiting["pokes"], waiting["alive"]) == (1, 0), "one task waits for the client, and no turn"
+        until(  # one task waits for the client, and no turn
+            lambda: ((now := held(proxy, "/look"))["pokes"], now["alive"]) == (1, 0), 3, lambda: held(proxy, "/look")
+        )
         reader.close()
         until(lambda: held(proxy, "/look")["pokes"] == 0, 3, lambda: held(proxy, "/look"))
         settles(proxy, before)
