@@ -363,7 +363,7 @@ def test_stream_data() -> None:
 
 def test_the_turn_holds_no_credential() -> None:
     """None of its fields could: what it takes from headers is the caller's identity alone."""
-    assert not set(TurnInfo.__dataclass_fields__) & {"headers", "credential", "received", "key", "secrets"}
+    assert not set(TurnInfo.__struct_fields__) & {"headers", "credential", "received", "key", "secrets"}
 
 
 def test_a_priority_that_nobody_gave() -> None:
