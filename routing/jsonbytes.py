@@ -29,7 +29,8 @@ _MUCH_TO_READ = 3 << 19
 """No shorter text holds so many values that to read them stops everybody for 50 ms: the parser lets nobody else in."""
 MOST_VALUES = 500_000
 """Of a longer text, names counted like values. A conversation of a hundred thousand short messages has as many."""
-_BEFORE_VALUES = (b",", b":", b"[", b"{")
+_BEFORE_VALUES = (b",", b":", b"[", b"[", b"{")
+"""A list takes as long as two of the others: one that holds another may hold the next."""
 _LOOKED_AT = 1 << 20
 _HUGE = 9e18
 _PARENTS = frozenset({dict, list})

@@ -281,14 +281,15 @@ def _closings(text: str, names: Collection[str]) -> dict[str, Span]:
 def _each_opening(text: str) -> Iterator[re.Match[str]]:
     """Between few openings nothing is read. Of many, where nothing is closed, only those at the beginning of a line can be
     wrappers."""
-    if text.count("<") > _FEW_OPENINGS:
-        yield from (_OPENS if "</" in text else _OPENS_LINE).finditer(text)
-        return
     at = text.find("<")
-    while at >= 0:
+    for _ in range(_FEW_OPENINGS):
+        if at < 0:
+            return
         if (found := _OPENS.match(text, at)) is not None:
             yield found
         at = text.find("<", at + 1)
+    if at >= 0:
+        yield from (_OPENS if "</" in text else _OPENS_LINE).finditer(text, max(0, at - 65))
 
 
 def _first_behind(text: str, name: str, at: int) -> int:

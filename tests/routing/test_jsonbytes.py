@@ -157,7 +157,8 @@ def test_what_stands_in_texts_is_not_counted(data: st.DataObject) -> None:
         )
     )
     raw = json.dumps(value).encode()
-    count = len(re.findall(rb"[,:\[{]", re.sub(rb'"(?:[^"\\]|\\.)*"', b"", raw)))
+    bare = re.sub(rb'"(?:[^"\\]|\\.)*"', b"", raw)
+    count = len(re.findall(rb"[,:\[{]", bare)) + bare.count(b"[")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(jsonbytes, "_MUCH_TO_READ", 0)
         patched.setattr(jsonbytes, "_LOOKED_AT", data.draw(st.integers(1, 12)))
