@@ -158,8 +158,7 @@ def test_many_turns_of_two_rounds_at_once(site: Site) -> None:
         assert foreign == 0
         assert len(site.provider.calls) == 2 * TOGETHER
         at_once = _most_at_once([(one.at, one.finished_at or one.at) for one in site.provider.calls])
-        time.sleep(0.5)
-        left.append(site.proxy.rss_bytes)
+        left.append(settled(site))
         each = (highest.bytes - before) / TOGETHER
         print(f"{at_once} at once: {before / MIB:.0f} MiB before, {highest.bytes / MIB:.0f} at most ({each / 1024:.0f} KiB each)")
         print(f"{left[-1] / MIB:.0f} MiB afterwards")
