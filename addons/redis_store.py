@@ -380,7 +380,7 @@ class RedisStore:
         try:
             async with asyncio.timeout(None) as limit, _Patience(limit, self._patience_s):
                 await connection.connect()
-        except BaseException:
+        except BaseException:  # a cancellation as well: nobody else would close it
             await connection.disconnect(nowait=True)
             raise
         return Line(connection)

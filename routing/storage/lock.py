@@ -53,7 +53,7 @@ class FileLock:
         file = os.open(self.path, _OPEN, 0o600)
         try:
             self._wait(file)
-        except BaseException:
+        except BaseException:  # whatever it was, it goes on to whoever asked; the file is not left open
             os.close(file)
             raise
         self._file = file
