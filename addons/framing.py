@@ -4,15 +4,18 @@
 2. Interim answers (100, 102, 103) come before the answer; mitmproxy takes the first of them for it. They are skipped.
 3. A head without an end is not kept for ever.
 4. A request's head leaves with its body where that is all there: mitmproxy encrypts each alone.
+5. Chunks that came together are passed on as one: mitmproxy takes each through all layers alone.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import h11
 from h11._readers import ChunkedReader
+from h11._receivebuffer import ReceiveBuffer
 from mitmproxy import http
 from mitmproxy.proxy import commands, events, layer
 from mitmproxy.proxy.layers.http import (
@@ -36,6 +39,7 @@ M = TypeVar("M", http.Request, http.Response)
 HEAD_BYTES = 256 << 10
 """Longer than any head that a tool or a provider sends."""
 _LAST_CHUNK = b"0\r\n\r\n"
+_SIZE = re.compile(rb"([0-9A-Fa-f]{1,8})\r\n")
 _TOGETHER_BYTES = 64 << 10
 """To copy a longer body costs more than to send its head alone."""
 _TOO_LONG = f"The head is longer than {HEAD_BYTES >> 10} KiB."
@@ -46,19 +50,55 @@ class RequestHead(RequestHeaders):
 
 
 class Chunks:
-    """A reader of chunks whose end bears no trailers; it keeps them."""
+    """A reader of chunks: what came together is one piece, however many it was. Its end bears no trailers; they are kept."""
 
     def __init__(self, reader: ChunkedReader) -> None:
         self.trailers: tuple[tuple[bytes, bytes], ...] = ()
         self.read_eof = reader.read_eof
         self._reader = reader
+        self._behind: h11.EndOfMessage | h11.ProtocolError | None = None
+        """What came behind the piece that was given last."""
 
-    def __call__(self, buffer: Any) -> Any:
-        event = self._reader(buffer)
+    def __call__(self, buffer: ReceiveBuffer) -> h11.Data | h11.EndOfMessage | None:
+        event: h11.Data | h11.EndOfMessage | h11.ProtocolError | None
+        event, self._behind = self._behind, None
+        pieces: list[bytes] = []
+        while event is None or isinstance(event, h11.Data):
+            pieces += self._whole(buffer)
+            try:
+                event = self._reader(buffer)
+            except h11.ProtocolError as error:
+                event = error
+            if event is None:
+                break
+            if isinstance(event, h11.Data):
+                pieces.append(event.data)
         if isinstance(event, h11.EndOfMessage) and event.headers:
             self.trailers = tuple((bytes(name), bytes(value)) for name, value in event.headers)
-            return h11.EndOfMessage()
+            event = h11.EndOfMessage()
+        if pieces:
+            self._behind = event
+            return h11.Data(data=b"".join(pieces))
+        if isinstance(event, h11.ProtocolError):
+            raise event
         return event
+
+    def _whole(self, buffer: ReceiveBuffer) -> list[bytes]:
+        """Chunks that are all there and bear nothing but their length; the others are for h11 to read, or to refuse."""
+        reader = self._reader
+        if reader._bytes_in_chunk or reader._bytes_to_discard or reader._reading_trailer:
+            return []
+        raw, at, pieces = bytes(buffer), 0, []
+        while (size := _SIZE.match(raw, at)) is not None:
+            start = size.end()
+            end = start + int(size[1], 16)
+            if start == end or raw[end : end + 2] != b"\r\n":
+                break
+            pieces.append(raw[start:end])
+            at = end + 2
+        if at:
+            buffer.maybe_extract_at_most(at)
+        return pieces
 
 
 class Connection(Http1Connection):

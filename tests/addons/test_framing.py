@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
+
+import h11
 import pytest
+from h11._readers import ChunkedReader
+from h11._receivebuffer import ReceiveBuffer
+from hypothesis import given
+from hypothesis import strategies as st
 from mitmproxy import http
 
 from routecodex.addons import framing
@@ -87,3 +95,66 @@ def test_what_is_an_answer(status: int, upgrade: bool, answer: bool, interim: bo
 def test_which_trailers_pass(pair: tuple[bytes, bytes], passes: bool) -> None:
     left = framing.passing(http.Headers([pair]))
     assert left.fields == (((pair[0].lower(), pair[1]),) if passes else ())
+
+
+def told(reader: framing.Chunks | ChunkedReader, body: bytes, cuts: list[int]) -> Iterator[bytes | str]:
+    """All that somebody hears of a body that comes in these pieces: per piece its data, at last how it ended."""
+    buffer = ReceiveBuffer()
+    for start, end in pairwise(sorted({0, len(body), *(cut % (len(body) + 1) for cut in cuts)})):
+        buffer += body[start:end]
+        data = b""
+        try:
+            while (event := reader(buffer)) is not None:
+                if isinstance(event, h11.EndOfMessage):
+                    yield from (data, f"ended, {bytes(buffer)!r} is left")
+                    return
+                data += event.data
+        except h11.ProtocolError as error:
+            yield from (data, str(error))
+            return
+        yield data
+
+
+CHUNK = st.one_of(
+    st.binary(min_size=1, max_size=40).map(lambda data: b"%x\r\n%s\r\n" % (len(data), data)),
+    st.binary(min_size=1, max_size=20).map(lambda data: b"%04X;name=value\r\n%s\r\n" % (len(data), data)),
+    st.sampled_from(
+        [
+            b"0\r\n\r\n",
+            b"0\r\nx-sum: 1\r\n\r\n",
+            b"3\r\nabcd\r\n",
+            b"3\nabc\r\n",
+            b"-1\r\n",
+            b"0x1\r\na\r\n",
+            b"\r\n",
+            b"5 \r\nabcde\r\n",
+        ]
+    ),
+    st.binary(max_size=6),
+)
+
+
+@given(st.lists(CHUNK, max_size=12), st.lists(st.integers(0, 500), max_size=6))
+def test_chunks_that_came_together_are_one_piece_and_mean_what_h11_reads(parts: list[bytes], cuts: list[int]) -> None:
+    body = b"".join(parts)
+    assert [*told(framing.Chunks(ChunkedReader()), body, cuts)] == [*told(ChunkedReader(), body, cuts)]
+
+
+def test_what_came_together_is_told_once_and_what_spoils_the_rest_comes_behind_it() -> None:
+    chunks, buffer = framing.Chunks(ChunkedReader()), ReceiveBuffer()
+    buffer += b"1\r\na\r\n2;x\r\nbc\r\n1\r\nd\r\n3\r\nef"
+    assert chunks(buffer) == h11.Data(data=b"abcdef")
+    assert chunks(buffer) is None
+    buffer += b"g\r\n1\r\nh\r\nnone\r\n"
+    assert chunks(buffer) == h11.Data(data=b"gh")
+    with pytest.raises(h11.ProtocolError, match="illegal chunk header"):
+        chunks(buffer)
+
+
+def test_what_stands_behind_the_last_chunk_is_not_touched() -> None:
+    chunks, buffer = framing.Chunks(ChunkedReader()), ReceiveBuffer()
+    buffer += b"1\r\na\r\n0\r\nx-sum: 1\r\n\r\nHTTP/1.1 200 OK\r\n"
+    assert chunks(buffer) == h11.Data(data=b"a")
+    assert chunks(buffer) == h11.EndOfMessage()
+    assert chunks.trailers == ((b"x-sum", b"1"),)
+    assert bytes(buffer) == b"HTTP/1.1 200 OK\r\n"

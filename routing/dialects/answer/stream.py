@@ -33,8 +33,8 @@ CALLS_BYTES = 1 << 20
 _DONE = b"[DONE]"
 _BLANK = (b"\n\n", b"\n\r\n")
 _QUOTE, _BACKSLASH = b'"', ord("\\")
-_LOOKS = 4
-"""So often what might pass is read all the same, after something began: most of what follows is like it but for its text."""
+_LOOKS = 5
+"""So many units are read whatever they are, after something began: most of what follows is like them but for its text."""
 _COUNTS = b'"usage"'
 _NO_COUNT = (b',"usage":null', b', "usage": null')
 """No text: quotes in a text are escaped."""
@@ -167,8 +167,7 @@ class Source:
         chunk: Chunk | None = None
         for chunk in self._chunks(units.feed(data)):
             opens = [event.block.kind for event in chunk.events if type(event) is Opened]
-            if opens:
-                self._looks = _LOOKS
+            self._looks = _LOOKS if opens else self._looks - 1
             if self._since_calls is None and "call" in opens:
                 self._since_calls, self._marks = [], self._reader.LOUD
             if self._since_calls is not None:
@@ -188,10 +187,7 @@ class Source:
         if not one:
             if self.hides_count and _COUNTS in data:
                 return False
-            if self._looks:
-                self._looks -= 1
-                return False
-            if not data.endswith(_BLANK):
+            if self._looks > 0 or not data.endswith(_BLANK):
                 return False
             for mark in self._marks:
                 if mark in data:
