@@ -8,8 +8,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from itertools import chain
+from operator import attrgetter
 from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
@@ -116,6 +118,9 @@ class Message(Struct):
         return "\n".join(part.text for part in self.parts if isinstance(part, Text))
 
 
+_PARTS = attrgetter("parts")
+
+
 class Call(Struct):
     """One request of a client for a model's answer."""
 
@@ -141,6 +146,11 @@ class Call(Struct):
     previous_id: str | None = None
     """Responses: `previous_response_id`."""
     changed: bool = False
+
+    @property
+    def parts(self) -> Iterator[Part]:
+        """Of all messages, in order; a long history is gone through by the interpreter itself."""
+        return chain.from_iterable(map(_PARTS, self.messages))
 
 
 class Caller(Struct, frozen=True):

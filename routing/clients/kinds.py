@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from ..dialects.fields import list_of, object_of
 from ..values import Call, Headers, Kind, Message, Text
@@ -39,11 +40,10 @@ def system_head(call: Call) -> str:
 
 
 def _signed_kind(call: Call, client: Client) -> Kind | None:
-    users = [message for message in call.messages if message.role == "user"]
     heads: dict[Where, str] = {
         "system": system_head(call),
-        "first": _text_head(users[0]) if users else "",
-        "last": _text_head(users[-1]) if users else "",
+        "first": _user_head(call.messages),
+        "last": _user_head(reversed(call.messages)),
     }
     return next((signature.kind for signature in (*client.signatures, *_ANYBODYS) if _fits(signature, heads)), None)
 
@@ -60,6 +60,11 @@ def _ends_with_compaction_trigger(call: Call) -> bool:
 
 def _text_head(message: Message) -> str:
     return _head(next((part.text for part in message.parts if isinstance(part, Text) and part.text), ""))
+
+
+def _user_head(messages: Iterable[Message]) -> str:
+    """Of the first of the user's."""
+    return next((_text_head(message) for message in messages if message.role == "user"), "")
 
 
 def _head(text: str) -> str:

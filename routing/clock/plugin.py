@@ -305,8 +305,7 @@ class ClockSwitchedOff(Plugin):
     def wants(self, turn: TurnInfo) -> bool:
         if turn.kind is not Kind.MAIN or NAME in turn.call.tools:
             return False
-        parts = (part for message in turn.call.messages for part in message.parts)
-        return any(isinstance(part, ToolCall) and part.name == NAME for part in parts)
+        return any(type(part) is ToolCall and part.name == NAME for part in turn.call.parts)
 
     async def _run_tool(self, turn: TurnInfo, arguments: JsonObject) -> str:
         desk = self._watch.tool_desk(turn.caller.session, turn.id, turn.prompt, None)

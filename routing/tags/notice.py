@@ -36,8 +36,10 @@ def take_out(call: Call) -> None:
     """Out of what the model said in the history."""
     edits: dict[tuple[int, int], str] = {}
     for message in call.messages:
-        for part in message.parts if message.role == "assistant" else ():
-            if isinstance(part, Text) and (found := _LINE.match(part.text)) is not None:
+        if message.role != "assistant":
+            continue
+        for part in message.parts:
+            if type(part) is Text and part.text.lstrip().startswith(_MARK) and (found := _LINE.match(part.text)) is not None:
                 edits[message.index, part.slot] = part.text[found.end() :]
     if edits:
         edit_texts(call, edits)

@@ -11,7 +11,7 @@ import orjson
 
 from ..turn.plan import Plan
 from ..usage.spending import Paid
-from ..values import Call, Dialect, JsonObject
+from ..values import Call, Dialect, JsonObject, Text
 from ..visible import first_words
 
 _TYPED = 900
@@ -96,7 +96,7 @@ def of_reply(comment: str, about: Mapping[str, str], dialect: Dialect) -> JsonOb
 
 def _newest_text(call: Call) -> str:
     for message in reversed(call.messages):
-        if message.role == "user" and (text := message.text):
+        if message.role == "user" and Text in map(type, message.parts) and (text := message.text):
             return text
     return ""
 

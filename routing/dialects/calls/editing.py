@@ -33,7 +33,7 @@ _HOLD_PIECES = _HOLD_FURTHER | frozenset(
 )
 """Where messages, parts and tools stand, in whatever dialect: in a call, and in one another."""
 _SAID_IN, _NESTED = frozenset({dict, str}), frozenset({dict, list})
-_SPEAK = ("user", "assistant")
+SPEAK = ("user", "assistant")
 _CACHE = "cache_control"
 _UNMARKABLE = ("thinking", "redacted_thinking")
 
@@ -293,7 +293,7 @@ def views_of(holder: JsonObject, field: str, view: View) -> list[Message]:
     views: list[Message] = []
     for index, item in enumerate(items_in(holder, field)):
         text = item.get("content")
-        if type(text) is str and len(item) == 2 and (role := item.get("role")) in _SPEAK:
+        if type(text) is str and len(item) == 2 and (role := item.get("role")) in SPEAK:
             views.append(Message(cast("Role", role), [Text(text)], index))
         else:
             views.append(view(index, item))

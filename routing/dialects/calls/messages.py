@@ -8,6 +8,7 @@ from ...values import Call, Endpoint, JsonObject, Media, Message, Other, Part, R
 from ..translation.neutral import Feature, LeftOut
 from .credentials import without_credentials
 from .editing import (
+    SPEAK,
     Shape,
     content_of,
     drop_from_history,
@@ -90,17 +91,19 @@ def at_home(call: Call, model: str) -> bytes:
 
 
 def _view(index: int, item: JsonObject) -> Message:
-    content = content_of(item, "content")
-    parts: list[Part] = [Text(content)] if isinstance(content, str) else [_part(raw, slot) for slot, raw in enumerate(content)]
-    return Message(_ROLES.get(text_in(item, "role"), "system"), parts, index)
-
-
-def _part(raw: object, slot: int) -> Part:
-    if not isinstance(raw, dict):
-        return Other(slot)
-    kind = raw.get("type")
-    read = _PARTS.get(kind) if isinstance(kind, str) else None
-    return read(raw, slot) if read else Other(slot)
+    """All parts at once: a history has hundreds of them."""
+    content, role, readers = content_of(item, "content"), item.get("role"), _PARTS
+    parts: list[Part] = (
+        [Text(content)]
+        if isinstance(content, str)
+        else [
+            read(raw, slot)
+            if type(raw) is dict and type(kind := raw.get("type")) is str and (read := readers.get(kind)) is not None
+            else Other(slot)
+            for slot, raw in enumerate(content)
+        ]
+    )
+    return Message(_ROLES[role] if role in SPEAK else _ROLES.get(text_in(item, "role"), "system"), parts, index)
 
 
 def _text(raw: JsonObject, slot: int) -> Part:
@@ -112,6 +115,11 @@ def _tool_call(raw: JsonObject, slot: int) -> Part:
     return ToolCall(loose_text(raw, "id"), loose_text(raw, "name"), json_text(raw.get("input", {})), slot)
 
 
+def _tool_result(raw: JsonObject, slot: int) -> Part:
+    content = raw.get("content")
+    return ToolResult(loose_text(raw, "tool_use_id"), content if type(content) is str else result_text(content), slot)
+
+
 _PARTS: dict[str, Callable[[JsonObject, int], Part]] = {
     "text": _text,
     "image": lambda raw, slot: Media("image", slot),
@@ -119,7 +127,7 @@ _PARTS: dict[str, Callable[[JsonObject, int], Part]] = {
     "thinking": lambda raw, slot: Thinking(loose_text(raw, "thinking"), slot),
     "redacted_thinking": lambda raw, slot: Thinking("", slot),
     "tool_use": _tool_call,
-    "tool_result": lambda raw, slot: ToolResult(loose_text(raw, "tool_use_id"), result_text(raw.get("content")), slot),
+    "tool_result": _tool_result,
 }
 
 
