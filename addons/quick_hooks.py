@@ -3,8 +3,8 @@
 There are some forty addons, and about ten hooks and updates in each call: going through all of them is a third of what a small
 call costs. The order, the error handling and the addons asked are the same.
 
-1. Who listens is looked up again whenever addons come or go, and once a second: hooks may be added by hand.
-2. Where anybody listens who is neither ours nor mitmproxy's own, mitmproxy does it all itself, in its own way.
+1. Who of ours and of mitmproxy's own listens is looked up again whenever addons come or go.
+2. Strangers, who are neither, are asked each time: where one listens, mitmproxy does it all itself, in its own way.
 3. Where mitmproxy's own manager looks different from what is known here, nothing is touched.
 """
 
@@ -12,21 +12,21 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import sys
-import time
 from collections.abc import Awaitable
 from itertools import repeat
 from typing import Any
 
-from mitmproxy import addonmanager, ctx, exceptions, flow, hooks
+from mitmproxy import addonmanager, ctx, exceptions, flow, hooks, log
 from mitmproxy.proxy.commands import StartHook
 from mitmproxy.proxy.server import ConnectionHandler
 from msgspec import Struct
 
 from ..routing.turn.stepping import Done, begin
 
-FRESH_S = 1.0
 _KNOWN = ("self", "event")
+_UPDATE, _LINE = hooks.UpdateHook.name, log.AddLogHook.name
 _REPLACED = ("trigger_event", "handle_lifecycle")
 
 
@@ -35,12 +35,10 @@ class Own:
 
 
 class _Audience(Struct, frozen=True):
-    """Who listens to one event."""
+    """Who of ours and of mitmproxy's own listens to one event."""
 
     hooks: list[tuple[Any, list[Any]]]
     """An addon of the chain → its own hooks and its children's."""
-    known: bool
-    """All who listen are ours or mitmproxy's own."""
     waits: bool
     """One of them may wait for something."""
 
@@ -53,11 +51,11 @@ class QuickHooks:
         self._audiences: dict[str, _Audience] = {}
         self._chain: list[Any] = []
         self._families: list[tuple[Any, list[Any]]] = []
-        """An addon of the chain → itself and its children."""
+        """An addon of the chain → those of itself and its children that are known."""
+        self._strangers: list[Any] = []
         self._parents: list[Any] = []
         self._children: list[Any] = []
         """The parents' own lists: a script that is loaded again has others."""
-        self._until = 0.0
 
     def install(self) -> bool:
         """Whether it could be; calling it again does nothing."""
@@ -68,6 +66,8 @@ class QuickHooks:
             return False
         manager.trigger_event = self.trigger_event  # type: ignore[method-assign]
         manager.handle_lifecycle = self.handle_lifecycle  # type: ignore[method-assign]
+        for handler in self._for_lines():
+            handler.addFilter(self.hears_lines)
         return True
 
     def remove(self) -> None:
@@ -75,19 +75,34 @@ class QuickHooks:
         for name in _REPLACED:
             if getattr(vars(self._manager).get(name), "__self__", None) is self:
                 delattr(self._manager, name)
+        for handler in self._for_lines():
+            handler.removeFilter(self.hears_lines)
+
+    def _for_lines(self) -> list[logging.Handler]:
+        """Those that make an event of each line of the log."""
+        handlers = logging.getLogger().handlers
+        return [one for one in handlers if isinstance(one, log.LegacyLogEvents) and one.master is self._manager.master]
+
+    def hears_lines(self, record: logging.LogRecord) -> bool:
+        """Whether anybody hears of the log's lines so; hardly anybody does. Other threads leave that to mitmproxy."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return True
+        self._look()
+        return self._is_strange(_LINE) or bool(self._audience(_LINE).hooks)
 
     def known(self, name: str) -> _Audience | None:
         """Who hears this event, where nobody does, or sees what it shows, but ours and mitmproxy's own."""
         self._look()
-        audience = self._audience(name)
-        return audience if audience.known and self._audience(hooks.UpdateHook.name).known else None
+        return None if self._is_strange(name) or self._is_strange(_UPDATE) else self._audience(name)
 
     async def ask(self, audience: _Audience, handler: ConnectionHandler, event: hooks.Hook) -> None:
         """Those who wait for nothing: what `handle_hook` does, without what it does for those who wait."""
         await self._ask(audience, event)
         message = event.args()[0]
         if isinstance(message, flow.Flow):
-            await self._ask(self._audience(hooks.UpdateHook.name), hooks.UpdateHook([message]))
+            await self._ask(self._audience(_UPDATE), hooks.UpdateHook([message]))
             if message.intercepted:
                 with handler.timeout_watchdog.disarm():
                     await message.wait_for_resume()
@@ -95,16 +110,15 @@ class QuickHooks:
     async def handle_lifecycle(self, event: hooks.Hook) -> None:
         await self.trigger_event(event)
         message = event.args()[0]
-        if isinstance(message, flow.Flow) and self._audience(hooks.UpdateHook.name).hooks:
+        if isinstance(message, flow.Flow) and (self._is_strange(_UPDATE) or self._audience(_UPDATE).hooks):
             await self.trigger_event(hooks.UpdateHook([message]))
 
     async def trigger_event(self, event: hooks.Hook) -> None:
         self._look()
-        audience = self._audience(event.name)
-        if not audience.known:
+        if self._is_strange(event.name):
             await type(self._manager).trigger_event(self._manager, event)
-            return
-        await self._ask(audience, event)
+        else:
+            await self._ask(self._audience(event.name), event)
 
     async def _ask(self, audience: _Audience, event: hooks.Hook) -> None:
         if not audience.hooks:
@@ -123,18 +137,21 @@ class QuickHooks:
                     raise
 
     def _look(self) -> None:
-        """Whether others listen than before."""
-        now, chain = time.monotonic(), self._manager.chain
-        if (
-            now >= self._until
-            or chain != self._chain
-            or self._children != list(map(getattr, self._parents, repeat("addons"), repeat(None)))
-        ):
+        """Whether there are others than before."""
+        chain = self._manager.chain
+        if chain != self._chain or self._children != list(map(getattr, self._parents, repeat("addons"), repeat(None))):
             self._audiences.clear()
-            self._chain, self._until = list(chain), now + FRESH_S
-            self._families = [(addon, list(addonmanager.traverse([addon]))) for addon in chain]  # type: ignore[no-untyped-call,unused-ignore]
-            self._parents = [one for _, family in self._families for one in family if hasattr(one, "addons")]
+            self._chain = list(chain)
+            families = [(addon, list(addonmanager.traverse([addon]))) for addon in chain]  # type: ignore[no-untyped-call,unused-ignore]
+            everybody = [one for _, family in families for one in family]
+            self._parents = [one for one in everybody if hasattr(one, "addons")]
             self._children = [list(one.addons) for one in self._parents]
+            self._strangers = [one for one in everybody if not _is_known(one)]
+            self._families = [(addon, list(filter(_is_known, family))) for addon, family in families]
+
+    def _is_strange(self, name: str) -> bool:
+        """Whether a stranger listens, perhaps only since a moment ago."""
+        return any(map(getattr, self._strangers, repeat(name), repeat(None)))
 
     def _audience(self, name: str) -> _Audience:
         found = self._audiences.get(name)
@@ -148,16 +165,13 @@ class QuickHooks:
 
 def _audience_in(families: list[tuple[Any, list[Any]]], name: str) -> _Audience:
     heard: list[tuple[Any, list[Any]]] = []
-    known, waits = True, False
+    waits = False
     for addon, family in families:
-        listening = [(one, hook) for one in family if (hook := getattr(one, name, None))]
-        if listening:
-            found = [hook for _, hook in listening]
+        if found := list(filter(None, map(getattr, family, repeat(name), repeat(None)))):
             # something that is no hook: what to make of it is mitmproxy's to say
             heard.append((addon, found if all(map(callable, found)) else []))
-            known = known and all(_is_known(one) for one, _ in listening)
             waits = waits or any(map(inspect.iscoroutinefunction, found))
-    return _Audience(heard, known, waits)
+    return _Audience(heard, waits)
 
 
 def _is_known(addon: Any) -> bool:

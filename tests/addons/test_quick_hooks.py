@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import types
 from typing import Any
 
 import pytest
-from mitmproxy import addonmanager, exceptions, hooks
+from mitmproxy import addonmanager, exceptions, hooks, log
 from mitmproxy.http import HTTPFlow
 from mitmproxy.proxy.layers.http import HttpRequestHook
 from mitmproxy.proxy.server_hooks import ClientConnectedHook
@@ -134,18 +135,57 @@ def test_a_child_of_who_listened_already_is_noticed_at_once(manager: addonmanage
     assert heard == ["old", "new"]
 
 
-def test_who_begins_to_listen_is_noticed_soon(manager: addonmanager.AddonManager, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [100.0]
-    monkeypatch.setattr(quick_hooks.time, "monotonic", lambda: now[0])
+@pytest.mark.parametrize("before", [{}, {"request": None}])
+def test_a_stranger_who_begins_to_listen_is_noticed_at_once(manager: addonmanager.AddonManager, before: dict[str, Any]) -> None:
     heard: list[str] = []
-    parent = Parent()
-    assert quick_hooks.QuickHooks(manager).install()
-    manager.chain[:] = [parent]
+    stranger = types.SimpleNamespace(name="stranger", **before)
+    quick = quick_hooks.QuickHooks(manager)
+    assert quick.install()
+    manager.chain[:] = [Hearing("ours", heard), stranger]
     ask(manager)
-    parent.addons[:] = [Hearing("late", heard)]
-    now[0] += quick_hooks.FRESH_S
+    assert quick.known("request")
+    stranger.request = lambda flow: heard.append("stranger")
+    assert not quick.known("request")
     ask(manager)
-    assert heard == ["late"]
+    stranger.update = lambda flows: heard.append("updated")
+    asyncio.run(manager.handle_lifecycle(HttpRequestHook(tflow.tflow())))
+    assert heard == ["ours", "ours", "stranger", "ours", "stranger", "updated"]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_line_of_the_log_is_an_event_where_somebody_hears_it(manager: addonmanager.AddonManager, known: bool) -> None:
+    heard: list[str] = []
+
+    def listening(entry: Any) -> None:
+        heard.append(entry.msg.rpartition("] ")[2])
+
+    async def says(*lines: str, elsewhere: str = "") -> None:
+        manager.master.event_loop = asyncio.get_running_loop()
+        for line in lines:
+            logging.getLogger("anybody").error(line)
+        if elsewhere:
+            await asyncio.to_thread(logging.getLogger("anybody").error, elsewhere)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    handler = log.LegacyLogEvents(manager.master)
+    handler.install()
+    quick = quick_hooks.QuickHooks(manager)
+    assert quick.install()
+    asked: list[str] = []
+    manager.trigger = lambda event: (asked.append(event.name), addonmanager.AddonManager.trigger(manager, event))  # type: ignore[method-assign]
+    manager.chain[:] = [Hearing("ours", [])]
+    asyncio.run(says("nobody hears"))
+    assert asked == []
+    other = Deaf() if known else types.SimpleNamespace(name="other")
+    other.add_log = listening  # type: ignore[union-attr]
+    manager.chain.append(other)
+    asyncio.run(says("somebody hears", elsewhere="also from a thread"))
+    manager.chain.pop()
+    quick.remove()
+    asyncio.run(says("as before"))
+    handler.uninstall()
+    assert (heard, asked) == (["somebody hears", "also from a thread"], ["add_log"] * 3)
 
 
 def test_installed_once(manager: addonmanager.AddonManager) -> None:
