@@ -222,9 +222,9 @@ class Settings:
     def served(self) -> Served:
         """This server, for its verbs."""
         listening = tuple((str(address[0]), int(address[1])) for address in ctx.master.addons.get("proxyserver").listen_addrs())
-        elsewhere = self._elsewhere()
-        pid, folder = worker.server_pid(), session_folder()
-        return Served(server_id(), pid, listening, str(self.path), folder, self.desk, os.environ, elsewhere=elsewhere)
+        pid, folder, desk = worker.server_pid(), session_folder(), self.desk
+        elsewhere = self._elsewhere()  # known from the desk on
+        return Served(server_id(), pid, listening, str(self.path), folder, desk, os.environ, elsewhere=elsewhere)
 
     def _elsewhere(self) -> Elsewhere | None:
         shared = self._shared
@@ -367,6 +367,8 @@ class Settings:
         if self._desk is not None:
             if config.store != self._opened_store:
                 logger.warning("sessions.store has changed: until the proxy is started anew, the old one is used")
+            if self._shared is not None:
+                self._shared.refuses = self._refuses
             self._desk = self._new_desk(self._desk.store, self._desk.hidden)
         stand_in.lift()
         for warning in config.warnings if worker.leads() else ():

@@ -26,7 +26,7 @@ from routecodex.routing.turn.stepping import Done, begin
 from tests.conftest import LONG
 from tests.rig.behaviour import Behaviour
 from tests.rig.certificates import provider_authority
-from tests.rig.door import until
+from tests.rig.door import Door, until
 from tests.rig.provider import FakeProvider
 from tests.rig.proxy import MAIN, SCRIPT, Mitmdump
 from tests.rig.redis_server import RedisServer, redis_server
@@ -373,3 +373,36 @@ def test_calls_while_the_store_is_gone(tmp_path: Path) -> None:
         until(lambda: "is there again" in going_on.log and "is there again" in refusing.log, "it stays gone")
         assert len(say("start", refusing).received) == 3, "nothing of it was used up or forgotten"
         assert len(say("start", going_on).received) == 1
+
+
+@pytest.mark.system
+def test_what_commands_say_while_the_store_is_gone(tmp_path: Path) -> None:
+    """That it is gone, not that nothing is kept; and what is to happen meanwhile may be written down while it is."""
+    with (
+        tempfile.TemporaryDirectory(prefix="rc-") as short,
+        redis_server(tmp_path / "redis", "--requirepass", "secret-word") as server,
+        Door(Path(short)) as door,
+    ):
+        file = door.home / ".config" / "routecodex" / "mitm-config.yaml"
+        file.parent.mkdir(parents=True)
+        config = f'virtualrouter: {{routing: {{default: [echo]}}}}\nsessions: {{store: "{server.url}?wait=60"'
+        config = config.replace("//", "//:secret-word@")
+        file.write_text(f"{config}}}\n")
+        assert door.ask("<**!echo**>")["told"][0].startswith("[RouteCodex] Only these providers are used: echo.")
+        door.run("start")
+        assert "s-1" in door.run("sessions").stdout
+        server.kill()
+        until(lambda: "cannot be reached" in door.log, "it notices nothing")
+        assert "cannot be reached" in door.run("status").stdout
+        assert any("cannot be reached" in line for line in door.status()["warnings"])
+        for words in (["sessions"], ["sessions", "--json"], ["sessions", "show", "s-1"], ["sessions", "clear", "s-1"]):
+            said = door.run(*words)
+            assert (said.returncode, "cannot be reached" in said.stdout + said.stderr) == (1, True), words
+        assert "cannot be reached" in door.ask("hello")["told"][0]
+        file.write_text(f"{config}, onStoreLost: local}}\n")
+        until(lambda: "Configuration reloaded" in door.log, "it is not read again")
+        assert door.ask("hello")["told"] == ["hello"]
+        file.write_text(f"{config}, onStoreLost: refuse}}\n")
+        until(lambda: door.log.count("Configuration reloaded") == 2, "it is not read again")
+        assert "cannot be reached" in door.ask("hello")["told"][0]
+        assert "secret-word" not in door.log

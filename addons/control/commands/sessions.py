@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _KEPT_S = 30 * 86_400.0
 """Until a proxy that uses what was imported says otherwise."""
+_NOT_THERE = "NO_SESSION"
+"""What a server says that knows of no such session, or of several."""
 _LONGEST_LINE = 256 << 20
 _LARGEST_IMPORT = 1 << 30
 
@@ -63,9 +65,12 @@ def _places(given: argparse.Namespace) -> list[servers.Server]:
 def _ask(server: servers.Server, verb: str, id: str = "") -> servers.Said:
     """Of the server while it runs; of its files when it does not."""
     try:
-        return server.exchange(verb, {"id": id}) if hasattr(socket, "AF_UNIX") else _of_files(server.folder, verb, id)
+        said = server.exchange(verb, {"id": id}) if hasattr(socket, "AF_UNIX") else _of_files(server.folder, verb, id)
     except servers.Gone:
-        return _of_files(server.folder, verb, id)
+        said = _of_files(server.folder, verb, id)
+    if "error" in said and said.get("code") != _NOT_THERE:  # that nothing is there is not known
+        raise Failed(f"{server.id}: {said['error']}", "`routecodex doctor` looks for the cause")
+    return said
 
 
 def _of_files(folder: Path, verb: str, id: str) -> dict[str, Any]:
@@ -86,7 +91,7 @@ def _of_files(folder: Path, verb: str, id: str) -> dict[str, Any]:
 
 
 def _list(given: argparse.Namespace) -> int:
-    found = [{"server": server.id, **one} for server in _places(given) for one in _ask(server, "sessions").get("sessions", ())]
+    found = [{"server": server.id, **one} for server in _places(given) for one in _ask(server, "sessions")["sessions"]]
     if given.json:
         print_json({"sessions": found})
         return 0
@@ -120,7 +125,7 @@ def _show(given: argparse.Namespace) -> int:
 
 def _clear(given: argparse.Namespace) -> int:
     if given.all:
-        erased = [name for server in _places(given) for name in _checked(_ask(server, "clear sessions"))["erased"]]
+        erased = [name for server in _places(given) for name in _ask(server, "clear sessions")["erased"]]
     else:
         erased = _the_one(given, "clear session")["erased"]
     if given.json:
@@ -232,9 +237,3 @@ async def _opened(url: str) -> AsyncIterator[Store]:
         yield store
     finally:
         await store.close()
-
-
-def _checked(said: servers.Said) -> servers.Said:
-    if "error" in said:
-        raise Failed(str(said["error"]), "")
-    return said
