@@ -348,10 +348,12 @@ class Settings:
         people.check(allow_remote_clients=config.allow_remote_clients)
         if config.store != "files":
             try:
-                importlib.import_module(f"{__package__}.redis_store")
+                importlib.import_module(f"{__package__}.redis_store").check(config.store)
             except ImportError as error:
                 needs = "redis needs its client for Python: pip install 'routecodex[redis]'"
                 raise ConfigError(f"sessions.store: {needs} ({error})") from None
+            except ValueError as error:
+                raise ConfigError(f"sessions.store: Redis' client does not take this address ({error})") from None
         return config, load_plugins(config.plugins)
 
     def _stamps_of(self, paths: Iterable[Path]) -> dict[Path, _Stamp | None]:

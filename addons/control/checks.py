@@ -417,7 +417,7 @@ def _store(person: Person) -> Iterator[Fault]:
                     f"this machine's clock is {abs(off):.0f} s {'ahead of' if off > 0 else 'behind'} that of {place}",
                     "switch NTP on at both: rests of keys and reminders go by the clock",
                 )
-    except (exceptions.RedisError, OSError) as error:
+    except (exceptions.RedisError, OSError, ValueError, TypeError) as error:
         why = (str(error) or type(error).__name__).splitlines()[0][:200]
         yield Fault(f"the sessions' store {place} cannot be used: {why}", "start it, or mend sessions.store (docs/state.md)")
 

@@ -28,7 +28,7 @@ from tests.rig.behaviour import Behaviour
 from tests.rig.certificates import provider_authority
 from tests.rig.door import Door, until
 from tests.rig.provider import FakeProvider
-from tests.rig.proxy import MAIN, SCRIPT, Mitmdump
+from tests.rig.proxy import MAIN, SCRIPT, DidNotStart, Mitmdump
 from tests.rig.redis_server import RedisServer, redis_server
 from tests.rig.reply import Reply
 from tests.system.talk import Heard, Talk, configured
@@ -324,6 +324,34 @@ def test_conversations_move_from_files_to_redis_and_back(tmp_path: Path) -> None
         routecodex("sessions", "export", str(tmp_path / "back"), "--store", server.url)
         routecodex("other", "import", str(tmp_path / "back"))
     assert FileStore(tmp_path / "other").load(key) == FileStore(tmp_path / "sessions").load(key)
+
+
+BAD = {
+    "redis://u:pa/ss-word@127.0.0.1:6379/0": "must be files or an address",
+    "redis://u:pass-word@127.0.0.1:1/0?timeout=5": "unexpected keyword argument 'timeout'",
+    "redis://u:pass-word@127.0.0.1:1/0?socket_timeout=soon": "Invalid value for 'socket_timeout'",
+    "redis://u:pass-word@127.0.0.1:1/0?wait=nan": "wait must be a number of seconds above 0",
+}
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("address", BAD)
+def test_an_address_that_is_none_is_told_before_anything_starts(address: str, tmp_path: Path) -> None:
+    """Not at the first call, and not with a part of the password."""
+    said = subprocess.run(
+        [sys.executable, str(MAIN), "sessions", "export", "-", "--store", address],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "HOME": str(tmp_path)},
+    )
+    with pytest.raises(DidNotStart) as ended:
+        Mitmdump(script=SCRIPT, config=f'sessions: {{store: "{address}"}}\n{CONFIG}', folder=tmp_path / "proxy").start()
+    assert said.returncode == 2
+    for told in (said.stderr, str(ended.value)):
+        assert BAD[address] in told
+        assert not any(word in told for word in ("ss-word", "'pa'", "Traceback"))
 
 
 CONFIG = configured({"p": (1, "m")}, "    default: [p.m]\n", '  clock: {"enabled": true, "ntp": {"enabled": false}}\n')

@@ -230,8 +230,14 @@ def _bounded(lines: TextIO) -> Iterator[str]:
 @contextlib.asynccontextmanager
 async def _opened(url: str) -> AsyncIterator[Store]:
     """Nobody waits behind it: it may take its time."""
-    from ...redis_store import RedisStore
+    from ....routing.config.hosts import check_store
+    from ...redis_store import RedisStore, check
 
+    try:
+        check_store(url)
+        check(url)
+    except ValueError as error:
+        raise Failed(f"--store: {error}", code=2) from None
     store = RedisStore(f"{url}{'&' if '?' in url else '?'}wait=30", retention_s=_KEPT_S)
     try:
         yield store

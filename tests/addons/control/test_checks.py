@@ -106,6 +106,7 @@ if IS_THERE:
             pytest.param(["--requirepass", "secret"], "", ["cannot be used: Authentication required"], id="no password"),
             pytest.param(["--rename-command", "INFO", "nothing"], "", ["cannot be used"], id="no INFO"),
             pytest.param(None, "", ["cannot be used: Error 111"], id="gone"),
+            pytest.param([], "?timeout=5", ["cannot be used: AbstractConnection"], id="an unknown option"),
         ],
     )
     def test_the_sessions_store_is_looked_at(
