@@ -34,7 +34,7 @@ from tests.rig.provider import FakeProvider
 from tests.rig.proxy import MAIN, SCRIPT, DidNotStart, Mitmdump
 from tests.rig.redis_server import RedisServer, redis_server
 from tests.rig.reply import Reply
-from tests.routing.turn.test_hidden_store import entry
+from tests.routing.turn.test_hidden_store import entry as hidden_round
 from tests.system.talk import Heard, Talk, configured
 
 T = TypeVar("T")
@@ -262,10 +262,11 @@ def test_a_server_that_does_not_let_us_write_counts_as_gone(tmp_path: Path) -> N
 
 
 def test_only_with_a_name_and_a_password(tmp_path: Path) -> None:
-    """The rights that `docs/state.md` names are enough; a password is told to nobody."""
+    """The rights that `docs/state.md` names are enough, also for Redis itself when it reads back what it wrote. A password is
+    told to nobody."""
     rights = "~routecodex:* +@read +@write +@scripting +@connection -@dangerous"
     users = tmp_path / "users.acl"
-    users.write_text(f"user default off\nuser proxy on >secret-word {rights}\n")
+    users.write_text(f"user default off ~* &* +@all\nuser proxy on >secret-word {rights}\n")
 
     async def main(server: RedisServer) -> None:
         place = f"127.0.0.1:{server.port}/0"
@@ -275,6 +276,9 @@ def test_only_with_a_name_and_a_password(tmp_path: Path) -> None:
         assert await store.claim(["t"], "me", 10) == {"t"}
         await store.release(["t"], "me")
         assert await store.scan(Kind.STATE) == ["session:a"]
+        server.kill()
+        server.start()
+        assert await value(store) == b"x"
         assert await store.erase([KEY]) == 1
         await store.close()
         for wrong in (f"redis://proxy:secret-wrong@{place}", f"redis://{place}"):
@@ -284,7 +288,8 @@ def test_only_with_a_name_and_a_password(tmp_path: Path) -> None:
             assert "secret" not in str(lost.value.message) + store.gone + store.place
             await store.close()
 
-    with redis_server(tmp_path / "data", "--aclfile", str(users)) as server:
+    keeps = ("--appendonly", "yes", "--appendfsync", "always")
+    with redis_server(tmp_path / "data", "--aclfile", str(users), *keeps) as server:
         run(lambda: main(server))
 
 
@@ -310,11 +315,15 @@ def test_over_tls(tmp_path: Path) -> None:
 def test_conversations_move_from_files_to_redis_and_back(tmp_path: Path) -> None:
     """By the command: tags, reminders and hidden rounds, whatever the ids hold; and no entry is another one afterwards."""
     sessions = tmp_path / "sessions"
-    for key in (SessionKey("session", "abc-1"), SessionKey("session", "@alice:é/..\u2028"), SessionKey("conversation", "c" * 300)):
+    for key in (
+        SessionKey("session", "abc-1"),
+        SessionKey("session", "@alice:é/..\u2028"),
+        SessionKey("conversation", "c" * 300),
+    ):
         FileStore(sessions).update(key, lambda state: state.with_(sticky=Sticky("glm", model="m")))
         ClockStore(sessions).update(key.id, lambda _, key=key: [Task("t1", key.id, 5, 5, 5, "look\n\u2028ü")])  # type: ignore[misc]
         for number in range(3):
-            HiddenStore(sessions).add(key, entry(number))
+            HiddenStore(sessions).add(key, hidden_round(number))
 
     def routecodex(sessions: str, *words: str) -> None:
         environment = {**os.environ, "ROUTECODEX_SESSION_DIR": str(tmp_path / sessions), "ROUTECODEX_USER_DIR": str(tmp_path)}
