@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
+from hashlib import sha1
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,7 +19,7 @@ from typing import Any, TypeVar
 import pytest
 
 from routecodex.addons.control.servers import Server
-from routecodex.addons.redis_store import PATIENCE_S, RedisStore
+from routecodex.addons.redis_store import _READ, PATIENCE_S, RedisStore
 from routecodex.routing.clock.store import ClockStore
 from routecodex.routing.clock.tasks import Task
 from routecodex.routing.sessions.state import Sticky
@@ -424,6 +425,58 @@ def test_calls_while_the_store_is_gone(tmp_path: Path) -> None:
         until(lambda: "is there again" in going_on.log and "is there again" in refusing.log, "it stays gone")
         assert len(say("start", refusing).received) == 3, "nothing of it was used up or forgotten"
         assert len(say("start", going_on).received) == 1
+
+
+def _asked(server: RedisServer, act: Callable[[], object]) -> list[tuple[str, list[str]]]:
+    """What the server was asked meanwhile: each operation's script, and the keys it names."""
+    import redis
+
+    with redis.Redis(port=server.port, protocol=2) as client, client.monitor() as monitor:
+        with redis.Redis(port=server.port, protocol=2) as other:
+            act()
+            other.echo("over")
+        found = []
+        for said in monitor.listen():
+            words = str(said["command"]).split()
+            if words[0] == "ECHO":
+                return found
+            if words[0] == "EVALSHA" and said["client_type"] != "lua":
+                found.append((words[1], words[3 : 3 + int(words[2])]))
+        raise AssertionError
+
+
+@pytest.mark.system
+def test_what_a_call_asks(tmp_path: Path) -> None:
+    """One that names no session asks nothing; any other once, before anything is decided; a hop tells nothing new."""
+    with (
+        redis_server(tmp_path / "redis") as server,
+        FakeProvider() as provider,
+        tempfile.TemporaryDirectory(prefix="rc-") as short,
+        Mitmdump(
+            script=SCRIPT,
+            config=f'sessions: {{store: "{patient(server.url)}", derive: "off"}}\n{CONFIG}',
+            upstream=provider,
+            folder=Path(short),
+        ) as proxy,
+    ):
+        reads = sha1(_READ.encode()).hexdigest()
+        talk = Talk(provider, proxy)
+        talk.typed.append(("user", "hello"))
+        talk.send()
+        for session, entry, hops in (
+            (None, ("user", "hello"), False),
+            (talk.session, ("user", "one"), False),
+            (talk.session, ("hop", "done"), True),
+            (talk.session, ("user", "<**!p.m**> two"), False),
+        ):
+            talk.session = session
+            talk.typed.append(entry)
+            asked = _asked(server, talk.send)
+            mine = [(script, keys) for script, keys in asked if session and any(session in key for key in keys)]
+            asks = [keys for script, keys in asked if script == reads and keys != ["routecodex:server:"]]
+            assert len(asks) == (1 if session else 0), asked
+            assert not session or mine[0][0] == reads, "before it changes anything"
+            assert not hops or len(mine) == 1, asked
 
 
 @pytest.mark.system
