@@ -246,16 +246,31 @@ def test_nothing_acknowledged_is_lost(fsync: str, rounds: int, waits_s: float, t
         run(lambda: main(server))
 
 
-def test_a_server_that_does_not_let_us_write_counts_as_gone(tmp_path: Path) -> None:
+REFUSALS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "memory": (("CONFIG", "SET", "maxmemory", "1"), ("CONFIG", "SET", "maxmemory", "0")),
+    "READONLY": (("REPLICAOF", "127.0.0.1", "1"), ("REPLICAOF", "NO", "ONE")),
+    "NOREPLICAS": (("CONFIG", "SET", "min-replicas-to-write", "1"), ("CONFIG", "SET", "min-replicas-to-write", "0")),
+}
+
+
+@pytest.mark.parametrize("word", REFUSALS)
+def test_a_server_that_does_not_let_us_write_counts_as_gone(word: str, tmp_path: Path) -> None:
+    """Full, a replica of another one since somebody switched over, or one that has lost its own; nothing is set aside for it."""
+    begins, ends = REFUSALS[word]
+
     async def main(server: RedisServer) -> None:
         store = RedisStore(patient(server.url))
-        await store._asked("CONFIG", "SET", "maxmemory", "1")
+        await store.put([Put(KEY, "", b"before")])
+        await store._asked(*begins)
         with pytest.raises(Lost):
             await store.put([Put(KEY, "", b"x")])
-        assert "memory" in store.gone
-        await store._ask(("CONFIG", "SET", "maxmemory", "0"), again=False, script="")
+        assert word in store.gone
+        await store._ask(ends, again=False, script="")
         await well(store)
+        assert await value(store) == b"before"
         await store.put([Put(KEY, "", b"x")])
+        assert await value(store) == b"x"
+        assert not any(b"damaged" in name for name in await store._asked("KEYS", "*"))
         await store.close()
 
     with redis_server(tmp_path) as server:
