@@ -31,6 +31,7 @@ class Lost(StoreError):
 
     status = 503
     code = "STORE_LOST"
+    passes_in_s = 1
 
 
 class Busy(StoreError):

@@ -429,7 +429,10 @@ def test_calls_while_the_store_is_gone(tmp_path: Path) -> None:
         until(lambda: say("hi", refusing).answer.status == 503, "it does not refuse")
         heard = say("start", going_on)
         assert (heard.answer.status, len(heard.received)) == (200, 1), "it goes on, and no stopMessage does"
-        assert say("hi", refusing).error["code"] == "STORE_LOST"
+        refused = say("hi", refusing)
+        assert refused.error["code"] == "STORE_LOST"
+        asks_again = [refused.answer.header(name) for name in ("retry-after", "x-should-retry")]
+        assert asks_again == ["1", None], "it comes to another proxy, or to this one when the store is back"
         assert len(say("hi", refusing, None).received) == 1, "what has no session needs no store"
         assert "cannot be reached" in say("<**!p.m**>", going_on, session).text, "nothing changes"
         assert "cannot be reached" in say("<**status**>", going_on).text
