@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from .. import servers
+from ..places import config_file
 from ..say import Failed, print_json
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _KEPT_S = 30 * 86_400.0
 """Until a proxy that uses what was imported says otherwise."""
+_ASK_FIRST = "`routecodex start`, then once more"
 _NOT_THERE = "NO_SESSION"
 """What a server says that knows of no such session, or of several."""
 _LONGEST_LINE = 256 << 20
@@ -92,6 +94,8 @@ def _of_files(folder: Path, verb: str, id: str) -> dict[str, Any]:
 
 def _list(given: argparse.Namespace) -> int:
     found = [{"server": server.id, **one} for server in _places(given) for one in _ask(server, "sessions")["sessions"]]
+    if not found:
+        _look_elsewhere()
     if given.json:
         print_json({"sessions": found})
         return 0
@@ -128,6 +132,8 @@ def _clear(given: argparse.Namespace) -> int:
         erased = [name for server in _places(given) for name in _ask(server, "clear sessions")["erased"]]
     else:
         erased = _the_one(given, "clear session")["erased"]
+    if not erased:
+        _look_elsewhere()
     if given.json:
         print_json({"erased": erased})
     else:
@@ -143,10 +149,23 @@ def _the_one(given: argparse.Namespace, verb: str) -> servers.Said:
         if "error" not in said:
             return {"server": server.id, **said}
         errors.append(said)
-    worst = next((said["error"] for said in errors if "begin with" in said["error"]), None)
+    if (worst := next((said["error"] for said in errors if "begin with" in said["error"]), None)) is None:
+        _look_elsewhere()
     raise Failed(
         worst or f"nothing is stored of a session {given.id}", "`routecodex sessions` names those with something in force"
     )
+
+
+def _look_elsewhere() -> None:
+    """Files know nothing of what lies in a Redis: only a proxy that runs can be asked for that."""
+    from ....routing.config import load
+    from ....routing.errors import ConfigError
+
+    if hasattr(socket, "AF_UNIX") and servers.running():
+        return
+    with contextlib.suppress(ConfigError):
+        if load(config_file(), os.environ).store != "files":
+            raise Failed("sessions lie in the Redis that sessions.store names, and no proxy runs that could be asked", _ASK_FIRST)
 
 
 def _move(given: argparse.Namespace) -> int:
