@@ -193,7 +193,7 @@ def test_who_ends_the_parent_ends_all_and_what_is_open(tmp_path: Path) -> None:
         assert [(answer.status, answer.ended) for answer in answers] == [(200, "closed")] * 2
         assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
         assert saved_flows(proxy) == 2
-        assert "Traceback" not in proxy.log
+        assert "RouteCodex failed" not in proxy.log
 
 
 def test_what_workers_learned_outlives_them(proxy: Mitmdump, provider: FakeProvider) -> None:
