@@ -108,6 +108,8 @@ def test_each_has_their_own(team: tuple[FakeProvider, Mitmdump]) -> None:
     provider.forget()
     assert ask(proxy, "hello", "bob").status_code == 200
     assert [request.host for request in provider.calls] == ["glm.example"]
+    assert "all sessions of bob: 1 request," in said(ask(proxy, "<**usage**>", "bob"))
+    assert "bob" not in (used := said(ask(proxy, "<**usage**>", "alice"))), used
     proxy.stop()
     with contextlib.closing(sqlite3.connect(proxy.folder / "user" / "usage.sqlite")) as ledger:
         assert {row[0] for row in ledger.execute("select user from rounds")} == {"bob"}
