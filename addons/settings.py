@@ -32,6 +32,7 @@ from ..routing.errors import ConfigError, StoreError
 from ..routing.router.health import Healthy
 from ..routing.sessions.store import FileStore, States
 from ..routing.stop_message.plugin import StopMessagePlugin
+from ..routing.storage.contract import DAY_S
 from ..routing.turn.empty_reply import EmptyReply
 from ..routing.turn.hidden import HiddenRounds
 from ..routing.turn.hidden_store import HiddenStore
@@ -371,6 +372,7 @@ class Settings:
                 logger.warning("sessions.store has changed: until the proxy is started anew, the old one is used")
             if self._shared is not None:
                 self._shared.refuses = self._refuses
+                self._shared.store.retention_s = config.retention_days * DAY_S
             self._desk = self._new_desk(self._desk.store, self._desk.hidden)
         stand_in.lift()
         for warning in config.warnings if worker.leads() else ():

@@ -124,6 +124,9 @@ and what the last try said counts."""
 class Store(Protocol):
     """Every operation raises `Lost` where nobody answers in time, within a quarter of a second."""
 
+    retention_s: float
+    """How long is kept what has no time of its own; 0: for ever."""
+
     @property
     def gone(self) -> str:
         """Why nobody is asked now, for people; empty while all is well."""

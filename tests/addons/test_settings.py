@@ -135,13 +135,22 @@ def test_where_sessions_are_kept_is_known_before_the_first_call(
     monkeypatch.setattr(settings, "server_id", lambda: "a")
     monkeypatch.setattr(settings, "web_is_open", lambda: False)
     assert loaded.path is not None
-    loaded.path.write_text(SMALL + 'sessions: {store: "redis://127.0.0.1:1"}\n')
+    path = loaded.path
 
-    async def first() -> bool:
+    def written(more: str = "") -> None:
+        path.write_text(SMALL + f'sessions: {{store: "redis://127.0.0.1:1"{more}}}\n')
         loaded.load("")
-        return isinstance(loaded.served().kept, Elsewhere)
 
-    assert asyncio.run(first())
+    async def first() -> None:
+        written()
+        assert isinstance(loaded.served().kept, Elsewhere)
+        shared = loaded._shared
+        assert shared is not None
+        assert (shared.refuses, shared.store.retention_s) == (True, 30 * 86_400)
+        written(", onStoreLost: local, retentionDays: 1")
+        assert (shared.refuses, shared.store.retention_s) == (False, 86_400), "what is written holds from then on"
+
+    asyncio.run(first())
 
 
 def test_another_file_that_was_chosen_meanwhile_stays(loaded: settings.Settings, tmp_path: Path) -> None:
