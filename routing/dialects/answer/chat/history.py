@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ....values import Dialect, JsonObject
-from ...fields import list_of, object_of, text_of
+from ...fields import THOUGHTS, list_of, object_of, text_of
 from ...signed import signed_fields
 from ...translation.neutral import Media, Seal
 from ...translation.opaque import wrap
 from ..events import Block, Cited
 from ..said import Content, arguments_of
 from ..words import free_text, told_media
-from .read import BODIES, MARKED, THOUGHTS, is_thinking
+from .read import BODIES, MARKED, is_thinking
 
 _KNOWN = frozenset(("", "role", "content", "refusal", "tool_calls", "function_call", "reasoning_details", "images"))
 """Fields that are told from blocks; what else is said of them is empty."""

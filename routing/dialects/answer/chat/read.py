@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from ....values import Dialect, JsonObject, ProviderError
 from ...failures import failure_inside, has_error
-from ...fields import list_of, object_of, read_json, read_object, text_of
-from ...finish import read_finish
+from ...fields import THOUGHTS, list_of, object_of, read_json, read_object, text_of
+from ...finish import read_finish, said_reason
 from ...signed import signed_fields
 from ...translation.neutral import Seal
 from ..events import (
@@ -37,15 +37,13 @@ from .fields import add_detail, picture, tokens_of
 
 BODIES = {"function": "arguments", "custom": "input"}
 """The kinds of tool calls, and where what the model wrote for the tool stands in each."""
-THOUGHTS = ("reasoning_content", "reasoning")
-"""Fields of plain reasoning. A host that fills both says the same in both."""
 _THINKING = ("reasoning", "thinking")
 """How the names of fields and parts begin that hold thinking: of a later round only the history holds it."""
 _ORDER = ("content", "refusal", "images", "tool_calls", "function_call")
 """What stands behind thoughts, whichever is written first."""
 _OPAQUE = ("signature", "data")
 """Fields of `reasoning_details` that only their maker can read."""
-SOURCES = ("citations", "search_results")
+SOURCES = ("citations", "search_results", "web_search")
 """Where hosts that search the web list what they found, beside the choices."""
 _DONE = b"[DONE]"
 MARKED = "marked"
@@ -75,6 +73,7 @@ class Reader(AnyReader):
         """The last signature of the whole message."""
         self._calls: dict[object, Block] = {}
         """The call that an index names at the moment."""
+        self._by_id: dict[str, Block] = {}
         self._arguments: dict[Block, list[str]] = {}
 
     def read(self, document: JsonObject, name: str = "") -> list[Event]:
@@ -120,7 +119,7 @@ class Reader(AnyReader):
             self._read_delta(delta, out)
             if "usage" in choice:
                 counts = object_of(choice["usage"]) or counts
-            if word := text_of(choice.get("finish_reason")):
+            if word := said_reason(choice.get("finish_reason")):
                 stop = text_of(choice.get("stop_reason")) or text_of(choice.get("matched_stop"))
                 ended = Ended(word, stop if read_finish(stop) is None else "")
         if counts and (tokens := tokens_of(counts)) is not None:
@@ -158,7 +157,7 @@ class Reader(AnyReader):
                     out.append(Field(name, value, says=True, thought=True))
                 case "content" if value:
                     self._read_content(value, out)
-                case "reasoning_content" | "reasoning" if name == thought:
+                case _ if name == thought:
                     self._grow_thought(text_of(value), name, out)
                 case "reasoning_details" if value:
                     self._read_details(list_of(value), out)
@@ -263,6 +262,7 @@ class Reader(AnyReader):
         id, name, written = text_of(entry.get("id")), text_of(body.get("name")), written_text(body.get(BODIES[kind]))
         call = self._call_of(entry.get("index"), id, name, written, out)
         call.id, call.name, call.custom = call.id or id, call.name or name, call.custom or kind == "custom"
+        self._by_id.setdefault(call.id, call)
         self._arguments[call].append(written)
         signed = signed_fields(entry)
         if inner := signed_fields(body):
@@ -276,6 +276,8 @@ class Reader(AnyReader):
         """The call that an entry belongs to; some hosts give every call the same index, or none."""
         index = index if isinstance(index, int | str) else None
         known = self._calls.get(index)
+        if known is not None and id and id != known.id and not name:
+            known = self._by_id.get(id, known)  # calls side by side that share an index, or have none
         if known is not None and name and known.name:
             unsaid = index is None or (bool(written) and self._is_whole(known))
             known = None if (known.id and id != known.id if id else unsaid) else known

@@ -14,7 +14,7 @@ from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
 from ...failures import failure_inside, has_error
 from ...fields import list_of, object_of, read_json, text_of
-from ...finish import is_cut
+from ...finish import is_cut, said_reason
 from ...translation.neutral import Media, Seal, Tokens
 from ..events import (
     BROKEN,
@@ -104,7 +104,7 @@ class Reader(AnyReader):
         for name in SHOWN_BESIDE:
             if candidate.get(name):
                 self._read_beside(name, object_of(candidate[name]), out)
-        word = text_of(candidate.get("finishReason")) or blocked(inner)
+        word = said_reason(candidate.get("finishReason")) or blocked(inner)
         if word:
             self._end(out, half=is_cut(word))
         if self._usage is not None and (word or (first and usage) or (usage and not out)):

@@ -12,7 +12,7 @@ from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
 from ...failures import failure_inside, has_error
 from ...fields import count_of, object_of, read_object, text_of
-from ...finish import is_served
+from ...finish import is_served, said_reason
 from ...translation.neutral import Seal, Tokens
 from ..events import (
     BROKEN,
@@ -105,7 +105,7 @@ class Reader(AnyReader):
         out: list[Event] = [event for block in list(self._given) for event in self._told_late(block)]
         if (tokens := self._tokens()) is not None:
             out.append(Counted(tokens, dict(self._usage)))
-        if word := text_of(delta.get("stop_reason")):
+        if word := said_reason(delta.get("stop_reason")):
             out.append(Ended(word, text_of(delta.get("stop_sequence"))))
         return out
 
