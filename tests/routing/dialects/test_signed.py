@@ -26,6 +26,7 @@ SPELLINGS: dict[str, JsonObject] = {
     "bare": {"thought_signature": WORD},
     "bare camel": {"thoughtSignature": WORD},
     "gateway": {"provider_specific_fields": {"thought_signature": WORD}},
+    "copilot": {"reasoning_opaque": WORD},
 }
 
 
@@ -142,17 +143,26 @@ def test_a_chat_providers_signature_comes_back_to_it_from_every_client(client: D
 
 
 @pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("name", ["google", "copilot"])
 @pytest.mark.parametrize("first", [True, False])
-def test_a_signature_of_the_whole_message(client: Dialect, first: bool) -> None:
+def test_a_signature_of_the_whole_message(client: Dialect, name: str, first: bool) -> None:
     """In the first delta or in the last one, before or behind the call."""
     entry = {"index": 0, "id": "t1", "function": {"name": "read", "arguments": '{"a":1}'}}
-    signed, called = {"extra_content": GOOGLE}, {"tool_calls": [entry]}
+    signed, called = SPELLINGS[name], {"tool_calls": [entry]}
     deltas = [{**signed, "content": "so"}, called, signed] if first else [{"content": "so"}, signed, called]
     answer = _answer(client, _stream(*deltas), CHAT, "google")
     message = _again(client, answer, CHAT, "google")["messages"][1]
-    assert message["extra_content"] == GOOGLE
+    assert signed_fields(message) == signed
     assert message["content"] == "so"
     assert WORD not in json.dumps(_again(client, answer, CHAT, "elsewhere"))
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "reasoning_text"])
+def test_thinking_comes_back_to_its_host_in_the_field_that_it_knows(client: Dialect, field: str) -> None:
+    entry = {"index": 0, "id": "t1", "function": {"name": "read", "arguments": '{"a":1}'}}
+    answer = _answer(client, _stream({field: "I look."}, {"tool_calls": [entry]}), CHAT, "acme")
+    assert _again(client, answer, CHAT, "acme")["messages"][1][field] == "I look."
 
 
 def test_geminis_own_come_back_through_a_chat_client() -> None:
