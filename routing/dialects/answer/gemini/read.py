@@ -13,7 +13,7 @@ from typing import Any
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
 from ...failures import failure_inside, has_error
-from ...fields import list_of, object_of, read_json, text_of
+from ...fields import arguments_of, list_of, object_of, read_json, text_of
 from ...finish import is_cut, said_reason
 from ...translation.neutral import Media, Seal, Tokens
 from ..events import (
@@ -190,7 +190,9 @@ class Reader(AnyReader):
         if name or block is None:
             block = self._open(Block("call", part, id=text_of(call.get("id")), name=name), out)
             self._call, self._arguments = block, Arguments()
-        self._arguments.add(object_of(call.get("args")), list_of(call.get("partialArgs")))
+        args = call.get("args")
+        whole = arguments_of(args) if isinstance(args, str) else object_of(args)  # some gateway writes the text of the object
+        self._arguments.add(whole, list_of(call.get("partialArgs")))
         if word:
             block.seal = self._seal(word, "call")
         if call.get("willContinue") is True:

@@ -1157,9 +1157,7 @@ stream(
                 "role": "assistant",
                 "reasoning_content": "I think.",
                 "thinking_blocks": [{"type": "thinking", "thinking": "I think.", "signature": ""}],
-                "provider_specific_fields": {
-                    "thinking_blocks": [{"type": "thinking", "thinking": "I think.", "signature": ""}]
-                },
+                "provider_specific_fields": {"thinking_blocks": [{"type": "thinking", "thinking": "I think.", "signature": ""}]},
             }
         ),
         chunk({"reasoning_content": "", "thinking_blocks": [{"type": "thinking", "thinking": "", "signature": "EqQBsigned"}]}),
@@ -1279,7 +1277,13 @@ stream(
                 "content": "",
                 "reasoning": None,
                 "reasoning_details": [
-                    {"type": "reasoning.encrypted", "data": "gAAAsealed", "id": "rs_1", "format": "openai-responses-v1", "index": 0}
+                    {
+                        "type": "reasoning.encrypted",
+                        "data": "gAAAsealed",
+                        "id": "rs_1",
+                        "format": "openai-responses-v1",
+                        "index": 0,
+                    }
                 ],
             }
         ),
@@ -1367,7 +1371,10 @@ stream(
     "vLLM",
     "counts in every chunk, and once more at the end",
     [
-        *({**one, "usage": {"prompt_tokens": 30, "completion_tokens": place, "total_tokens": 30 + place}} for place, one in enumerate(TEXT)),
+        *(
+            {**one, "usage": {"prompt_tokens": 30, "completion_tokens": place, "total_tokens": 30 + place}}
+            for place, one in enumerate(TEXT)
+        ),
         {**STOP, "usage": COUNTS},
         USED,
     ],
@@ -1436,7 +1443,10 @@ stream(
 stream(
     "Ollama",
     "arguments as an object",
-    [chunk({"role": "assistant", "content": "", **calls(entry({"path": "a.py"}, "call_1", "read"))}), chunk({"content": ""}, "stop")],
+    [
+        chunk({"role": "assistant", "content": "", **calls(entry({"path": "a.py"}, "call_1", "read"))}),
+        chunk({"content": ""}, "stop"),
+    ],
     calls=CALL,
     finish="tool_calls",
 )
