@@ -48,7 +48,7 @@ SOURCES = ("citations", "search_results", "web_search")
 _DONE = b"[DONE]"
 MARKED = "marked"
 """The field of thoughts that Google's OpenAI-compatible address puts into the text, in `<thought>` tags, and marks as such."""
-_MARK, _MARK_END = "<thought>", "</thought>"
+MARK, MARK_END = "<thought>", "</thought>"
 
 
 def is_thinking(name: object) -> bool:
@@ -152,7 +152,10 @@ class Reader(AnyReader):
         for name, value in sorted(delta.items(), key=_in_order):
             match name:
                 case "content" if value and marked and isinstance(value, str):
-                    self._grow_thought(value.removeprefix(_MARK), MARKED, out, {"content": value})
+                    thought_text, mark, text = value.partition(MARK_END)
+                    self._grow_thought(thought_text.removeprefix(MARK), MARKED, out, {"content": thought_text + mark})
+                    if text:
+                        self._grow("text", "", text, out)
                 case "extra_content" if marked:
                     out.append(Field(name, value, says=True, thought=True))
                 case "content" if value:
@@ -190,7 +193,7 @@ class Reader(AnyReader):
         """Text, or (some hosts) a list of parts."""
         if isinstance(content, str):
             if self._last is not None and self._last.field == MARKED:
-                content = content.removeprefix(_MARK_END)
+                content = content.removeprefix(MARK_END)
             self._grow("text", "", content, out)
             return
         for item in list_of(content):

@@ -1586,3 +1586,18 @@ whole(
     calls=CALL,
     finish="tool_calls",
 )
+THINKS = {"extra_content": {"google": {"thought": True}}}
+stream(
+    "Google",
+    "thoughts and the text behind them in one delta",
+    [chunk({"role": "assistant", "content": "<thought>I think.</thought>Hello,", **THINKS}), chunk({"content": " world."}), STOP],
+    text=HELLO,
+    thinking="I think.",
+)
+whole(
+    "Google",
+    "thoughts marked in a whole answer",
+    message("<thought>I think.</thought>" + HELLO, **THINKS),
+    text=HELLO,
+    thinking="I think.",
+)

@@ -125,6 +125,7 @@ def whole(
 
 NOTHING: dict[str, Any] = {"input": None, "output": None}
 TOLD = said(part())
+CITED = {"type": "url_citation", "url": "https://a.example", "title": "A", "start_index": 0, "end_index": 5}
 
 # --- OpenAI ---------------------------------------------------------------------------------------------------------------
 
@@ -213,16 +214,11 @@ stream(
     [
         *BEGIN,
         *text_events()[:4],
-        about(
-            "output_text.annotation.added",
-            0,
-            "msg_1",
-            content_index=0,
-            annotation_index=0,
-            annotation={"type": "url_citation", "url": "https://a.example", "title": "A", "start_index": 0, "end_index": 5},
-        ),
-        *text_events()[4:],
-        ended(output=[TOLD]),
+        about("output_text.annotation.added", 0, "msg_1", content_index=0, annotation_index=0, annotation=CITED),
+        text_events()[4],
+        about("content_part.done", 0, "msg_1", content_index=0, part=part(annotations=[CITED])),
+        item_event("done", 0, said(part(annotations=[CITED]))),
+        ended(output=[said(part(annotations=[CITED]))]),
     ],
     text=HELLO,
     cited=("https://a.example",),
