@@ -153,7 +153,8 @@ class Reader(AnyReader):
             match name:
                 case "content" if value and marked and isinstance(value, str):
                     thought_text, mark, text = value.partition(MARK_END)
-                    self._grow_thought(thought_text.removeprefix(MARK), MARKED, out, {"content": thought_text + mark})
+                    native = {"content": thought_text + mark, "extra_content": delta["extra_content"]}
+                    self._grow_thought(thought_text.removeprefix(MARK), MARKED, out, native)
                     if text:
                         self._grow("text", "", text, out)
                 case "extra_content" if marked:

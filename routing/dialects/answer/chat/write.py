@@ -257,6 +257,8 @@ class Writer(_Writer):
             block, text = event.block, event.text
             if block.kind == "text":
                 return self._delta({"refusal" if block.field == "refusal" else "content": text}) if text else b""
+            if block.field == MARKED and isinstance(event.native, dict) and not block.foreign:
+                return self._delta(event.native)
             return self._call_piece(block, text) if block.kind == "call" else self._thought_piece(block, text)
         match event:
             case Began():
