@@ -431,6 +431,10 @@ class Whole(Document, _Writer):
         for one in cited if len(annotations) < len(cited) else ():
             self.left_out.add(Feature.CITATIONS, one.citation.title if not one.citation.url else "")
         told = message(content)
+        for call in map(object_of, list_of(told.get("tool_calls"))):
+            function = object_of(call.get("function"))
+            if function.get("arguments") == "":  # of a stream; the SDKs read a document's as JSON
+                function["arguments"] = "{}"
         if annotations:
             told["annotations"] = [*list_of(told.get("annotations")), *annotations]
         if content.ended is not None:

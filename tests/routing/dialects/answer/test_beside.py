@@ -177,6 +177,13 @@ def test_what_only_its_own_dialect_can_say_is_named(stream: bool) -> None:
         assert other["message"]["content"] == "b"
 
 
+def test_a_document_tells_a_call_without_arguments_as_json() -> None:
+    raw = sse(chunk({"role": "assistant", "tool_calls": [entry(0, "", "now", "call_1")]}), chunk({}, "tool_calls"))
+    out, [said] = drive(answer_for(Way(CHAT, stream=False)), [(CHAT, raw + DONE)])
+    assert read(Way(CHAT, stream=False), out).calls == [("now", {})]
+    assert said.native[0]["tool_calls"][0]["function"]["arguments"] == "", "a history holds what the stream said"  # type: ignore[index,call-overload]
+
+
 def test_a_document_holds_what_a_stream_said_beside_its_deltas() -> None:
     """In pieces: lists go on, sound too, and of all else the newest word counts."""
 
