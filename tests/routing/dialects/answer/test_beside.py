@@ -156,17 +156,19 @@ def other_choice(text: str) -> dict[str, Any]:
     return {**chunk({"content": text}), "choices": [{"index": 1, "delta": {"content": text}, "finish_reason": None}]}
 
 
+@pytest.mark.parametrize("client", [Way(MESSAGES), Way(RESPONSES), Way(GEMINI)], ids=str)
 @pytest.mark.parametrize("stream", [True, False])
-def test_what_only_its_own_dialect_can_say_is_named(stream: bool) -> None:
+def test_what_only_its_own_dialect_can_say_is_named(client: Way, stream: bool) -> None:
     logprobs = {"logprobs": {"content": [{"token": "a", "logprob": -0.1}]}}
     first = chunk({"role": "assistant", "content": "a"})
     first["choices"][0] |= logprobs
     raw = sse(
         first, other_choice("b"), chunk({"audio": {"id": "au", "data": "UklG", "transcript": " spoken"}}), chunk({}, "stop")
     )
-    answer = answer_for(Way(MESSAGES, stream))
+    client = Way(client.dialect, stream)
+    answer = answer_for(client)
     out, [said] = drive(answer, [(CHAT, raw + DONE)])
-    assert read(Way(MESSAGES, stream), out).text == "a spoken" == said.text
+    assert read(client, out).text == "a spoken" == said.text
     assert answer.left_out == "log probabilities, several candidates, sound (its transcript is told)"
     home = answer_for(Way(CHAT, stream))
     out, _ = drive(home, [(CHAT, raw + DONE)])
@@ -175,6 +177,34 @@ def test_what_only_its_own_dialect_can_say_is_named(stream: bool) -> None:
         choice, other = json.loads(out)["choices"]
         assert choice["logprobs"] == logprobs["logprobs"]
         assert other["message"]["content"] == "b"
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize(
+    "client", [Way(dialect, stream) for dialect in (CHAT, MESSAGES, RESPONSES) for stream in (True, False)], ids=str
+)
+def test_what_only_gemini_can_say_is_named(client: Way, whole: bool) -> None:
+    document = candidate({"text": "a"}, reason="STOP")
+    document["candidates"][0] |= {"logprobsResult": {"chosenCandidates": [{"token": "a"}]}}
+    document["candidates"].append({"index": 1, "content": {"parts": [{"text": "b"}]}, "finishReason": "STOP"})
+    answer = answer_for(client)
+    out, _ = drive(answer, [(GEMINI, json.dumps(document).encode() if whole else sse(document))])
+    assert read(client, out).text == "a"
+    assert sorted(answer.left_out.split(", ")) == ["log probabilities", "several candidates"]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize(
+    "client", [Way(dialect, stream) for dialect in (CHAT, MESSAGES, GEMINI) for stream in (True, False)], ids=str
+)
+def test_log_probabilities_of_responses_are_named(client: Way, whole: bool) -> None:
+    part = {"type": "output_text", "text": "a", "annotations": [], "logprobs": [{"token": "a", "logprob": -0.1}]}
+    item = {"id": "m1", "type": "message", "role": "assistant", "status": "completed", "content": [part]}
+    response = {"id": "r1", "object": "response", "status": "completed", "model": "m", "output": [item]}
+    raw = json.dumps(response).encode() if whole else sse({"type": "response.completed", "response": response}, name=True)
+    answer = answer_for(client)
+    out, _ = drive(answer, [(RESPONSES, raw)])
+    assert (read(client, out).text, answer.left_out) == ("a", "log probabilities")
 
 
 def test_a_document_tells_a_call_without_arguments_as_json() -> None:

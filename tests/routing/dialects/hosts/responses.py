@@ -727,3 +727,9 @@ whole(
     finish="length",
 )
 SAMPLES.whole("OpenAI", "cancelled", response("cancelled"), error="cancelled")
+stream(
+    "a gateway",
+    "a call without a name behind a text",
+    [*BEGIN, *text_events(), *call_events(1, name=""), ended(output=[TOLD, called(name="")])],
+    text=HELLO,
+)
