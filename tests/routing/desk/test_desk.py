@@ -522,6 +522,17 @@ def test_23_a_longer_rest_is_told(build: Build, seconds: int, headers: dict[str,
     assert fields.get("retry-after") == (str(seconds) if status == 429 else None)
 
 
+@pytest.mark.parametrize("dialect", Dialect)
+@pytest.mark.parametrize("stream", [True, False])
+def test_23_it_is_told_in_every_dialect(build: Build, dialect: Dialect, stream: bool) -> None:
+    """As a document, also where a stream was asked for: nothing of it has begun."""
+    handled = Tool(resting(build, 16), dialect, stream=stream).say("hi")
+    code, message = handled.error
+    assert (handled.reply.status, code) == (400, "PROVIDER_NOT_AVAILABLE")
+    assert message.endswith(", for 16 s more")
+    assert dict(handled.reply.headers)["x-should-retry"] == "false"
+
+
 def test_23_what_waiting_cannot_mend_is_a_400(build: Build) -> None:
     handled = Tool(resting(build, 5, status=401), headers=CLAUDE_CODE).say("hi")
     assert handled.reply.status == 400
