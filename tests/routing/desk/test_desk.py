@@ -232,9 +232,14 @@ def test_s11_sticky_is_left_out_for_one_request(build: Build, value: str, off: b
     assert tool.say("again").plan.target.provider == "openai"
 
 
-def test_a_route_hint_chooses_the_route(build: Build) -> None:
+@pytest.mark.parametrize("dialect", Dialect)
+def test_a_route_hint_chooses_the_route(build: Build, dialect: Dialect) -> None:
+    """R8: `default` as well, where something else would fit."""
     house = build("default: [glm.glm-4.7], thinking: [openai.gpt-5.2]")
-    assert Tool(house, headers={"x-routecodex-route": "thinking"}).say("hi").plan.target.model == "gpt-5.2"
+    hinted = {hint: Tool(house, dialect, hint, headers={"x-routecodex-route": hint}) for hint in ("thinking", "default")}
+    assert hinted["thinking"].say("hi").plan.target.model == "gpt-5.2"
+    assert Tool(house, dialect).say("think step by step").plan.target.model == "gpt-5.2"
+    assert hinted["default"].say("think step by step").plan.target.model == "glm-4.7"
 
 
 @DIALECTS

@@ -137,9 +137,11 @@ class Reader(AnyReader):
         said = isinstance(first.get("message"), dict) or bool(text_of(first.get("finish_reason")))
         if (error := error_of(document)) is not None or not said:
             return [Failed(error or UNREADABLE)]
+        parted = _parted(first, choices)
         numbered = [
-            _numbered(_with_calls(choice, choices)) if choice is first else {**choice, "index": choice.get("index") or -1}
+            _numbered(_with_calls(choice, parted)) if choice is first else {**choice, "index": choice.get("index") or -1}
             for choice in choices
+            if choice is not parted
         ]
         return [*self._read({**document, "choices": numbered}), Done()]
 
@@ -307,13 +309,17 @@ def _with_entry(known: JsonObject, entry: JsonObject, kind: str) -> JsonObject:
     return {**known, **beside, kind: {**body, **told}}
 
 
-def _with_calls(first: JsonObject, choices: list[JsonObject]) -> JsonObject:
+def _parted(first: JsonObject, choices: list[JsonObject]) -> JsonObject | None:
     """Copilot parts what was said at once: the first choice names calls as its reason, and the next one holds them."""
-    message = object_of(first.get("message"))
-    if first.get("finish_reason") != "tool_calls" or message.get("tool_calls"):
+    if first.get("finish_reason") != "tool_calls" or object_of(first.get("message")).get("tool_calls"):
+        return None
+    return next((one for one in choices if object_of(one.get("message")).get("tool_calls")), None)
+
+
+def _with_calls(first: JsonObject, parted: JsonObject | None) -> JsonObject:
+    if parted is None:
         return first
-    calls = next((called for one in choices if (called := object_of(one.get("message")).get("tool_calls"))), None)
-    return {**first, "message": {**message, "tool_calls": calls}} if calls else first
+    return {**first, "message": {**object_of(first.get("message")), "tool_calls": object_of(parted["message"])["tool_calls"]}}
 
 
 def _numbered(choice: JsonObject) -> JsonObject:

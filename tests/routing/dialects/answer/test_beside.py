@@ -179,6 +179,16 @@ def test_what_only_its_own_dialect_can_say_is_named(client: Way, stream: bool) -
         assert other["message"]["content"] == "b"
 
 
+@pytest.mark.parametrize("client", [Way(MESSAGES), Way(RESPONSES), Way(GEMINI)], ids=str)
+def test_what_one_host_puts_into_two_choices_is_one_candidate(client: Way) -> None:
+    use = {"id": "call_1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    messages = ({"role": "assistant", "content": "a"}, {"role": "assistant", "content": None, "tool_calls": [use]})
+    choices = [{"index": 0, "message": message, "finish_reason": "tool_calls"} for message in messages]
+    answer = answer_for(client)
+    told = read(client, drive(answer, [(CHAT, json.dumps({"id": "c", "model": "m", "choices": choices}).encode())])[0])
+    assert (told.text, told.calls, answer.left_out) == ("a", [("read", {})], "")
+
+
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize(
     "client", [Way(dialect, stream) for dialect in (CHAT, MESSAGES, RESPONSES) for stream in (True, False)], ids=str
