@@ -53,6 +53,9 @@ def message(content: Content) -> JsonObject:
                 parts.append({"type": "text", **({} if block.foreign else object_of(block.native)), "text": text})
             case "thought" if block.field == MARKED and not block.foreign:
                 parts.append({"type": "text", "text": f"{MARK}{text}{MARK_END}"})
+            case "thought" if block.field == "content" and block.native is not None and not block.foreign:
+                summary = {"type": "summary_text", "text": text, **object_of(block.native)}
+                parts.append({"type": "reasoning", "summary": [summary]})
             case "thought" if block.field == "content":
                 parts.append({"type": "thinking", "thinking": [{"type": "text", "text": text}]})
             case "thought":

@@ -170,7 +170,7 @@ class Reader(AnyReader):
                 case "refusal" if value and isinstance(value, str):
                     self._grow("text", "refusal", value, out).refusal = True
                 case "tool_calls" if value:
-                    for entry in list_of(value):
+                    for entry in [value] if isinstance(value, dict) else list_of(value):
                         if isinstance(entry, dict):
                             self._read_call(entry, out)
                 case "function_call" if isinstance(value, dict):
@@ -204,11 +204,20 @@ class Reader(AnyReader):
             if part.get("type") == "thinking":
                 texts = [text_of(object_of(piece).get("text")) for piece in list_of(part.get("thinking"))]
                 self._grow_thought(text_of(part.get("thinking")) or "".join(texts), "content", out, part)
+            elif part.get("type") == "reasoning":
+                self._read_summary(part, out)
             elif part.get("type") == "image_url":
                 self._show(part, "content", out)
             elif part:
                 text = self._grow("text", "", text_of(part.get("text")), out, part)
                 text.native = {**object_of(text.native), **{name: value for name, value in part.items() if name != "text"}}
+
+    def _read_summary(self, part: JsonObject, out: list[Event]) -> None:
+        """Databricks' way: a thought as a part of the content, whose seal comes with the last piece."""
+        entries = [object_of(entry) for entry in list_of(part.get("summary"))]
+        thought = self._grow("thought", "content", "".join([text_of(entry.get("text")) for entry in entries]), out, part)
+        seal = next((word for entry in entries if (word := text_of(entry.get("signature")))), "")
+        thought.native = {"signature": seal or object_of(thought.native).get("signature", "")}
 
     def _begin(self, block: Block, out: list[Event]) -> Block:
         self._last, self._spoke = block, True

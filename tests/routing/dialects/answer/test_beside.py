@@ -217,6 +217,18 @@ def test_log_probabilities_of_responses_are_named(client: Way, whole: bool) -> N
     assert (read(client, out).text, answer.left_out) == ("a", "log probabilities")
 
 
+def test_a_thought_among_the_content_keeps_its_form_and_its_seal() -> None:
+    """Databricks wants it back as it was."""
+    pieces = (("I th", ""), ("ink.", ""), ("", "EqQBsigned"))
+    parts = [{"type": "reasoning", "summary": [{"type": "summary_text", "text": one, "signature": seal}]} for one, seal in pieces]
+    raw = sse(*(chunk({"content": [part]}) for part in parts), chunk({"content": "so"}), chunk({}, "stop"))
+    for stream in (True, False):
+        _, [said] = drive(answer_for(Way(CHAT, stream)), [(CHAT, raw + DONE)])
+        whole = {"type": "summary_text", "text": "I think.", "signature": "EqQBsigned"}
+        [message] = said.native
+        assert message["content"] == [{"type": "reasoning", "summary": [whole]}, {"type": "text", "text": "so"}]
+
+
 def test_a_document_tells_a_call_without_arguments_as_json() -> None:
     raw = sse(chunk({"role": "assistant", "tool_calls": [entry(0, "", "now", "call_1")]}), chunk({}, "tool_calls"))
     out, [said] = drive(answer_for(Way(CHAT, stream=False)), [(CHAT, raw + DONE)])

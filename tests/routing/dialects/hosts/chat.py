@@ -1601,3 +1601,122 @@ whole(
     text=HELLO,
     thinking="I think.",
 )
+stream(
+    "Together",
+    "each piece once more as a completion's text",
+    [
+        chunk({"role": "assistant", "content": "Hello,", "token_id": 7}, choice={"text": "Hello,", "seed": None}),
+        chunk({"content": " world."}, choice={"text": " world.", "seed": None}),
+        chunk({"content": ""}, "eos", choice={"text": "", "seed": 1, "usage": None}, usage=COUNTS),
+    ],
+    text=HELLO,
+    **COUNTED,
+)
+stream(
+    "TGI",
+    "a call that stands in no list",
+    [
+        chunk({"role": "assistant", "tool_calls": entry("", "call_1", "read")}),
+        chunk({"role": "assistant", "tool_calls": entry('{"path":"a.py"}')}),
+        chunk({"role": "assistant", "content": ""}, "eos_token"),
+    ],
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "Databricks",
+    "a part of reasoning with its summary and its seal",
+    [
+        chunk(
+            {
+                "role": "assistant",
+                "content": [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "I th", "signature": ""}]}],
+            }
+        ),
+        chunk({"content": [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "ink.", "signature": ""}]}]}),
+        chunk({"content": [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "", "signature": "EqQBsigned"}]}]}),
+        *TEXT[1:],
+        STOP,
+    ],
+    text=HELLO,
+    thinking="I think.",
+)
+whole(
+    "Databricks",
+    "a part of reasoning and a text",
+    message(
+        content=[  # type: ignore[arg-type]
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "I think.", "signature": "EqQBsigned"}]},
+            {"type": "text", "text": HELLO},
+        ]
+    ),
+    text=HELLO,
+    thinking="I think.",
+)
+stream(
+    "MiniMax",
+    "a name, no sound, and reasoning twice",
+    [
+        chunk(
+            {
+                "role": "assistant",
+                "name": "MiniMax AI",
+                "content": "",
+                "audio_content": "",
+                "reasoning_content": "I think.",
+                "reasoning_details": [
+                    {
+                        "type": "reasoning.text",
+                        "id": "reasoning-text-1",
+                        "format": "MiniMax-response-v1",
+                        "index": 0,
+                        "text": "I think.",
+                    }
+                ],
+            }
+        ),
+        chunk({"role": "assistant", "name": "MiniMax AI", "content": HELLO, "audio_content": ""}),
+        chunk({}, "stop", usage={**COUNTS, "total_characters": 0}, input_sensitive=False, output_sensitive=False),
+    ],
+    text=HELLO,
+    thinking="I think.",
+    **COUNTED,
+)
+stream(
+    "LM Studio",
+    "a list of no calls in every chunk",
+    [
+        {**one, "choices": [{**one["choices"][0], "delta": {**one["choices"][0]["delta"], "tool_calls": []}}]}
+        for one in [*TEXT, STOP]
+    ],
+    text=HELLO,
+)
+whole("LM Studio", "a list of no calls", message(tool_calls=[], reasoning_details=[], reasoning=None), text=HELLO)
+stream(
+    "Cerebras",
+    "null for name, id and kind in later pieces",
+    [
+        ROLE,
+        chunk(calls(entry("", "call_1", "read"))),
+        chunk(calls({"index": 0, "id": None, "type": None, "function": {"name": None, "arguments": '{"path":'}})),
+        chunk(calls({"index": 0, "id": None, "type": None, "function": {"name": None, "arguments": '"a.py"}'}})),
+        USE_END,
+    ],
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "xAI",
+    "counts in every chunk, with what it searched",
+    [{**one, "usage": {**COUNTS, "num_sources_used": 0, "cost_in_usd_ticks": 7}} for one in [*TEXT, STOP]],
+    text=HELLO,
+    **COUNTED,
+)
+stream(
+    "Moonshot",
+    "the reason with a call's last piece",
+    [ROLE, chunk(calls(entry("", "read:0", "read"))), chunk(calls(entry('{"path":"a.py"}')), "tool_calls", usage=COUNTS)],
+    calls=CALL,
+    finish="tool_calls",
+    **COUNTED,
+)
