@@ -18,6 +18,10 @@ _SHAPES = re.compile(
 """What the common providers' credentials look like."""
 _SIGNED = re.compile(rb"(?<![A-Za-z0-9_-])(?>([A-Za-z0-9_-]*?)eyJ)[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{5,}")
 """A signed token. Only the first `eyJ` of a word is tried: trying each of very many is quadratic work."""
+_QUOTED = re.compile(
+    r"(\bbytearray\()?(?:\bb|(?<=: ))(?:'(?:[^'\\]|\\.)*+(?:'|\Z)|\"(?:[^\"\\]|\\.)*+(?:\"|\Z))(?(1)\)?)", re.DOTALL
+)
+"""Bytes as Python writes them, and a text behind a colon."""
 _LOGIN = re.compile(r"(?:bearer|basic|token)\s+[A-Za-z0-9+/._~=-]{8,}", re.IGNORECASE)
 _FIELD = re.compile(rb'"([A-Za-z][A-Za-z0-9_.-]{0,63})"(\s{0,8}:\s{0,8})"((?:[^"\\]|\\.)+)"')
 _NAMES = re.compile(rb'"([A-Za-z][A-Za-z0-9_.-]{0,63})"(?=\s{0,8}:\s{0,8}")')
@@ -36,6 +40,11 @@ def is_like_a_key(text: str) -> bool:
     if looks_secret(text):
         return True
     return len(text) >= _LONG and not any(map(str.isspace, text)) and any(map(str.isdigit, text)) and any(map(str.isalpha, text))
+
+
+def unquoted(message: str) -> str:
+    """What somebody else's words made fail, without those words: a credential may stand among them."""
+    return _QUOTED.sub("…", message) if "'" in message or '"' in message else message
 
 
 def mask_body(body: bytes) -> bytes:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routecodex.routing.redact import MASK, SHORTEST, Redactor, is_like_a_key, looks_secret, mask_body
+from routecodex.routing.redact import MASK, SHORTEST, Redactor, is_like_a_key, looks_secret, mask_body, unquoted
 from tests.rig.work import assert_linear
 
 HIDE = Redactor(["plain-secret", "plain-secret-and-more", "short", "ünï-secret", "a+b(c)[d]", ""])
@@ -98,3 +98,30 @@ def test_what_looks_secret(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "Bearer", "bearer of news", "the sk-ant-api03-AbCdEfGhIjKlMnOp", "Token 5"])
 def test_what_does_not(text: str) -> None:
     assert not looks_secret(text)
+
+
+@pytest.mark.parametrize(
+    "message, told",
+    [
+        ("unexpected server response: b'HTTP/1.1 200 OK\\r\\nx: it\\'s'", "unexpected server response: …"),
+        ("malformed chunk footer: bytearray(b'sk') (expected b'\\r\\n')", "malformed chunk footer: … (expected …)"),
+        ("multiple: [b'4', b\"5\"] of 2", "multiple: […, …] of 2"),
+        ("unknown transfer-encoding header: 'secret'", "unknown transfer-encoding header: …"),
+        ("The provider's answer isn't: invalid header name: b'cut o", "The provider's answer isn't: invalid header name: …"),
+        ("Connect call failed ('127.0.0.1', 9)", "Connect call failed ('127.0.0.1', 9)"),
+        ("no certificate for 'a.example', it's another's", "no certificate for 'a.example', it's another's"),
+        ("", ""),
+    ],
+)
+def test_what_cannot_be_read_is_not_quoted(message: str, told: str) -> None:
+    assert unquoted(message) == told
+
+
+@given(st.binary(max_size=60))
+def test_bytes_are_quoted_nowhere(said: bytes) -> None:
+    assert unquoted(f"in {said!r}, {bytearray(said)!r} and more") == "in …, … and more"
+
+
+def test_quotes_are_found_in_proportion_to_the_text() -> None:
+    for hostile in ("b'", ": '", "b'\\", "bytearray(", "b'\\\\"):
+        assert_linear(unquoted, lambda size, hostile=hostile: hostile * size, 20_000)
