@@ -28,6 +28,26 @@ HIDE = Redactor(["plain-secret", "plain-secret-and-more", "short", "ünï-secret
         pytest.param("Bearer gsk_" + "a1" * 15, "Bearer ***", id="shape: Groq"),
         pytest.param("xai-" + "a1" * 15, "***", id="shape: xAI"),
         pytest.param("ya29." + "a0_-." * 6, "***", id="shape: Google OAuth"),
+        pytest.param("AQ.Ab8" + "S_-" * 12, "***", id="shape: Google, newer"),
+        pytest.param(
+            " ".join(f"{begin}{'a1' * 18}" for begin in ("ghp_", "gho_", "ghu_", "ghs_", "github_pat_")),
+            "*** " * 4 + "***",
+            id="shape: GitHub",
+        ),
+        pytest.param(
+            f"hf_{'aB' * 17}, r8_{'aB' * 18}, fw_{'aB' * 12}, tgp_v1_{'aB' * 20}",
+            "***, ***, ***, ***",
+            id="shape: hosts of models",
+        ),
+        pytest.param(
+            f"pplx-{'aB' * 24} nvapi-{'a_-' * 20} csk-{'a1' * 24} glpat-{'aB_' * 7}", "*** *** *** ***", id="shape: with a dash"
+        ),
+        pytest.param(f"xoxb-123456789012-{'aB' * 12} sk_live_{'aB' * 12}", "*** ***", id="shape: what tools reach besides"),
+        pytest.param(
+            "hf_transfer, r8_short, AQ.and so on, ghp_ and xoxo-x",
+            "hf_transfer, r8_short, AQ.and so on, ghp_ and xoxo-x",
+            id="shapes that are none",
+        ),
         pytest.param("eyJhbGciOiJIUzI1.eyJzdWIiOiIx.c2lnbmF0", "***", id="shape: JWT"),
         pytest.param("x_eyJhbGciOiJIUzI1.eyJzdWIiOiIx.c2lnbmF0", "x_***", id="shape: JWT within a word"),
         pytest.param("eyJshort.eyJhbGciOiJIUzI1.eyJzdWIiOiIx.c2lnbmF0", "eyJshort.***", id="shape: JWT behind what is none"),
