@@ -28,7 +28,13 @@ from mitmproxy.proxy.layers.http import (
 )
 from mitmproxy.proxy.layers.http._base import HttpEvent, ReceiveHttp
 from mitmproxy.proxy.layers.http._events import ResponseProtocolError
-from mitmproxy.proxy.layers.http._http1 import Http1Client, Http1Connection, Http1Server, make_error_response
+from mitmproxy.proxy.layers.http._http1 import (
+    Http1Client,
+    Http1Connection,
+    Http1Server,
+    make_error_response,
+    should_make_pipe,
+)
 
 from ..routing import headers as fields
 from .codes import BAD_ANSWER
@@ -164,6 +170,15 @@ class Server(Connection, Http1Server):
     """Towards the client."""
 
     ReceiveTrailers = RequestTrailers
+    early = b""
+    """What came behind a request before its answer was over. mitmproxy would read it from within the end of that answer, while
+    the connection to the provider is still taken: the layer above tells it again, once all have heard of that end."""
+
+    def mark_done(self, *, request: bool = False, response: bool = False) -> Commands:
+        over = response and self.request_done and self.request is not None and self.response is not None
+        if over and self.buf and not should_make_pipe(self.request, self.response):  # type: ignore[arg-type]
+            self.early, self.buf = bytes(self.buf), ReceiveBuffer()
+        yield from super().mark_done(request=request, response=response)
 
     def read_headers(self, event: events.ConnectionEvent) -> Commands:
         yield from super().read_headers(event)

@@ -403,10 +403,17 @@ class TurnLayer(HttpLayer):
 
     def _handle(self, event: events.Event) -> Commands:
         yield from self._tell(event) if isinstance(event, Poke | events.Start) else super()._handle_event(event)
-        while self.due:
-            stream, _ = self.due.popitem()
-            if self.streams.get(stream.stream_id) is stream:
-                yield from self.event_to_child(stream, Poke(stream))
+        client = self.connections.get(self.context.client)
+        while True:
+            if self.due:
+                stream, _ = self.due.popitem()
+                if self.streams.get(stream.stream_id) is stream:
+                    yield from self.event_to_child(stream, Poke(stream))
+            elif isinstance(client, framing.Server) and client.early:
+                early, client.early = client.early, b""
+                yield from self.event_to_child(client, events.DataReceived(self.context.client, early))
+            else:
+                return
 
     def _tell(self, event: Poke | events.Start) -> Commands:
         if isinstance(event, events.Start) and not (self.context.client.alpn or b"").startswith((b"h2", b"h3")):
