@@ -29,6 +29,8 @@ _SHORT = 2_000
 """Every step of a call looks at its texts, and so does every call of a turn: what was found in shorter ones is remembered."""
 _FEW = 64
 """So many openings are looked at one by one: between them nothing is read."""
+_MANY, _MANY_BYTES = 1_000, 100
+"""To look at more openings, or at one in so few bytes, takes longer than to read all of it once more."""
 _LAST_SPACE = re.compile(rb"(?:\r?\n| )\Z")
 _CLOSING = (b">", b"\x13")
 
@@ -86,7 +88,8 @@ def _marks(less: bytes, star: bytes, greater: bytes) -> _Marks:
     easy = rb"[^" + star + less + rb"]"
     hard = stars + rb"(?!" + stars + closes + rb")|" + opens + rb"(?!" + stars + stars + rb"(?!" + closes + rb"))"
     plain = rb"(?=" + _strides(easy, rb"(?:" + hard + rb")") + end + rb")(?:" + easy + rb"|" + hard + rb"){0,506}+" + end
-    rest = stars + stars + rb"(?:" + quoted + rb"|" + plain + rb")"
+    # nothing of a tag is another opening: of many in a row, each fails at the next one
+    rest = stars + stars + rb"(?!" + opens + stars + stars + rb"(?!" + closes + rb"))(?:" + quoted + rb"|" + plain + rb")"
     run = rest + rb"(?:" + opens + rest + rb")*+"
     spaced_run = rest + rb"(?: ?" + opens + rest + rb")*+"
     at_line_start = rb"(?:(?<=\n" + opens + rb")|(?<=\A" + opens + rb"))" + spaced_run + rb"(?:\r?\n| )?"
@@ -257,9 +260,12 @@ def _runs_in(raw: bytes, marks: _Marks) -> Iterator[re.Match[bytes]]:
 
 
 def _holds_new(raw: bytes, seams: list[int], marks: _Marks) -> bool:
-    """Whether the cutting may have put a tag together. It would lie across one of the seams; of many nobody looks at each."""
+    """Whether the cutting may have put a tag together. It would lie across one of the seams; of many, or where many openings
+    stand before them, nobody looks at each."""
     if marks is not _plain() or len(seams) > _FEW:
         return bool(seams)
+    if sum(raw.count(b"<**", max(0, seam - _LONGEST), seam) for seam in seams) > max(_MANY, len(raw) // _MANY_BYTES):
+        return True
     for seam in seams:
         at = find_mark(raw, b"<**", max(0, seam - _LONGEST))
         while 0 <= at < seam:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 RECORD = "ROUTECODEX_SHEET"
 """The file that takes what tests have seen, where the sheet runs them."""
+SOAK_S = float(os.environ.get("SOAK_S", "3600"))
+"""How long the soak takes, when its memories are full."""
 
 
 def seen(row: str, figure: str, *, holds: bool = True) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -26,12 +25,11 @@ from tests.rig.client import Http1, Route
 from tests.rig.provider import FakeProvider
 from tests.rig.proxy import Mitmdump
 from tests.rig.wire import Reply
-from tests.sheet import seen
+from tests.sheet import SOAK_S, seen
 from tests.sheet.lag import ask
 from tests.system.tool import CONFIG, CREDENTIALS, HOSTS, write
 from tests.system.watched import held, settles, watched
 
-SECONDS = float(os.environ.get("SOAK_S", "3600"))
 WARM = 0.25
 """What the first quarter takes is not growth: memories fill up to their bounds."""
 FILLS = 44_000
@@ -62,10 +60,10 @@ def test_a_day_of_streams(provider: FakeProvider, tmp_path: Path) -> None:
                 assert await ask(proxy, next(numbers), "") == "complete"
 
         async def some() -> None:
-            last = min(time.monotonic() + EVERY_S, began + SECONDS)
+            last = min(time.monotonic() + EVERY_S, began + SOAK_S)
             await asyncio.gather(*(stream(last) for _ in range(STREAMS)))
 
-        while time.monotonic() - began < SECONDS:
+        while time.monotonic() - began < SOAK_S:
             asyncio.run(some())
             calm()
             settles(proxy, before, within=30, spare=5)
@@ -73,14 +71,14 @@ def test_a_day_of_streams(provider: FakeProvider, tmp_path: Path) -> None:
             points.append((time.monotonic() - began, proxy.rss_bytes / MIB, spared["pieces"] / 1000))
         after = settles(proxy, before, within=30, spare=5)  # the last ones are only just leaving
         files_then, calls = proxy.open_files or 0, next(numbers) - FILLS
-    warm = [point for point in points if point[0] > SECONDS * WARM]
+    warm = [point for point in points if point[0] > SOAK_S * WARM]
     mib, mib_off = slope_of([(at, size) for at, size, _ in warm])
     pieces, pieces_off = slope_of([(at, count) for at, _, count in warm])
-    over_h = (1 - WARM) * SECONDS / 3600
+    over_h = (1 - WARM) * SOAK_S / 3600
     short = "; too short to tell 1 MiB" if mib_off > 1 else ""
     seen(
         "Z",
-        f"{calls:,} calls in {SECONDS / 3600:.2f} h of the {DAY_S / 3600:.0f} asked; over the last {over_h:.2f} h {mib:+.2f} ± "
+        f"{calls:,} calls in {SOAK_S / 3600:.2f} h of the {DAY_S / 3600:.0f} asked; over the last {over_h:.2f} h {mib:+.2f} ± "
         f"{mib_off:.2f} MiB an hour (two standard errors{short}), and {pieces:+.1f} ± "
         f"{pieces_off:.1f} thousand of {warm[-1][2]:.0f} thousand pieces of Python's memory; files {files} → {files_then}, "
         f"tasks {before['tasks']} → {after['tasks']}",

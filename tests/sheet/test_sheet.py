@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.sheet.__main__ import DOCUMENT, one_command
+from tests.sheet import SOAK_S
+from tests.sheet.__main__ import DOCUMENT, LONGEST_S, longest_of, one_command
 from tests.sheet.rows import ROWS, Row
 from tests.sheet.written import Result, merge, read, write
 
@@ -49,3 +50,9 @@ def test_a_run_that_may_take_longer_does_not_hold_for_that(monkeypatch: pytest.M
     monkeypatch.setattr("tests.sheet.__main__.LONGEST_S", 90_000.0)
     assert one_command([], 2700).holds == "yes"
     assert one_command([], 2701).holds == "**no**"
+
+
+def test_the_soak_is_not_ended_before_it_is_over() -> None:
+    soak = [row for row in ROWS if row.apart]
+    assert longest_of(soak) >= SOAK_S + 1800
+    assert longest_of([row for row in ROWS if not row.apart]) == LONGEST_S

@@ -24,7 +24,7 @@ from tests.sheet import seen
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
-KILLS = 500 if LONG else 25
+KILLS = 500 if LONG else 12
 NOW = 1_800_000_000_000
 RETENTION = 1_200_000
 ID = "crash"

@@ -21,7 +21,7 @@ from tests.conftest import LONG
 from tests.sheet import Tally, seen
 
 ROOT = Path(__file__).parents[2]
-KILLS = 500 if LONG else 25
+KILLS = 500 if LONG else 12
 KEY = SessionKey("session", "crash")
 OLD = EMPTY.with_(allowed=("old",) * 50)
 NEW = EMPTY.with_(allowed=("new",) * 60)

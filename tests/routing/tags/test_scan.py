@@ -190,6 +190,8 @@ HOSTILE_TEXTS = {
     "wide-tags": "＜**a＊＊>",
     "wide-marks": "＊",
     "curly-quotes": "<**stopMessage:“",
+    "openings-before-tags": "<**" * 11_000 + "<**a**>",
+    "words-before-tags": "<**x " * 2_000 + "<**a**>",
 }
 
 
@@ -205,6 +207,12 @@ def _deep(size: int) -> str:
 @pytest.mark.parametrize("unit", [pytest.param(unit, id=f"F14-{name}") for name, unit in HOSTILE_TEXTS.items()])
 def test_hostile_text_costs_little(unit: str, work: Callable[[str], object]) -> None:
     assert_linear(work, lambda size: _filled(unit, size), MIB // 4)
+
+
+def test_a_few_tags_behind_many_openings_cost_no_more_than_the_openings() -> None:
+    """What a tag leaves behind is looked at; not each opening before it, for each tag."""
+    texts = {1: "<**" * (MIB // 3), 4: HOSTILE_TEXTS["openings-before-tags"] * (MIB // 33_007)}
+    assert_linear(strip, texts.__getitem__, 1)
 
 
 def test_a_nest_of_a_million_costs_little() -> None:
