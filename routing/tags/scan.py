@@ -21,8 +21,6 @@ from typing import AnyStr, NamedTuple
 
 _EFFORT = 4 << 20
 """Bytes that may be read to take apart what is nested. A nest in 1 MiB gets four readings, one in a page gets a thousand."""
-_OPENING = 16
-"""To look at an opening costs as much as so many bytes."""
 _LONGEST = 34_000
 """No tag has more bytes."""
 _SHORT = 2_000
@@ -223,7 +221,7 @@ def _tags_in(raw: bytes, marks: _Marks) -> Iterator[tuple[int, int]]:
 def _without_tags(raw: bytes, marks: _Marks) -> bytes:
     effort = max(_EFFORT, 4 * len(raw))
     while effort > 0:
-        effort -= len(raw) + _OPENING * (raw.count(b"<*") + raw.count(b"\x11"))
+        effort -= len(raw)
         left, seams = _cut(raw, marks)
         if raw[-1:] in _CLOSING and left[-1:] not in _CLOSING:
             left = _LAST_SPACE.sub(b"", left)

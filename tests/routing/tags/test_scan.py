@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routecodex.routing.tags import scan
 from routecodex.routing.tags.scan import find_tags, in_code, strip
 from tests.rig.work import assert_linear
 from tests.sheet import seen
@@ -220,21 +219,6 @@ def test_a_nest_of_a_million_costs_little() -> None:
     left = strip(_deep(MIB))
     assert find_tags(left) == []
     assert strip(left) is left
-
-
-@pytest.mark.parametrize("opening", ["<**", "＜＊＊"])
-def test_very_many_openings_are_read_hardly_twice(opening: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each costs as much as a word: four readings of a million of them would keep everybody waiting."""
-    readings: list[int] = []
-    cut = scan._cut
-    monkeypatch.setattr(scan, "_cut", lambda raw, marks: readings.append(len(raw)) or cut(raw, marks))
-    text = opening * (MIB // 3) + "**>" * 10
-    left = strip(text)
-    assert len(readings) <= 2
-    assert find_tags(left) == []
-    readings.clear()
-    assert strip("x " + "<*" * 300 + "<**a**>" + "*a**>" * 300 + " y") == "x y"
-    assert len(readings) > 300
 
 
 CODE = [
