@@ -490,20 +490,22 @@ def parts_of(url: str) -> tuple[str, str, str, float]:
     parts = urlsplit(url)
     asked = parse_qs(parts.query, keep_blank_values=True)
     prefix, wait = asked.pop("prefix", [_PREFIX])[-1], asked.pop("wait", [""])[-1]
-    host = f"{parts.hostname}:{parts.port or 6379}{parts.path.rstrip('/')}"
+    name = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    host = f"{name}:{parts.port or 6379}{parts.path.rstrip('/')}"
     return (
         f"{parts.scheme}://{host}",
         urlunsplit(parts._replace(query=urlencode(asked, doseq=True))),
         prefix,
-        _seconds(wait),
+        float(wait or PATIENCE_S),
     )
 
 
-def _seconds(text: str) -> float:
+def check(url: str) -> None:
+    """ValueError says what redis-py does not take of an address (`routing/config/hosts.py` knows its form)."""
     try:
-        return float(text) if text else PATIENCE_S
-    except ValueError:
-        return PATIENCE_S
+        ConnectionPool.from_url(parts_of(url)[1], protocol=2).make_connection()
+    except (ValueError, TypeError, exceptions.RedisError) as error:
+        raise ValueError(_said(error)) from None
 
 
 def _plain(text: str) -> str:

@@ -32,6 +32,7 @@ from ..routing.errors import ConfigError, StoreError
 from ..routing.router.health import Healthy
 from ..routing.sessions.store import FileStore, States
 from ..routing.stop_message.plugin import StopMessagePlugin
+from ..routing.storage.contract import DAY_S
 from ..routing.turn.empty_reply import EmptyReply
 from ..routing.turn.hidden import HiddenRounds
 from ..routing.turn.hidden_store import HiddenStore
@@ -222,9 +223,9 @@ class Settings:
     def served(self) -> Served:
         """This server, for its verbs."""
         listening = tuple((str(address[0]), int(address[1])) for address in ctx.master.addons.get("proxyserver").listen_addrs())
-        elsewhere = self._elsewhere()
-        pid, folder = worker.server_pid(), session_folder()
-        return Served(server_id(), pid, listening, str(self.path), folder, self.desk, os.environ, elsewhere=elsewhere)
+        pid, folder, desk = worker.server_pid(), session_folder(), self.desk
+        elsewhere = self._elsewhere()  # known from the desk on
+        return Served(server_id(), pid, listening, str(self.path), folder, desk, os.environ, elsewhere=elsewhere)
 
     def _elsewhere(self) -> Elsewhere | None:
         shared = self._shared
@@ -348,10 +349,12 @@ class Settings:
         people.check(allow_remote_clients=config.allow_remote_clients)
         if config.store != "files":
             try:
-                importlib.import_module(f"{__package__}.redis_store")
+                importlib.import_module(f"{__package__}.redis_store").check(config.store)
             except ImportError as error:
                 needs = "redis needs its client for Python: pip install 'routecodex[redis]'"
                 raise ConfigError(f"sessions.store: {needs} ({error})") from None
+            except ValueError as error:
+                raise ConfigError(f"sessions.store: Redis' client does not take this address ({error})") from None
         return config, load_plugins(config.plugins)
 
     def _stamps_of(self, paths: Iterable[Path]) -> dict[Path, _Stamp | None]:
@@ -367,6 +370,9 @@ class Settings:
         if self._desk is not None:
             if config.store != self._opened_store:
                 logger.warning("sessions.store has changed: until the proxy is started anew, the old one is used")
+            if self._shared is not None:
+                self._shared.refuses = self._refuses
+                self._shared.store.retention_s = config.retention_days * DAY_S
             self._desk = self._new_desk(self._desk.store, self._desk.hidden)
         stand_in.lift()
         for warning in config.warnings if worker.leads() else ():

@@ -396,16 +396,19 @@ def _store(person: Person) -> Iterator[Fault]:
     except ImportError:
         yield Fault("sessions.store names a Redis, and its client is not installed", "pip install 'routecodex[redis]'")
         return
-    place, address, *_ = parts_of(person.config.store)
+    place, address, prefix, _ = parts_of(person.config.store)
     try:
         with Redis.from_url(address, socket_timeout=_STORE_S, socket_connect_timeout=_STORE_S, protocol=2) as client:
             client.eval("return 1", 0)
             try:
-                yield from _store_kept(place, client.info())
+                yield from _store_kept(place, told := client.info())
+                if int(told.get("aof_enabled", 0)):
+                    yield from _store_read_back(place, client, prefix)
             except exceptions.NoPermissionError:
                 yield Fault(
-                    f"{place} does not tell this user how it keeps what it holds (INFO)",
-                    "let its keeper see that appendonly is yes and maxmemory-policy is noeviction",
+                    f"{place} does not tell this user how it keeps what it holds (INFO, ACL DRYRUN)",
+                    "let its keeper see that appendonly is yes, maxmemory-policy is noeviction, and the user default, also where "
+                    "it is off, has the rights ~* &* +@all",
                     grave=False,
                 )
             try:
@@ -417,7 +420,7 @@ def _store(person: Person) -> Iterator[Fault]:
                     f"this machine's clock is {abs(off):.0f} s {'ahead of' if off > 0 else 'behind'} that of {place}",
                     "switch NTP on at both: rests of keys and reminders go by the clock",
                 )
-    except (exceptions.RedisError, OSError) as error:
+    except (exceptions.RedisError, OSError, ValueError, TypeError) as error:
         why = (str(error) or type(error).__name__).splitlines()[0][:200]
         yield Fault(f"the sessions' store {place} cannot be used: {why}", "start it, or mend sessions.store (docs/state.md)")
 
@@ -437,6 +440,24 @@ def _store_kept(place: str, told: Mapping[str, Any]) -> Iterator[Fault]:
         )
     if not int(told.get("aof_enabled", 0)):
         yield Fault(f"{place} loses its newest entries when it crashes (appendonly no)", "set appendonly yes there", grave=False)
+
+
+def _store_read_back(place: str, client: Any, prefix: str) -> Iterator[Fault]:
+    """Redis reads back what scripts wrote with the rights of its user `default`, and leaves out what that may not write
+    (redis/redis#14541)."""
+    from redis import exceptions
+
+    try:
+        may = client.execute_command("ACL DRYRUN", "default", "HSET", f"{prefix}:x", "p", "x")
+    except exceptions.NoPermissionError:
+        raise
+    except exceptions.ResponseError:  # an older one cannot be asked what another user may do
+        return
+    if may != b"OK":
+        yield Fault(
+            f"{place} loses what it holds whenever it is started anew: its user default may not write",
+            "user default off ~* &* +@all, in its ACL: nobody can be that user, and what is read back is all there",
+        )
 
 
 CHECKS: Mapping[str, Check] = {

@@ -9,7 +9,7 @@ from ..router.registry import Classifier, HealthSettings, Provider, Registry
 from ..usage.prices import Price
 from . import schema
 from .environment import expand, unset
-from .hosts import OFFICIAL_HOSTS, read_host
+from .hosts import OFFICIAL_HOSTS, check_store, read_host
 from .notes import Notes
 from .providers import build_providers
 from .routes import build_routes
@@ -20,7 +20,6 @@ BACKGROUND = ("background", "context dump", "上下文", "后台")
 
 _EMPTY_REPLY = frozenset({"empty_reply", "gemini_empty_reply_continue"})
 _REFUSED_PLUGIN = "vision_auto"
-_STORE_SCHEMES = frozenset({"redis", "rediss"})
 
 
 def build(document: schema.Document, env: Mapping[str, str], notes: Notes) -> Config:
@@ -101,17 +100,12 @@ def _build_store(text: str, env: Mapping[str, str], notes: Notes) -> str:
     full = expand(text, env, notes)
     if full.missing:
         notes.refuse(place, f"{unset(full.missing)}: set it, or write store: files")
-    elif full.text != "files" and _scheme(full.text) not in _STORE_SCHEMES:
-        notes.refuse(place, "must be files or a redis:// address")
+    elif full.text != "files":
+        try:
+            check_store(full.text)
+        except ValueError as error:
+            notes.refuse(place, str(error))
     return full.text
-
-
-def _scheme(text: str) -> str:
-    try:
-        parts = urlsplit(text)
-        return parts.scheme if parts.hostname else ""
-    except ValueError:
-        return ""
 
 
 def _build_plugins(written: list[str], notes: Notes) -> tuple[tuple[str, ...], bool]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from ..router.registry import Url
 
@@ -44,6 +44,11 @@ OFFICIAL_HOSTS = (
 )
 """Where the known tools and their providers are reached. Only model paths on them are ever rewritten."""
 
+_STORE_SCHEMES = frozenset({"redis", "rediss"})
+_NO_STORE = (
+    "must be files or an address such as redis://user:password@host:6379/0 "
+    "(in a password : / ? # @ % are written %3A %2F %3F %23 %40 %25)"
+)
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 
 
@@ -107,3 +112,18 @@ def stays_near(host: str) -> bool:
         return (
             host == "localhost" or "." not in host or host.endswith((".localhost", ".local", ".internal", ".lan", ".home.arpa"))
         )
+
+
+def check_store(address: str) -> None:
+    """ValueError says what is wrong, and nothing of the address: in one that is written wrong a password may be anywhere."""
+    try:
+        parts = urlsplit(address)
+        host, port, asked = parts.hostname, parts.port, parse_qs(parts.query, keep_blank_values=True)
+    except ValueError:
+        raise ValueError(_NO_STORE) from None
+    is_one = parts.scheme in _STORE_SCHEMES and host and port != 0 and not parts.fragment
+    if not is_one or not re.fullmatch(r"(/\d*)?", parts.path) or not all(re.fullmatch("[a-z_]+", name) for name in asked):
+        raise ValueError(_NO_STORE)
+    for text in asked.get("wait", ()):
+        if not re.fullmatch(r"\d+(\.\d*)?|\.\d+", text) or not float(text):
+            raise ValueError("wait must be a number of seconds above 0")

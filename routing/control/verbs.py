@@ -92,9 +92,11 @@ def run(verb: Verb, served: Served, given: Given) -> JsonObject:
 
 
 def _status(served: Served, given: Given) -> JsonObject:
+    ill = [*filter(None, [served.desk.ill()])]
     if served.person is not None:
         keys = [line for provider in _own(served) for line in _unwell(served, provider)]
-        return {"server": served.server, "person": served.person, "routing": _told(served.desk.overlay.state), "keys": keys}
+        routing = _told(served.desk.overlay.state)
+        return {"server": served.server, "person": served.person, "routing": routing, "keys": keys, "warnings": ill}
     return {
         "server": served.server,
         "pid": served.pid,
@@ -103,7 +105,7 @@ def _status(served: Served, given: Given) -> JsonObject:
         "sessions": str(served.folder),
         "routing": _told(served.desk.overlay.state),
         "keys": [line for provider in _own(served) for line in _unwell(served, provider)],
-        "warnings": [*served.desk.config.warnings, *filter(None, [served.desk.ill()])],
+        "warnings": [*served.desk.config.warnings, *ill],
     }
 
 

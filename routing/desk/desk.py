@@ -799,10 +799,7 @@ def _asker(reading: Reading) -> Asker:
 
 def _owned(caller: Caller, user: str) -> Caller:
     """Whatever its tool calls them: sessions and conversations are this person's."""
-    if not user:
+    session, conversation = (owned(user, id) if id is not None else None for id in (caller.session, caller.conversation))
+    if not user and (session, conversation) == (caller.session, caller.conversation):
         return caller
-
-    def of_them(id: str | None) -> str | None:
-        return owned(user, id) if id is not None else None
-
-    return replace(caller, user=user, session=of_them(caller.session), conversation=of_them(caller.conversation))
+    return replace(caller, user=user, session=session, conversation=conversation)

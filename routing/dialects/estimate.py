@@ -73,6 +73,7 @@ _UNREAD = frozenset(
         "reasoning_details",
         "thoughtSignature",
         "thought_signature",
+        "reasoning_opaque",
         "mimeType",
         "mime_type",
         "media_type",

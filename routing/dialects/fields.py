@@ -8,6 +8,9 @@ from ..errors import RouteCodexError
 from ..jsonbytes import load_object, loads
 from ..values import JsonObject
 
+THOUGHTS = ("reasoning_content", "reasoning", "reasoning_text")
+"""Fields of plain reasoning in a Chat message, by host. One that fills two of them says the same in both."""
+
 
 def read_json(raw: bytes) -> object:
     """The value, or None where `raw` is not JSON."""

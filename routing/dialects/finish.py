@@ -94,6 +94,7 @@ _VENDORS: dict[str, FinishReason] = {
     "max_length": "length",
     "max_output": "length",
     "incomplete": "length",
+    "repetition": "length",
     "tool_call": "tool_calls",
     "sensitive": "content_filter",
     "safety_filter": "content_filter",
@@ -117,6 +118,11 @@ class Finish(Struct, frozen=True):
     reason: FinishReason
     word: str
     note: str = ""
+
+
+def said_reason(word: object) -> str:
+    """Any dialect's word; empty where an answer has not said yet why it ended. Some hosts write a word for that, too."""
+    return word if isinstance(word, str) and word.strip().lower() not in _MISSING else ""
 
 
 def read_finish(word: object) -> FinishReason | None:
@@ -268,8 +274,9 @@ AS_USUAL = Endings()
 
 
 def _bare(word: str) -> str:
-    """The word to look up. Google's OpenAI-compatible address puts the kind before it: `content_filter: RECITATION`."""
-    return word.strip().rpartition(": ")[2].lower()
+    """The word to look up. Google's OpenAI-compatible address puts the kind before it: `content_filter: RECITATION`. Some
+    gateways write it with hyphens."""
+    return word.strip().rpartition(": ")[2].lower().replace("-", "_")
 
 
 def _overruled(word: str, why: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from ..values import JsonObject
 from .translation.opaque import MARK, unwrap
 
-_FIELDS = ("signature", "encrypted_content", "thoughtSignature", "thought_signature", "data")
+_FIELDS = ("signature", "encrypted_content", "thoughtSignature", "thought_signature", "reasoning_opaque", "data")
 _SHORTEST = 8
 _SEAL = re.compile(rf'"(?:{"|".join(_FIELDS)})"\s{{0,4}}:\s{{0,4}}"([^"\\]{{{_SHORTEST},}}(?:\\.[^"\\]*)*)"'.encode())
 _MOST = 50_000

@@ -1,4 +1,5 @@
-"""Gemini's signatures as Chat hosts, gateways and clients spell them: on a call, on its function, on a whole message or delta."""
+"""Signatures as Chat hosts, gateways and clients spell them, nearly all Gemini's: on a call, on its function, on a whole message
+or delta."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Collection, Iterator
 from ..values import JsonObject
 from .fields import object_of
 
-_WORDS = ("thought_signature", "thoughtSignature", "thought_signatures")
+_WORDS = ("thought_signature", "thoughtSignature", "thought_signatures", "reasoning_opaque")
 FIELDS = ("extra_content", "provider_specific_fields", *_WORDS)
 """Fields that hold one. `extra_content` is Google's own place for it, and for nothing that another host knows."""
 _DEEPEST = 4

@@ -31,6 +31,7 @@ class Lost(StoreError):
 
     status = 503
     code = "STORE_LOST"
+    passes_in_s = 1
 
 
 class Busy(StoreError):
@@ -122,6 +123,9 @@ and what the last try said counts."""
 
 class Store(Protocol):
     """Every operation raises `Lost` where nobody answers in time, within a quarter of a second."""
+
+    retention_s: float
+    """How long is kept what has no time of its own; 0: for ever."""
 
     @property
     def gone(self) -> str:

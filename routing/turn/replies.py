@@ -56,10 +56,10 @@ class Replies(Struct, frozen=True):
         return Reply(status, (JSON, last), body, self.hide.text(comment))
 
     def refuse(self, endpoint: Endpoint | None, error: RouteCodexError, client: str = "") -> Reply:
-        """Our own no. What passes by itself is told as a 429 to those clients that ask again when they are told to."""
-        shape, passes_in_s = endpoint or Endpoint(Dialect.CHAT), error.passes_in_s
-        if passes_in_s is not None and not asks_again(client):
-            passes_in_s = None
-        status = error.status if passes_in_s is None else 429
+        """Our own no. What passes by itself is told as a 429 to those clients that ask again when they are told to; a 503 says
+        that by itself, to all."""
+        shape, passes_in_s, status = endpoint or Endpoint(Dialect.CHAT), error.passes_in_s, error.status
+        if passes_in_s is not None and status != 503:
+            passes_in_s, status = (passes_in_s, 429) if asks_again(client) else (None, status)
         comment = f"refused: {error.message}"
         return self.error(shape, status, error.message, error.code, error.details, comment, passes_in_s)

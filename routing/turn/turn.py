@@ -225,6 +225,9 @@ class Turn:
             match self.course.state:
                 case State.FAILING:
                     self._fail_with_body(now)
+                case State.PEEKING if self.answer.content.complete:  # whoever waits for a document, or for a first word
+                    self.actions.append(Abandon())
+                    self._round_over("", now)
                 case State.FLOWING:
                     self.actions.append(Abandon())
                     silent = f"it fell silent for {round(self.limits.idle_s)} seconds"

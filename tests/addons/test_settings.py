@@ -14,6 +14,7 @@ import pytest
 
 from routecodex.addons import settings
 from routecodex.routing.config import Config
+from routecodex.routing.control.elsewhere import Elsewhere
 
 
 @pytest.mark.parametrize(
@@ -121,6 +122,35 @@ def test_the_loop_goes_on_while_a_file_is_read(loaded: settings.Settings, monkey
     assert loaded.allows_remote_clients
     assert sys.getswitchinterval() == usual
     assert gc.isenabled()
+
+
+def test_where_sessions_are_kept_is_known_before_the_first_call(
+    loaded: settings.Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A command may ask as soon as the proxy listens: what lies in Redis is not nothing."""
+    pytest.importorskip("redis")
+    server = SimpleNamespace(listen_addrs=lambda: [("127.0.0.1", 8080)])
+    monkeypatch.setattr(settings, "ctx", SimpleNamespace(master=SimpleNamespace(addons={"proxyserver": server})))
+    monkeypatch.setattr(settings, "session_folder", lambda: tmp_path / "sessions")
+    monkeypatch.setattr(settings, "server_id", lambda: "a")
+    monkeypatch.setattr(settings, "web_is_open", lambda: False)
+    assert loaded.path is not None
+    path = loaded.path
+
+    def written(more: str = "") -> None:
+        path.write_text(SMALL + f'sessions: {{store: "redis://127.0.0.1:1"{more}}}\n')
+        loaded.load("")
+
+    async def first() -> None:
+        written()
+        assert isinstance(loaded.served().kept, Elsewhere)
+        shared = loaded._shared
+        assert shared is not None
+        assert (shared.refuses, shared.store.retention_s) == (True, 30 * 86_400)
+        written(", onStoreLost: local, retentionDays: 1")
+        assert (shared.refuses, shared.store.retention_s) == (False, 86_400), "what is written holds from then on"
+
+    asyncio.run(first())
 
 
 def test_another_file_that_was_chosen_meanwhile_stays(loaded: settings.Settings, tmp_path: Path) -> None:

@@ -6,10 +6,13 @@ import asyncio
 import base64
 import contextlib
 import hashlib
+import json
 import sqlite3
-from collections.abc import Iterator
+import urllib.request
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -19,7 +22,8 @@ from routecodex.addons import hello
 from tests.rig.answer import Route
 from tests.rig.behaviour import Behaviour
 from tests.rig.provider import FakeProvider
-from tests.rig.proxy import SCRIPT, DidNotStart, Mitmdump
+from tests.rig.proxy import SCRIPT, DidNotStart, Mitmdump, free_port
+from tests.rig.redis_server import IS_THERE, redis_server
 from tests.rig.websocket import WebSocket
 from tests.system.talk import provider_text
 from tests.system.test_codex_socket import HEADERS as CODEX
@@ -44,10 +48,10 @@ virtualrouter:
 NAMES = {"x-api-key": "sk-of-a-tool", "x-claude-code-session-id": "0b5e2c1e-3a52-4a7e-9d0c-5a0d4f7b1c11"}
 
 
-def htpasswd(folder: Path) -> str:
+def htpasswd(folder: Path, passwords: Mapping[str, str] = PASSWORDS) -> str:
     """The one form that both lines of mitmproxy read without a further package."""
     file = folder / "people"
-    hashed = {name: base64.b64encode(hashlib.sha1(word.encode()).digest()).decode() for name, word in PASSWORDS.items()}
+    hashed = {name: base64.b64encode(hashlib.sha1(word.encode()).digest()).decode() for name, word in passwords.items()}
     file.write_text("".join(f"{name}:{{SHA}}{word}\n" for name, word in hashed.items()))
     return f"proxyauth=@{file}"
 
@@ -104,6 +108,8 @@ def test_each_has_their_own(team: tuple[FakeProvider, Mitmdump]) -> None:
     provider.forget()
     assert ask(proxy, "hello", "bob").status_code == 200
     assert [request.host for request in provider.calls] == ["glm.example"]
+    assert "all sessions of bob: 1 request," in said(ask(proxy, "<**usage**>", "bob"))
+    assert "bob" not in (used := said(ask(proxy, "<**usage**>", "alice"))), used
     proxy.stop()
     with contextlib.closing(sqlite3.connect(proxy.folder / "user" / "usage.sqlite")) as ledger:
         assert {row[0] for row in ledger.execute("select user from rounds")} == {"bob"}
@@ -205,6 +211,87 @@ def test_frames_of_a_web_socket_are_asked_in_the_name_of_who_opened_it(tmp_path:
         shown = saved(proxy)
     assert ["Sticky" in one for one in told[1:3]] == [False, True]
     assert not [word for word in PASSWORDS.values() if word in shown]
+
+
+ODD = (
+    *(
+        "jürgen",
+        "e\u0301",
+        "é",
+        "名前",
+        "o'brien",
+        "a b",
+        "x@corp.example",
+        "%41",
+        "A",
+        "a",
+        "..",
+        "a/b",
+        "a\\b",
+        "CON",
+        "-rf",
+        "*",
+    ),
+    *("$(id)", "<b>x</b>", "<**clear**>", "`x`", "@alice", "alice%3Ax", "None"),
+)
+
+
+def test_names_of_all_letters_are_as_many_people(tmp_path: Path) -> None:
+    """Each has a session, a folder of texts and providers of their own, and the page shows each their own calls."""
+    port = free_port()
+    config = CONFIG.replace("users: [alice]", f"users: {json.dumps(ODD[1:], ensure_ascii=False)}")
+    options = [htpasswd(tmp_path, dict.fromkeys(ODD, "word")), f"routecodex_page={port}"]
+    with (
+        FakeProvider() as provider,
+        Mitmdump(script=SCRIPT, config=config, upstream=provider, folder=tmp_path, options=options) as proxy,
+    ):
+        for number, name in enumerate(ODD):
+            assert ask(proxy, f'<**stopMessage:"of {number}.",5**>', name, "word").status_code == 200, name
+        for number, name in enumerate(ODD):
+            assert f'"of {number}."' in said(ask(proxy, "<**status**>", name, "word")), name
+            assert ("hers" in said(ask(proxy, "<**models**>", name, "word"))) == (number > 0), name
+            assert hello.ask(proxy.url.replace("//", f"//{quote(name, safe='')}:word@")) is not None, name
+            auth = "Basic " + base64.b64encode(f"{name}:word".encode()).decode()
+            with urllib.request.urlopen(
+                urllib.request.Request(f"http://127.0.0.1:{port}/routecodex/state", headers={"Authorization": auth}), timeout=60
+            ) as answer:
+                assert {call["user"] for call in json.load(answer)["calls"]} == {name}
+        assert len(list(proxy.sessions.glob("session-*.json"))) == len(ODD)
+        assert provider.calls == []
+        assert "Traceback" not in proxy.log
+
+
+@pytest.mark.skipif(not IS_THERE, reason="needs a Redis")
+def test_two_people_of_one_id_at_two_proxies(tmp_path: Path) -> None:
+    """What one of them set is theirs at either proxy; also a proxy that asks nobody who they are shows it to nobody."""
+    with (
+        FakeProvider() as provider,
+        redis_server(tmp_path / "redis") as server,
+        contextlib.ExitStack() as stack,
+    ):
+        config = f'sessions: {{store: "{server.url}?wait=60"}}\n{CONFIG}'
+        alone = config.replace("  allowRemoteClients: true\n", "")
+        one, other, asks_nobody = (
+            stack.enter_context(Mitmdump(script=SCRIPT, config=text, upstream=provider, folder=tmp_path / name, options=options))
+            for name, text, options in (
+                ("one", config, [htpasswd(tmp_path)]),
+                ("other", config, [htpasswd(tmp_path)]),
+                ("nobody", alone, []),
+            )
+        )
+        assert ask(one, '<**!glm.glm-4.7**> <**stopMessage:"of alice",5**>', "alice").status_code == 200
+        for proxy in (one, other):
+            assert "of alice" in said(ask(proxy, "<**status**>", "alice"))
+            assert "Routing: normal.\nstopMessage: none." in said(ask(proxy, "<**status**>", "bob"))
+        id = NAMES["x-claude-code-session-id"]
+        for guess in (id, f"@alice:{id}"):
+            with httpx.Client(proxy=asks_nobody.url, verify=asks_nobody.tls(), trust_env=False, timeout=60) as client:
+                body = {"model": "claude-x", "max_tokens": 9, "messages": [{"role": "user", "content": "<**status**>"}]}
+                headers = {"x-api-key": "sk-of-a-tool", "x-session-id": guess}
+                told = said(client.post("https://api.anthropic.com/v1/messages", json=body, headers=headers))
+            assert "Routing: normal.\nstopMessage: none." in told
+        assert ask(other, "<**clear**>", "bob").status_code == 200
+        assert "of alice" in said(ask(one, "<**status**>", "alice"))
 
 
 def test_a_name_that_is_none(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import sqlite3
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
@@ -16,10 +17,12 @@ from mitmproxy.exceptions import FlowReadException
 from mitmproxy.io import FlowReader
 
 from routecodex.addons.control.servers import Server
+from tests.rig.behaviour import Behaviour
 from tests.rig.client import Answer, Http1, Route, call
 from tests.rig.door import until
 from tests.rig.provider import FakeProvider
 from tests.rig.proxy import SCRIPT, Mitmdump
+from tests.rig.wire import Reply as Says
 from tests.system.test_telemetry import free_port, look, value
 from tests.system.tool import CONFIG
 
@@ -157,6 +160,40 @@ def test_numbers_are_those_of_all_workers_also_of_one_that_died(tmp_path: Path) 
         until(lambda: " is back as " in proxy.log.partition(f"({leads}) ended")[2], "nobody takes its place")
         with_two(proxy, act)
         until(lambda: counted() == 6, "what was counted before is lost")
+
+
+def test_who_ends_the_parent_ends_all_and_what_is_open(tmp_path: Path) -> None:
+    """Answers in the middle are cut off, not finished; no process stays behind, and what was saved is readable."""
+    over = threading.Event()
+    saved = ["-w", f"+{tmp_path / 'flows'}"]
+    with (
+        FakeProvider() as provider,
+        Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, folder=tmp_path, workers=2, args=saved) as proxy,
+    ):
+        until(lambda: "2 workers serve" in proxy.log, "two workers do not come")
+        workers = proxy.workers
+        provider.always(Behaviour(reply=Says("some words " * 20), stall_after=5, stall_s=60, until=over.is_set))
+        body = {"model": "claude-x", "max_tokens": 9, "stream": True, "messages": [{"role": "user", "content": "hello"}]}
+        answers = [Answer(), Answer()]
+
+        async def main() -> None:
+            route = Route("https://api.anthropic.com", proxy)
+            async with Http1(route) as one, Http1(route) as other:
+                asked = [
+                    asyncio.ensure_future(client.send("POST", "/v1/messages", body=body, headers={"x-api-key": "k"}, into=answer))
+                    for client, answer in zip((one, other), answers, strict=True)
+                ]
+                await asyncio.to_thread(until, lambda: all(answer.chunks for answer in answers), "no answer begins")
+                os.kill(proxy.pid, signal.SIGTERM)
+                await asyncio.gather(*asked)
+
+        asyncio.run(main())
+        until(lambda: not proxy.alive, "the parent stays")
+        over.set()
+        assert [(answer.status, answer.ended) for answer in answers] == [(200, "closed")] * 2
+        assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
+        assert saved_flows(proxy) == 2
+        assert "RouteCodex failed" not in proxy.log
 
 
 def test_what_workers_learned_outlives_them(proxy: Mitmdump, provider: FakeProvider) -> None:

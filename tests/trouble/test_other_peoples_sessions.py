@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -92,17 +93,30 @@ def test_a_thousand_guesses_reach_nobody(tmp_path: Path) -> None:
             key = hers.reading.key
             before = kept(house, key)
             hers_alone += key.prefix != "chain"
-            for turn, guess in enumerate(guesses(id)):
-                his = ask(house, way.tool(house, dialect, guess), TEXTS[turn % len(TEXTS)], "bob")
+            for turn, (guess, somebody) in enumerate(product(guesses(id), ("bob", ""))):
+                his = ask(house, way.tool(house, dialect, guess), TEXTS[turn % len(TEXTS)], somebody)
                 said = his.target if his.sent else his.reply.body.decode()
                 same = his.reading is not None and his.reading.key == key
                 told = PLAN in said or "Sticky: glm" in said or said.startswith("glm")
                 tried += 1
                 if same or told or kept(house, key) != before:
-                    reached.append((way.name, guess, said))
-    assert tried >= 1000
+                    reached.append((way.name, guess, somebody, said))
+    assert tried >= 2000
     assert hers_alone > 100, "most of these ids name a session"
     assert reached == []
+
+
+def test_without_a_name_what_looks_like_a_persons_is_ones_own(tmp_path: Path) -> None:
+    """A proxy that asks nobody who they are may share a Redis with one that does."""
+    house = House(tmp_path, config_text())
+    tool = Tool(house, Dialect.RESPONSES, owned("alice", UUID))
+    first = ask(house, tool, "<**!glm.glm-4.7**> go", "")
+    assert first.reading is not None
+    assert first.reading.key == SessionKey("session", f"@:@alice:{UUID}")
+    first.answered("resp_of_nobody")
+    tool.more = {"previous_response_id": "resp_of_nobody"}
+    assert ask(house, tool, "and then?", "").target == "glm.key1.glm-4.7"
+    assert ask(house, tool, "and then?", "alice").error[0] == "previous_response_not_found"
 
 
 def test_nobody_goes_on_from_anothers_answer(tmp_path: Path) -> None:

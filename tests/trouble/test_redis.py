@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
+from hashlib import sha1
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,19 +19,23 @@ from typing import Any, TypeVar
 import pytest
 
 from routecodex.addons.control.servers import Server
-from routecodex.addons.redis_store import PATIENCE_S, RedisStore
+from routecodex.addons.redis_store import _READ, PATIENCE_S, RedisStore
+from routecodex.routing.clock.store import ClockStore
+from routecodex.routing.clock.tasks import Task
 from routecodex.routing.sessions.state import Sticky
 from routecodex.routing.sessions.store import FileStore, SessionKey
 from routecodex.routing.storage.contract import NEVER, Key, Kind, Lost, Put
+from routecodex.routing.turn.hidden_store import HiddenStore
 from routecodex.routing.turn.stepping import Done, begin
 from tests.conftest import LONG
 from tests.rig.behaviour import Behaviour
 from tests.rig.certificates import provider_authority
-from tests.rig.door import until
+from tests.rig.door import Door, until
 from tests.rig.provider import FakeProvider
-from tests.rig.proxy import MAIN, SCRIPT, Mitmdump
+from tests.rig.proxy import MAIN, SCRIPT, DidNotStart, Mitmdump
 from tests.rig.redis_server import RedisServer, redis_server
 from tests.rig.reply import Reply
+from tests.routing.turn.test_hidden_store import entry as hidden_round
 from tests.system.talk import Heard, Talk, configured
 
 T = TypeVar("T")
@@ -241,16 +246,31 @@ def test_nothing_acknowledged_is_lost(fsync: str, rounds: int, waits_s: float, t
         run(lambda: main(server))
 
 
-def test_a_server_that_does_not_let_us_write_counts_as_gone(tmp_path: Path) -> None:
+REFUSALS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "memory": (("CONFIG", "SET", "maxmemory", "1"), ("CONFIG", "SET", "maxmemory", "0")),
+    "READONLY": (("REPLICAOF", "127.0.0.1", "1"), ("REPLICAOF", "NO", "ONE")),
+    "NOREPLICAS": (("CONFIG", "SET", "min-replicas-to-write", "1"), ("CONFIG", "SET", "min-replicas-to-write", "0")),
+}
+
+
+@pytest.mark.parametrize("word", REFUSALS)
+def test_a_server_that_does_not_let_us_write_counts_as_gone(word: str, tmp_path: Path) -> None:
+    """Full, a replica of another one since somebody switched over, or one that has lost its own; nothing is set aside for it."""
+    begins, ends = REFUSALS[word]
+
     async def main(server: RedisServer) -> None:
         store = RedisStore(patient(server.url))
-        await store._asked("CONFIG", "SET", "maxmemory", "1")
+        await store.put([Put(KEY, "", b"before")])
+        await store._asked(*begins)
         with pytest.raises(Lost):
             await store.put([Put(KEY, "", b"x")])
-        assert "memory" in store.gone
-        await store._ask(("CONFIG", "SET", "maxmemory", "0"), again=False, script="")
+        assert word in store.gone
+        await store._ask(ends, again=False, script="")
         await well(store)
+        assert await value(store) == b"before"
         await store.put([Put(KEY, "", b"x")])
+        assert await value(store) == b"x"
+        assert not any(b"damaged" in name for name in await store._asked("KEYS", "*"))
         await store.close()
 
     with redis_server(tmp_path) as server:
@@ -258,10 +278,11 @@ def test_a_server_that_does_not_let_us_write_counts_as_gone(tmp_path: Path) -> N
 
 
 def test_only_with_a_name_and_a_password(tmp_path: Path) -> None:
-    """The rights that `docs/state.md` names are enough; a password is told to nobody."""
+    """The rights that `docs/state.md` names are enough, also for Redis itself when it reads back what it wrote. A password is
+    told to nobody."""
     rights = "~routecodex:* +@read +@write +@scripting +@connection -@dangerous"
     users = tmp_path / "users.acl"
-    users.write_text(f"user default off\nuser proxy on >secret-word {rights}\n")
+    users.write_text(f"user default off ~* &* +@all\nuser proxy on >secret-word {rights}\n")
 
     async def main(server: RedisServer) -> None:
         place = f"127.0.0.1:{server.port}/0"
@@ -271,6 +292,9 @@ def test_only_with_a_name_and_a_password(tmp_path: Path) -> None:
         assert await store.claim(["t"], "me", 10) == {"t"}
         await store.release(["t"], "me")
         assert await store.scan(Kind.STATE) == ["session:a"]
+        server.kill()
+        server.start()
+        assert await value(store) == b"x"
         assert await store.erase([KEY]) == 1
         await store.close()
         for wrong in (f"redis://proxy:secret-wrong@{place}", f"redis://{place}"):
@@ -280,7 +304,8 @@ def test_only_with_a_name_and_a_password(tmp_path: Path) -> None:
             assert "secret" not in str(lost.value.message) + store.gone + store.place
             await store.close()
 
-    with redis_server(tmp_path / "data", "--aclfile", str(users)) as server:
+    keeps = ("--appendonly", "yes", "--appendfsync", "always")
+    with redis_server(tmp_path / "data", "--aclfile", str(users), *keeps) as server:
         run(lambda: main(server))
 
 
@@ -304,26 +329,68 @@ def test_over_tls(tmp_path: Path) -> None:
 
 
 def test_conversations_move_from_files_to_redis_and_back(tmp_path: Path) -> None:
-    key = SessionKey("session", "abc-1")
-    FileStore(tmp_path / "sessions").update(key, lambda state: state.with_(sticky=Sticky("glm", model="m")))
-    (tmp_path / "other").mkdir()
+    """By the command: tags, reminders and hidden rounds, whatever the ids hold; and no entry is another one afterwards."""
+    sessions = tmp_path / "sessions"
+    for key in (
+        SessionKey("session", "abc-1"),
+        SessionKey("session", "@alice:é/..\u2028"),
+        SessionKey("conversation", "c" * 300),
+    ):
+        FileStore(sessions).update(key, lambda state: state.with_(sticky=Sticky("glm", model="m")))
+        ClockStore(sessions).update(key.id, lambda _, key=key: [Task("t1", key.id, 5, 5, 5, "look\n\u2028ü")])  # type: ignore[misc]
+        for number in range(3):
+            HiddenStore(sessions).add(key, hidden_round(number))
 
     def routecodex(sessions: str, *words: str) -> None:
         environment = {**os.environ, "ROUTECODEX_SESSION_DIR": str(tmp_path / sessions), "ROUTECODEX_USER_DIR": str(tmp_path)}
         command = [sys.executable, str(MAIN), "sessions", *words]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, done.stderr
-        assert "1 entry" in done.stderr
+        assert "15 entries" in done.stderr
 
+    def exported(name: str) -> list[str]:
+        assert (tmp_path / name).stat().st_mode & 0o077 == 0
+        return sorted((tmp_path / name).read_bytes().decode().split("\n"))
+
+    (tmp_path / "other").mkdir()
     for folder in ("sessions", "other"):
         (tmp_path / folder / "routing-one.json").write_text("{}")
     with redis_server(tmp_path / "redis") as server:
         routecodex("sessions", "export", str(tmp_path / "out"))
-        assert (tmp_path / "out").stat().st_mode & 0o077 == 0
-        routecodex("sessions", "import", str(tmp_path / "out"), "--store", server.url)
+        for _ in range(2):
+            routecodex("sessions", "import", str(tmp_path / "out"), "--store", server.url)
         routecodex("sessions", "export", str(tmp_path / "back"), "--store", server.url)
         routecodex("other", "import", str(tmp_path / "back"))
-    assert FileStore(tmp_path / "other").load(key) == FileStore(tmp_path / "sessions").load(key)
+        routecodex("other", "export", str(tmp_path / "again"))
+    assert exported("out") == exported("back") == exported("again")
+
+
+BAD = {
+    "redis://u:pa/ss-word@127.0.0.1:6379/0": "must be files or an address",
+    "redis://u:pass-word@127.0.0.1:1/0?timeout=5": "unexpected keyword argument 'timeout'",
+    "redis://u:pass-word@127.0.0.1:1/0?socket_timeout=soon": "Invalid value for 'socket_timeout'",
+    "redis://u:pass-word@127.0.0.1:1/0?wait=nan": "wait must be a number of seconds above 0",
+}
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("address", BAD)
+def test_an_address_that_is_none_is_told_before_anything_starts(address: str, tmp_path: Path) -> None:
+    """Not at the first call, and not with a part of the password."""
+    said = subprocess.run(
+        [sys.executable, str(MAIN), "sessions", "export", "-", "--store", address],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "HOME": str(tmp_path)},
+    )
+    with pytest.raises(DidNotStart) as ended:
+        Mitmdump(script=SCRIPT, config=f'sessions: {{store: "{address}"}}\n{CONFIG}', folder=tmp_path / "proxy").start()
+    assert said.returncode == 2
+    for told in (said.stderr, str(ended.value)):
+        assert BAD[address] in told
+        assert not any(word in told for word in ("ss-word", "'pa'", "Traceback"))
 
 
 CONFIG = configured({"p": (1, "m")}, "    default: [p.m]\n", '  clock: {"enabled": true, "ntp": {"enabled": false}}\n')
@@ -362,7 +429,10 @@ def test_calls_while_the_store_is_gone(tmp_path: Path) -> None:
         until(lambda: say("hi", refusing).answer.status == 503, "it does not refuse")
         heard = say("start", going_on)
         assert (heard.answer.status, len(heard.received)) == (200, 1), "it goes on, and no stopMessage does"
-        assert say("hi", refusing).error["code"] == "STORE_LOST"
+        refused = say("hi", refusing)
+        assert refused.error["code"] == "STORE_LOST"
+        asks_again = [refused.answer.header(name) for name in ("retry-after", "x-should-retry")]
+        assert asks_again == ["1", None], "it comes to another proxy, or to this one when the store is back"
         assert len(say("hi", refusing, None).received) == 1, "what has no session needs no store"
         assert "cannot be reached" in say("<**!p.m**>", going_on, session).text, "nothing changes"
         assert "cannot be reached" in say("<**status**>", going_on).text
@@ -373,3 +443,88 @@ def test_calls_while_the_store_is_gone(tmp_path: Path) -> None:
         until(lambda: "is there again" in going_on.log and "is there again" in refusing.log, "it stays gone")
         assert len(say("start", refusing).received) == 3, "nothing of it was used up or forgotten"
         assert len(say("start", going_on).received) == 1
+
+
+def _asked(server: RedisServer, act: Callable[[], object]) -> list[tuple[str, list[str]]]:
+    """What the server was asked meanwhile: each operation's script, and the keys it names."""
+    import redis
+
+    with redis.Redis(port=server.port, protocol=2) as client, client.monitor() as monitor:
+        with redis.Redis(port=server.port, protocol=2) as other:
+            act()
+            other.echo("over")
+        found = []
+        for said in monitor.listen():
+            words = str(said["command"]).split()
+            if words[0] == "ECHO":
+                return found
+            if words[0] == "EVALSHA" and said["client_type"] != "lua":
+                found.append((words[1], words[3 : 3 + int(words[2])]))
+        raise AssertionError
+
+
+@pytest.mark.system
+def test_what_a_call_asks(tmp_path: Path) -> None:
+    """One that names no session asks nothing; any other once, before anything is decided; a hop tells nothing new."""
+    with (
+        redis_server(tmp_path / "redis") as server,
+        FakeProvider() as provider,
+        tempfile.TemporaryDirectory(prefix="rc-") as short,
+        Mitmdump(
+            script=SCRIPT,
+            config=f'sessions: {{store: "{patient(server.url)}", derive: "off"}}\n{CONFIG}',
+            upstream=provider,
+            folder=Path(short),
+        ) as proxy,
+    ):
+        reads = sha1(_READ.encode()).hexdigest()
+        talk = Talk(provider, proxy)
+        talk.typed.append(("user", "hello"))
+        talk.send()
+        for session, entry, hops in (
+            (None, ("user", "hello"), False),
+            (talk.session, ("user", "one"), False),
+            (talk.session, ("hop", "done"), True),
+            (talk.session, ("user", "<**!p.m**> two"), False),
+        ):
+            talk.session = session
+            talk.typed.append(entry)
+            asked = _asked(server, talk.send)
+            mine = [(script, keys) for script, keys in asked if session and any(session in key for key in keys)]
+            asks = [keys for script, keys in asked if script == reads and keys != ["routecodex:server:"]]
+            assert len(asks) == (1 if session else 0), asked
+            assert not session or mine[0][0] == reads, "before it changes anything"
+            assert not hops or len(mine) == 1, asked
+
+
+@pytest.mark.system
+def test_what_commands_say_while_the_store_is_gone(tmp_path: Path) -> None:
+    """That it is gone, not that nothing is kept; and what is to happen meanwhile may be written down while it is."""
+    with (
+        tempfile.TemporaryDirectory(prefix="rc-") as short,
+        redis_server(tmp_path / "redis", "--requirepass", "secret-word") as server,
+        Door(Path(short)) as door,
+    ):
+        file = door.home / ".config" / "routecodex" / "mitm-config.yaml"
+        file.parent.mkdir(parents=True)
+        config = f'virtualrouter: {{routing: {{default: [echo]}}}}\nsessions: {{store: "{server.url}?wait=60"'
+        config = config.replace("//", "//:secret-word@")
+        file.write_text(f"{config}}}\n")
+        assert door.ask("<**!echo**>")["told"][0].startswith("[RouteCodex] Only these providers are used: echo.")
+        door.run("start")
+        assert "s-1" in door.run("sessions").stdout
+        server.kill()
+        until(lambda: "cannot be reached" in door.log, "it notices nothing")
+        assert "cannot be reached" in door.run("status").stdout
+        assert any("cannot be reached" in line for line in door.status()["warnings"])
+        for words in (["sessions"], ["sessions", "--json"], ["sessions", "show", "s-1"], ["sessions", "clear", "s-1"]):
+            said = door.run(*words)
+            assert (said.returncode, "cannot be reached" in said.stdout + said.stderr) == (1, True), words
+        assert "cannot be reached" in door.ask("hello")["told"][0]
+        file.write_text(f"{config}, onStoreLost: local}}\n")
+        until(lambda: "Configuration reloaded" in door.log, "it is not read again")
+        assert door.ask("hello")["told"] == ["hello"]
+        file.write_text(f"{config}, onStoreLost: refuse}}\n")
+        until(lambda: door.log.count("Configuration reloaded") == 2, "it is not read again")
+        assert "cannot be reached" in door.ask("hello")["told"][0]
+        assert "secret-word" not in door.log

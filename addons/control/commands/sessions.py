@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from .. import servers
+from ..places import config_file
 from ..say import Failed, print_json
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 _KEPT_S = 30 * 86_400.0
 """Until a proxy that uses what was imported says otherwise."""
+_ASK_FIRST = "`routecodex start`, then once more"
+_NOT_THERE = "NO_SESSION"
+"""What a server says that knows of no such session, or of several."""
 _LONGEST_LINE = 256 << 20
 _LARGEST_IMPORT = 1 << 30
 
@@ -63,9 +67,12 @@ def _places(given: argparse.Namespace) -> list[servers.Server]:
 def _ask(server: servers.Server, verb: str, id: str = "") -> servers.Said:
     """Of the server while it runs; of its files when it does not."""
     try:
-        return server.exchange(verb, {"id": id}) if hasattr(socket, "AF_UNIX") else _of_files(server.folder, verb, id)
+        said = server.exchange(verb, {"id": id}) if hasattr(socket, "AF_UNIX") else _of_files(server.folder, verb, id)
     except servers.Gone:
-        return _of_files(server.folder, verb, id)
+        said = _of_files(server.folder, verb, id)
+    if "error" in said and said.get("code") != _NOT_THERE:  # that nothing is there is not known
+        raise Failed(f"{server.id}: {said['error']}", "`routecodex doctor` looks for the cause")
+    return said
 
 
 def _of_files(folder: Path, verb: str, id: str) -> dict[str, Any]:
@@ -86,7 +93,9 @@ def _of_files(folder: Path, verb: str, id: str) -> dict[str, Any]:
 
 
 def _list(given: argparse.Namespace) -> int:
-    found = [{"server": server.id, **one} for server in _places(given) for one in _ask(server, "sessions").get("sessions", ())]
+    found = [{"server": server.id, **one} for server in _places(given) for one in _ask(server, "sessions")["sessions"]]
+    if not found:
+        _look_elsewhere()
     if given.json:
         print_json({"sessions": found})
         return 0
@@ -120,9 +129,11 @@ def _show(given: argparse.Namespace) -> int:
 
 def _clear(given: argparse.Namespace) -> int:
     if given.all:
-        erased = [name for server in _places(given) for name in _checked(_ask(server, "clear sessions"))["erased"]]
+        erased = [name for server in _places(given) for name in _ask(server, "clear sessions")["erased"]]
     else:
         erased = _the_one(given, "clear session")["erased"]
+    if not erased:
+        _look_elsewhere()
     if given.json:
         print_json({"erased": erased})
     else:
@@ -138,10 +149,23 @@ def _the_one(given: argparse.Namespace, verb: str) -> servers.Said:
         if "error" not in said:
             return {"server": server.id, **said}
         errors.append(said)
-    worst = next((said["error"] for said in errors if "begin with" in said["error"]), None)
+    if (worst := next((said["error"] for said in errors if "begin with" in said["error"]), None)) is None:
+        _look_elsewhere()
     raise Failed(
         worst or f"nothing is stored of a session {given.id}", "`routecodex sessions` names those with something in force"
     )
+
+
+def _look_elsewhere() -> None:
+    """Files know nothing of what lies in a Redis: only a proxy that runs can be asked for that."""
+    from ....routing.config import load
+    from ....routing.errors import ConfigError
+
+    if hasattr(socket, "AF_UNIX") and servers.running():
+        return
+    with contextlib.suppress(ConfigError):
+        if load(config_file(), os.environ).store != "files":
+            raise Failed("sessions lie in the Redis that sessions.store names, and no proxy runs that could be asked", _ASK_FIRST)
 
 
 def _move(given: argparse.Namespace) -> int:
@@ -225,16 +249,16 @@ def _bounded(lines: TextIO) -> Iterator[str]:
 @contextlib.asynccontextmanager
 async def _opened(url: str) -> AsyncIterator[Store]:
     """Nobody waits behind it: it may take its time."""
-    from ...redis_store import RedisStore
+    from ....routing.config.hosts import check_store
+    from ...redis_store import RedisStore, check
 
+    try:
+        check_store(url)
+        check(url)
+    except ValueError as error:
+        raise Failed(f"--store: {error}", code=2) from None
     store = RedisStore(f"{url}{'&' if '?' in url else '?'}wait=30", retention_s=_KEPT_S)
     try:
         yield store
     finally:
         await store.close()
-
-
-def _checked(said: servers.Said) -> servers.Said:
-    if "error" in said:
-        raise Failed(str(said["error"]), "")
-    return said

@@ -1,14 +1,17 @@
-"""What runs, and where: the port, who uses it, the configuration, the log. Exit code 3 where no proxy runs."""
+"""What runs, and where: the port, who uses it, the configuration, the log, what is not well. Exit code 3 where no proxy runs."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 
+from .. import servers
 from ..line import Said, ask
 from ..places import config_file, places
-from ..say import print_json
+from ..say import Failed, print_json
 
 NOT_RUNNING = 3
+_LIMIT_S = 5.0
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,6 +34,7 @@ def act(given: argparse.Namespace) -> int:
 
 def show(said: Said, *, as_json: bool) -> int:
     code = 0 if said["running"] else NOT_RUNNING
+    said = {**said, "warnings": _warnings(said["server"]) if said["running"] else []}
     if as_json:
         print_json(said)
         return code
@@ -53,4 +57,15 @@ def show(said: Said, *, as_json: bool) -> int:
         rows["Died"] = f"{said['deaths']} times; it came back"
     for name, value in rows.items():
         print(f"{name + ':':14} {value}")
+    for line in said["warnings"]:
+        print(f"To know:       {line}")
     return code
+
+
+def _warnings(id: str) -> list[str]:
+    """What the proxy itself says is not well; one that does not answer has said so in its log."""
+    with contextlib.suppress(servers.Gone, Failed):
+        for server in servers.known():
+            if server.id == id:
+                return [str(line) for line in server.ask("status", limit_s=_LIMIT_S)["warnings"]]
+    return []

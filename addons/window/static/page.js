@@ -142,10 +142,10 @@ function render(told) {
   table("sessions", ["session", "tool", "it begins", "in force", "its last call, and why", ""],
     (sessions.sessions || []).map((one) => [session(one.id), whole(one.client || "unknown"), one.begins, lines(one.inForce || []),
       calls.find((call) => call.session === one.id)?.comment, button("erase", { verb: "clear session", id: one.id })]),
-    "None: a tag such as <**!glm**> in a chat changes that.");
+    sessions.error || "None: a tag such as <**!glm**> in a chat changes that.");
   table("reminders", ["due", "session", "what"],
     (told.reminders.reminders || []).map((one) => [due(one.due), session(one.session), one.task]),
-    "None: models set them with the clock.");
+    told.reminders.error || "None: models set them with the clock.");
   const providers = models.providers || [];
   table("providers", ["provider", "models", "keys", "", ""],
     providers.map((one) => [whole(one.name), lines(one.models.map((model) => whole(model))), [...one.keys, ...one.off.map((key) => `${key} (off)`)].join(", "), lines(one.notes),

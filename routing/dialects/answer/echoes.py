@@ -16,6 +16,7 @@ from math import inf
 from ...jsonbytes import dumps
 from ...masking import SURE, Mask
 from ...redact import SHORTEST
+from ..fields import THOUGHTS
 from ..sse import write_event
 from .events import Block, Chunk, Closed, Event, Opened, Piece, Rank
 
@@ -27,7 +28,8 @@ _SHORTEST_ESCAPE = len("\\u002d")
 _GROWING = frozenset(
     (
         *("content", "text", "thinking", "partial_json", "delta", "arguments", "input", "refusal"),
-        *("reasoning", "reasoning_content", "summary", "transcript"),
+        *THOUGHTS,
+        *("summary", "transcript"),
     )
 )
 """Fields that hold what a piece says, in all dialects."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from msgspec.structs import replace
 
 from ...values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
+from ..fields import THOUGHTS
 from ..signed import without_foreign
 from ..translation.neutral import Feature, LeftOut
 from .credentials import without_credentials
@@ -35,7 +36,7 @@ from .editing import (
 
 _SHAPE = Shape("content", {"type": "text"})
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "tool": "tool", "function": "tool"}
-_BESIDE = frozenset({"reasoning_content", "reasoning", "tool_calls", "function_call"})
+_BESIDE = frozenset({*THOUGHTS, "tool_calls", "function_call"})
 """What a message holds beside its content; most hold none of it."""
 
 _FOREIGN_FIELDS = {
@@ -102,7 +103,7 @@ def _view(index: int, item: JsonObject) -> Message:
     content = content_of(item, "content")
     parts: list[Part] = [Text(content)] if isinstance(content, str) else [_part(slot, raw) for slot, raw in enumerate(content)]
     if not _BESIDE.isdisjoint(item):
-        if thinking := loose_text(item, "reasoning_content") or loose_text(item, "reasoning"):
+        if thinking := next((text for name in THOUGHTS if (text := loose_text(item, name))), ""):
             parts.insert(0, Thinking(thinking))
         parts.extend(_tool_calls(item))
     return Message(role, parts, index)

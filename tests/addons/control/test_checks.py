@@ -90,6 +90,9 @@ def test_a_healthy_machine_has_nothing(patient: Patient) -> None:
     assert not {name for name in found if name != "Codex's daemon"}, "somebody's Codex may run beside this test"
 
 
+RIGHTS = "~routecodex:* +@read +@write +@scripting +@connection"
+"""As docs/state.md names them."""
+
 if IS_THERE:
 
     @pytest.mark.parametrize(
@@ -106,6 +109,7 @@ if IS_THERE:
             pytest.param(["--requirepass", "secret"], "", ["cannot be used: Authentication required"], id="no password"),
             pytest.param(["--rename-command", "INFO", "nothing"], "", ["cannot be used"], id="no INFO"),
             pytest.param(None, "", ["cannot be used: Error 111"], id="gone"),
+            pytest.param([], "?timeout=5", ["cannot be used: AbstractConnection"], id="an unknown option"),
         ],
     )
     def test_the_sessions_store_is_looked_at(
@@ -119,6 +123,28 @@ if IS_THERE:
         assert len(found) == len(words), found
         assert all(word in fault.what for word, fault in zip(words, found, strict=True)), found
         assert not any("secret" in str(fault) for fault in found)
+
+    @pytest.mark.parametrize(
+        ("default", "words"),
+        [
+            ("off", ["loses what it holds whenever it is started anew"]),
+            ("off ~other:* +@write", ["loses what it holds whenever it is started anew"]),
+            ("off ~* &* +@all", []),
+        ],
+    )
+    def test_a_store_that_would_not_read_back_what_it_wrote(
+        patient: Patient, tmp_path: Path, default: str, words: list[str]
+    ) -> None:
+        """Its user `default` is who reads the file, also where nobody can be that user."""
+        for rights, said in (("~* &* +@all", words), (RIGHTS, ["does not tell this user how it keeps what it holds"])):
+            (tmp_path / "users").write_text(f"user default {default}\nuser proxy on >secret {rights}\n")
+            with redis_server(tmp_path / "redis", "--appendonly", "yes", "--aclfile", str(tmp_path / "users")) as server:
+                url = server.url.replace("//", "//proxy:secret@")
+                patient.config.write_text(f'sessions: {{store: "{url}"}}\nvirtualrouter: {{routing: {{default: [origin]}}}}\n')
+                found = patient.faults("sessions' store")
+            assert len(found) == len(said), found
+            assert all(word in fault.what for word, fault in zip(said, found, strict=True)), found
+            assert not any("secret" in str(fault) for fault in found)
 
 
 def test_a_store_of_another_time_is_named(patient: Patient, tmp_path: Path) -> None:

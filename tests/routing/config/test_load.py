@@ -13,6 +13,10 @@ from routecodex.routing.usage.prices import Price
 from routecodex.routing.values import Dialect, Target
 
 ROUTED = "virtualrouter: {routing: {default: [origin]}}\n"
+NO_STORE = (
+    "must be files or an address such as redis://user:password@host:6379/0 "
+    "(in a password : / ? # @ % are written %3A %2F %3F %23 %40 %25)"
+)
 GLM = """\
 virtualrouter:
   providers:
@@ -508,7 +512,7 @@ def test_targets_that_are_not_there(written: str, message: str) -> None:
         ),
         pytest.param(
             ROUTED + "sessions: {store: memcached://x}\n",
-            "mitm-config.yaml:2: sessions.store: must be files or a redis:// address",
+            f"mitm-config.yaml:2: sessions.store: {NO_STORE}",
             id="store",
         ),
         pytest.param(
@@ -518,8 +522,13 @@ def test_targets_that_are_not_there(written: str, message: str) -> None:
         ),
         pytest.param(
             ROUTED + "sessions: {store: 'redis://[x'}\n",
-            "mitm-config.yaml:2: sessions.store: must be files or a redis:// address",
+            f"mitm-config.yaml:2: sessions.store: {NO_STORE}",
             id="store-address",
+        ),
+        pytest.param(
+            ROUTED + "sessions: {store: 'redis://h?wait=nan'}\n",
+            "mitm-config.yaml:2: sessions.store: wait must be a number of seconds above 0",
+            id="store-wait",
         ),
         pytest.param(
             "clock: {ntp: {servers: ['a.example:123']}}\n" + "routing: {default: [origin]}\n",
@@ -587,6 +596,30 @@ def test_targets_that_are_not_there(written: str, message: str) -> None:
 )
 def test_files_that_are_refused(text: str, message: str) -> None:
     assert refusal(text) == message
+
+
+@pytest.mark.parametrize("place", ["h:x", "h:0", "h:65536", "h/db", "h/0/x", "h#x", "h?a/b", "", "/0", "[h"])
+@pytest.mark.parametrize("password", ["", "secret-word", "12"])
+@pytest.mark.parametrize("between", "/?#")
+def test_of_a_store_that_is_written_wrong_no_part_is_told(place: str, password: str, between: str) -> None:
+    """`/`, `?` and `#` of a password end the host of an address: what a reader takes for the port is the password's beginning."""
+    for address in (f"redis://user:{password}@{place}", f"redis://user:{password}{between}rest@h:6379/0"):
+        assert refusal(f"{ROUTED}sessions: {{store: '{address}'}}\n") == f"mitm-config.yaml:2: sessions.store: {NO_STORE}"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "redis://h",
+        "rediss://h:6380/",
+        "redis://user:secret%2F%23@h:6379/12?wait=.5&prefix=us",
+        "redis://[::1]:6379/0",
+        "redis://u:a@b:c@h/0",
+        "rediss://h?ssl_ca_certs=/path/ca.pem&ssl_cert_reqs=required",
+    ],
+)
+def test_stores_that_are_addresses(address: str) -> None:
+    assert read(f"{ROUTED}sessions: {{store: '{address}'}}\n", name="mitm-config.yaml", env={}).store == address
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from routecodex.routing.control.verbs import VERBS, BadQuestion, Served, fingerprint, verb_of
 from routecodex.routing.errors import RouteCodexError
@@ -33,6 +35,12 @@ def ask(served: Served, verb: str, **given: object) -> JsonObject:
 def test_what_only_looks_needs_nothing_more(served: Served, verb: str) -> None:
     assert ask(served, verb)["server"] == "a"
     assert not VERBS[verb].changes
+
+
+def test_a_store_that_is_gone_is_told_to_each_person(served: Served) -> None:
+    gone = "The sessions' store redis://x:6379/0 cannot be reached (no answer in time)"
+    served = replace(served, desk=dataclasses.replace(served.desk, ill=lambda: gone))
+    assert [ask(replace(served, person=person), "status")["warnings"] for person in (None, "bob")] == [[gone]] * 2
 
 
 @pytest.mark.parametrize("verb", ["", "rm", None, 7, "Status"])

@@ -232,9 +232,14 @@ def test_s11_sticky_is_left_out_for_one_request(build: Build, value: str, off: b
     assert tool.say("again").plan.target.provider == "openai"
 
 
-def test_a_route_hint_chooses_the_route(build: Build) -> None:
+@pytest.mark.parametrize("dialect", Dialect)
+def test_a_route_hint_chooses_the_route(build: Build, dialect: Dialect) -> None:
+    """R8: `default` as well, where something else would fit."""
     house = build("default: [glm.glm-4.7], thinking: [openai.gpt-5.2]")
-    assert Tool(house, headers={"x-routecodex-route": "thinking"}).say("hi").plan.target.model == "gpt-5.2"
+    hinted = {hint: Tool(house, dialect, hint, headers={"x-routecodex-route": hint}) for hint in ("thinking", "default")}
+    assert hinted["thinking"].say("hi").plan.target.model == "gpt-5.2"
+    assert Tool(house, dialect).say("think step by step").plan.target.model == "gpt-5.2"
+    assert hinted["default"].say("think step by step").plan.target.model == "glm-4.7"
 
 
 @DIALECTS
@@ -520,6 +525,17 @@ def test_23_a_longer_rest_is_told(build: Build, seconds: int, headers: dict[str,
     assert "rests until " in message
     assert ("x-should-retry" in fields) is (status == 400)
     assert fields.get("retry-after") == (str(seconds) if status == 429 else None)
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+@pytest.mark.parametrize("stream", [True, False])
+def test_23_it_is_told_in_every_dialect(build: Build, dialect: Dialect, stream: bool) -> None:
+    """As a document, also where a stream was asked for: nothing of it has begun."""
+    handled = Tool(resting(build, 16), dialect, stream=stream).say("hi")
+    code, message = handled.error
+    assert (handled.reply.status, code) == (400, "PROVIDER_NOT_AVAILABLE")
+    assert message.endswith(", for 16 s more")
+    assert dict(handled.reply.headers)["x-should-retry"] == "false"
 
 
 def test_23_what_waiting_cannot_mend_is_a_400(build: Build) -> None:

@@ -418,11 +418,12 @@ def test_a_provider_without_its_variable_says_which(tmp_path: Path, tag: str) ->
     assert f"is disabled: OFF_KEY is not set (test.yaml:{line}); set it and restart" in message
 
 
+@pytest.mark.parametrize("dialect", Dialect)
 @pytest.mark.parametrize("keep", [False, True])
-def test_r10_a_provider_that_was_deleted_under_a_sticky_is_said(tmp_path: Path, keep: bool) -> None:
+def test_r10_a_provider_that_was_deleted_under_a_sticky_is_said(tmp_path: Path, keep: bool, dialect: Dialect) -> None:
     top = "sticky: {onExhausted: keep}" if keep else ""
     house = House(tmp_path, config_text(top=top))
-    tool = Tool(house)
+    tool = Tool(house, dialect)
     tool.talk("<**!glm.glm-4.7**> a")
     house.config = config_text(top=top, providers=provider_text("openai", "k", "gpt-4"))
     house.open()

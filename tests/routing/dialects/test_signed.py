@@ -14,6 +14,7 @@ from routecodex.routing.dialects.translation import going_up
 from routecodex.routing.values import Dialect, Endpoint, JsonObject
 from tests.rig.asked import Asked
 from tests.routing.dialects.answer.abroad import Translation
+from tests.routing.dialects.answer.own import answer_for
 
 MESSAGES, CHAT, RESPONSES, GEMINI = Dialect.MESSAGES, Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI
 ENDPOINT = Endpoint(CHAT)
@@ -26,6 +27,7 @@ SPELLINGS: dict[str, JsonObject] = {
     "bare": {"thought_signature": WORD},
     "bare camel": {"thoughtSignature": WORD},
     "gateway": {"provider_specific_fields": {"thought_signature": WORD}},
+    "copilot": {"reasoning_opaque": WORD},
 }
 
 
@@ -89,10 +91,17 @@ def _stream(*deltas: JsonObject, reason: str = "tool_calls") -> bytes:
     return b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks) + b"data: [DONE]\n\n"
 
 
-def _answer(client: Dialect, raw: bytes, spoken: Dialect, maker: str) -> JsonObject:
-    """A whole answer for this client."""
-    translation = Translation(spoken, _asked(client, maker, stream=False))
-    document = json.loads(translation.feed(raw) + translation.close())
+def _answer(client: Dialect, raw: bytes, spoken: Dialect, maker: str, *, stream: bool = False) -> JsonObject:
+    """What this client holds of an answer that it asked for in this form."""
+    translation = Translation(spoken, _asked(client, maker, stream=stream))
+    told = translation.feed(raw) + translation.close()
+    if stream:
+        whole = answer_for(_asked(client, maker, stream=False).endpoint, stream=False)
+        whole.begin_round()
+        whole.feed(told)
+        assert whole.end_round().complete
+        told = b"".join(whole.finish())
+    document = json.loads(told)
     assert isinstance(document, dict)
     return document
 
@@ -127,39 +136,55 @@ def _again(client: Dialect, answer: JsonObject, spoken: Dialect, maker: str) -> 
 
 
 CLIENTS = [MESSAGES, RESPONSES, GEMINI]
+STREAM = pytest.mark.parametrize("stream", [True, False])
 
 
+@STREAM
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("name", SPELLINGS)
 @pytest.mark.parametrize("place", ["call", "function"])
-def test_a_chat_providers_signature_comes_back_to_it_from_every_client(client: Dialect, name: str, place: str) -> None:
+def test_a_chat_providers_signature_comes_back_to_it_from_every_client(
+    client: Dialect, name: str, place: str, stream: bool
+) -> None:
     entry: dict[str, Any] = {"index": 0, "id": "t1", "function": {"name": "read", "arguments": '{"a":1}'}}
     (entry if place == "call" else entry["function"]).update(SPELLINGS[name])
-    answer = _answer(client, _stream({"role": "assistant"}, {"tool_calls": [entry]}), CHAT, "google")
+    answer = _answer(client, _stream({"role": "assistant"}, {"tool_calls": [entry]}), CHAT, "google", stream=stream)
     (call,) = _again(client, answer, CHAT, "google")["messages"][1]["tool_calls"]
     assert signed_fields(call if place == "call" else call["function"]) == SPELLINGS[name]
     assert WORD not in json.dumps(_again(client, answer, CHAT, "elsewhere"))
 
 
+@STREAM
 @pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("name", ["google", "copilot"])
 @pytest.mark.parametrize("first", [True, False])
-def test_a_signature_of_the_whole_message(client: Dialect, first: bool) -> None:
+def test_a_signature_of_the_whole_message(client: Dialect, name: str, first: bool, stream: bool) -> None:
     """In the first delta or in the last one, before or behind the call."""
     entry = {"index": 0, "id": "t1", "function": {"name": "read", "arguments": '{"a":1}'}}
-    signed, called = {"extra_content": GOOGLE}, {"tool_calls": [entry]}
+    signed, called = SPELLINGS[name], {"tool_calls": [entry]}
     deltas = [{**signed, "content": "so"}, called, signed] if first else [{"content": "so"}, signed, called]
-    answer = _answer(client, _stream(*deltas), CHAT, "google")
+    answer = _answer(client, _stream(*deltas), CHAT, "google", stream=stream)
     message = _again(client, answer, CHAT, "google")["messages"][1]
-    assert message["extra_content"] == GOOGLE
+    assert signed_fields(message) == signed
     assert message["content"] == "so"
     assert WORD not in json.dumps(_again(client, answer, CHAT, "elsewhere"))
 
 
-def test_geminis_own_come_back_through_a_chat_client() -> None:
+@STREAM
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "reasoning_text"])
+def test_thinking_comes_back_to_its_host_in_the_field_that_it_knows(client: Dialect, field: str, stream: bool) -> None:
+    entry = {"index": 0, "id": "t1", "function": {"name": "read", "arguments": '{"a":1}'}}
+    answer = _answer(client, _stream({field: "I look."}, {"tool_calls": [entry]}), CHAT, "acme", stream=stream)
+    assert _again(client, answer, CHAT, "acme")["messages"][1][field] == "I look."
+
+
+@STREAM
+def test_geminis_own_come_back_through_a_chat_client(stream: bool) -> None:
     part = {"functionCall": {"id": "t1", "name": "read", "args": {"a": 1}}, "thoughtSignature": WORD}
     candidate = {"content": {"role": "model", "parts": [{"text": "so"}, part]}, "finishReason": "STOP", "index": 0}
     raw = json.dumps({"candidates": [candidate], "responseId": "r1"}).encode()
-    answer = _answer(CHAT, raw, GEMINI, "google")
+    answer = _answer(CHAT, raw, GEMINI, "google", stream=stream)
     (called,) = answer["choices"][0]["message"]["tool_calls"]
     assert call_words(called)
     parts = _again(CHAT, answer, GEMINI, "google")["contents"][1]["parts"]

@@ -43,6 +43,20 @@ def test_half_a_call_is_not_told(dialect: Dialect) -> None:
     assert (told.text, told.calls, told.finish) == ("so", [], LENGTH[_COLUMNS.index(dialect)])
 
 
+def test_half_a_call_of_geminis_is_not_told_either() -> None:
+    """What it came to is: its reason, and nothing that a client could run."""
+    whole = told_as(Dialect.GEMINI, STREAMS[Dialect.GEMINI], stream=False)
+    assert b"functionCall" not in whole
+    [candidate] = json.loads(whole)["candidates"]
+    assert (candidate["content"]["parts"], candidate["finishReason"]) == ([{"text": "so"}], "MAX_TOKENS")
+
+
+def test_half_a_call_of_responses_says_so() -> None:
+    whole = json.loads(told_as(Dialect.RESPONSES, STREAMS[Dialect.RESPONSES], stream=False))
+    assert [item["status"] for item in whole["output"] if item["type"] == "function_call"] == ["incomplete"]
+    assert (whole["status"], whole["incomplete_details"]) == ("incomplete", {"reason": "max_output_tokens"})
+
+
 @TELLS_COSTS
 @pytest.mark.parametrize("word", [None, "stop"])
 def test_a_plain_end_stays_one(dialect: Dialect, word: str | None) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from collections.abc import Callable
+from itertools import permutations, product
 
 import pytest
 
 from routecodex.routing.dialects.answer.machine import Answer, Round
+from routecodex.routing.dialects.finish import write_finish
 from routecodex.routing.dialects.translation import going_up
-from routecodex.routing.turn.actions import Again, Finish, Forward
+from routecodex.routing.turn.actions import Action, Again, Finish, Forward
 from routecodex.routing.turn.plugins import AfterRequest, Plugin, TurnInfo
 from routecodex.routing.turn.state import State
-from routecodex.routing.values import Dialect, Usage
+from routecodex.routing.turn.turn import Limits, Turn
+from routecodex.routing.values import Dialect, Endpoint, Usage
 from tests.routing.turn.acting import Actor, Scene, run, tcall, tsaid, tturn
-from tests.routing.turn.test_turn_rounds import Bench, spoken
+from tests.routing.turn.spelled_out import spelled_out
+from tests.routing.turn.test_turn_rounds import Bench, Script, spoken
+from tests.system.grammar import error_at_end, read
 from tests.system.tool import text_of
 
 PAIRS = pytest.mark.parametrize("client, there", list(permutations(Dialect, 2)), ids=str)
@@ -140,3 +145,73 @@ def test_one_that_breaks_off_ends_in_an_error() -> None:
     bench.turn.broke("gone", 0.0)
     assert bench.turn.state is State.OVER
     assert b'"error"' in bench.told
+
+
+# --- a cut behind the reason -------------------------------------------------------------------------------------------------
+
+BREAKS: dict[str, Callable[[Turn], None]] = {
+    "reset": lambda turn: turn.broke("reset", 0.0),
+    "clean end": lambda turn: turn.end(0.0),
+    "silence": lambda turn: turn.tick(300.0),
+}
+LAST = {Dialect.MESSAGES: b"event: message_stop", Dialect.CHAT: b"data: [DONE]"}
+"""What stands behind the reason where that is not the end itself."""
+REASONS = {
+    Dialect.MESSAGES: b"event: message_delta",
+    Dialect.CHAT: b'"finish_reason":"',
+    Dialect.RESPONSES: b"event: response.completed",
+    Dialect.GEMINI: b'"finishReason"',
+}
+EVERYWHERE = pytest.mark.parametrize("client, there", list(product(Dialect, Dialect)), ids=str)
+
+
+def broken_off(client: Dialect, there: Dialect, stream: bool, alone: bool, raw: bytes, how: str) -> list[Action]:
+    script = Script(client, [None])
+    script.round = Round(there, "acme") if client is not there else None
+    answer = Answer(going_up.asked(tcall(client, stream=stream), "0123abcd"), quiet=alone)
+    turn = Turn(Endpoint(client), stream, script, Limits(), 0.0, answer, alone=alone)
+    turn.head(200, {"content-type": "text/event-stream"}, 0.0)
+    turn.data(raw, 0.0)
+    BREAKS[how](turn)
+    if turn.state is State.DECIDING:
+        turn.conclude()
+    return list(spelled_out(turn.actions))
+
+
+@EVERYWHERE
+@FORMS
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("how", BREAKS)
+def test_r17_an_answer_has_ended_when_its_reason_has_come(
+    client: Dialect, there: Dialect, stream: bool, alone: bool, how: str
+) -> None:
+    raw = spoken(there, "one two", True)
+    raw = raw[: raw.index(LAST[there])] if there in LAST else raw
+    said = broken_off(client, there, stream, alone, raw, how)
+    told = b"".join(action.data for action in said if isinstance(action, Forward))
+    answer = read(client, told, stream)
+    assert answer.text == "one two"
+    assert answer.finish == write_finish("stop", client)
+    assert not any(isinstance(action, Again) for action in said)
+
+
+@EVERYWHERE
+@FORMS
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("how", BREAKS)
+def test_r17_one_that_breaks_off_before_it_never_has(
+    client: Dialect, there: Dialect, stream: bool, alone: bool, how: str
+) -> None:
+    raw = spoken(there, "one two", True)
+    begun = (
+        raw[: raw.rindex(b"\n\n", 0, raw.index(REASONS[there])) + 2]
+        if there is not Dialect.GEMINI
+        else raw[: raw.index(b"\n\n") + 2]
+    )
+    said = broken_off(client, there, stream, alone, begun, how)
+    told = b"".join(action.data for action in said if isinstance(action, Forward))
+    if stream:
+        _, message = error_at_end(client, told, stream)
+        assert message
+    else:
+        assert not told or b'"error"' in told

@@ -38,8 +38,9 @@ class Abroad(Native):
                 self._look_beside(choice, out, beside)
         for name in [one for one in SOURCES if one in document]:
             for entry in list_of(document.get(name)):
-                url = entry if isinstance(entry, str) else text_of(object_of(entry).get("url"))
-                self._sources[url] = text_of(object_of(entry).get("title")) or self._sources.get(url, "")
+                told = object_of(entry)
+                url = entry if isinstance(entry, str) else text_of(told.get("url")) or text_of(told.get("link"))
+                self._sources[url] = text_of(told.get("title")) or self._sources.get(url, "")
         self._ended = self._ended or any(type(event) is Ended for event in out)
         if self._ended and self._text is not None:
             new = [url for url in self._sources if url and url not in self._told]

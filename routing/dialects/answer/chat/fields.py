@@ -7,6 +7,10 @@ from ...fields import count_of, object_of, text_of
 from ...translation.neutral import Media, Tokens
 
 _GROWING = ("text", "summary", "signature", "data")
+_CACHED = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
+"""Where hosts count what they read from a cache, if not in the details."""
+_WRITTEN = "cache_creation_input_tokens"
+"""Anthropic's name, which others use beside OpenAI's."""
 
 
 def picture(url: str) -> Media:
@@ -34,12 +38,13 @@ def tokens_of(counts: JsonObject) -> Tokens | None:
         return None
     prompt, completion = object_of(counts.get("prompt_tokens_details")), object_of(counts.get("completion_tokens_details"))
     input, output = count_of(counts.get("prompt_tokens")), count_of(counts.get("completion_tokens"))
-    reasoning = count_of(completion.get("reasoning_tokens"))
+    reasoning = count_of(completion.get("reasoning_tokens")) or count_of(counts.get("reasoning_tokens"))
     if reasoning and count_of(counts.get("total_tokens")) == input + output + reasoning:
         output += reasoning  # xAI counts it beside the rest
-    told = (prompt.get("cached_tokens"), counts.get("prompt_cache_hit_tokens"), counts.get("cached_tokens"))
+    told = (prompt.get("cached_tokens"), *map(counts.get, _CACHED))
     cached = min(input, next((count for count in map(count_of, told) if count), 0))
-    written = count_of(prompt.get("cache_write_tokens"))
+    stored = (prompt.get("cache_write_tokens"), prompt.get(_WRITTEN), counts.get(_WRITTEN))
+    written = next((count for count in map(count_of, stored) if count), 0)
     return Tokens(
         input=input,
         output=output,

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from ....values import Dialect, JsonObject
-from ...fields import list_of, object_of, text_of
+from ...fields import THOUGHTS, list_of, object_of, text_of
 from ...signed import signed_fields
 from ...translation.neutral import Media, Seal
 from ...translation.opaque import wrap
 from ..events import Block, Cited
 from ..said import Content, arguments_of
 from ..words import free_text, told_media
-from .read import BODIES, MARKED, THOUGHTS, is_thinking
+from .read import BODIES, MARK, MARK_END, MARKED, is_thinking
 
 _KNOWN = frozenset(("", "role", "content", "refusal", "tool_calls", "function_call", "reasoning_details", "images"))
 """Fields that are told from blocks; what else is said of them is empty."""
+_SPOKEN = ("data", "transcript")
+"""Of sound: they come in pieces."""
 
 
 def history(content: Content) -> tuple[JsonObject, ...]:
@@ -49,6 +51,11 @@ def message(content: Content) -> JsonObject:
                 told["refusal"] = text_of(told.get("refusal")) + text
             case "text":
                 parts.append({"type": "text", **({} if block.foreign else object_of(block.native)), "text": text})
+            case "thought" if block.field == MARKED and not block.foreign:
+                parts.append({"type": "text", "text": f"{MARK}{text}{MARK_END}"})
+            case "thought" if block.field == "content" and block.native is not None and not block.foreign:
+                summary = {"type": "summary_text", "text": text, **object_of(block.native)}
+                parts.append({"type": "reasoning", "summary": [summary]})
             case "thought" if block.field == "content":
                 parts.append({"type": "thinking", "thinking": [{"type": "text", "text": text}]})
             case "thought":
@@ -93,9 +100,21 @@ def _add_field(whole: JsonObject, name: str, value: object) -> None:
     elif isinstance(value, list):
         whole[name] = [*list_of(old), *value]
     elif isinstance(value, dict):
-        whole[name] = {**object_of(old), **value}
+        known = object_of(old)
+        spoken = {part: text_of(known.get(part)) + text_of(value[part]) for part in _SPOKEN if part in value}
+        whole[name] = {**known, **value, **(spoken if name == "audio" else {})}
     else:
         whole[name] = value
+
+
+def grown(old: object, new: object) -> object:
+    """What a choice says beside its delta, so far: lists go on, of all else the newest counts."""
+    if isinstance(new, dict):
+        known = object_of(old)
+        return {**known, **{name: grown(known.get(name), value) for name, value in new.items()}}
+    if isinstance(new, list):
+        return [*list_of(old), *new]
+    return old if new is None else new
 
 
 def field_of(block: Block) -> str:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from ....values import Dialect, JsonObject, ProviderError
 from ...failures import failure_inside, has_error
-from ...fields import list_of, object_of, read_json, read_object, text_of
-from ...finish import read_finish
+from ...fields import THOUGHTS, list_of, object_of, read_json, read_object, text_of
+from ...finish import read_finish, said_reason
 from ...signed import signed_fields
 from ...translation.neutral import Seal
 from ..events import (
@@ -37,20 +37,18 @@ from .fields import add_detail, picture, tokens_of
 
 BODIES = {"function": "arguments", "custom": "input"}
 """The kinds of tool calls, and where what the model wrote for the tool stands in each."""
-THOUGHTS = ("reasoning_content", "reasoning")
-"""Fields of plain reasoning. A host that fills both says the same in both."""
 _THINKING = ("reasoning", "thinking")
 """How the names of fields and parts begin that hold thinking: of a later round only the history holds it."""
 _ORDER = ("content", "refusal", "images", "tool_calls", "function_call")
 """What stands behind thoughts, whichever is written first."""
 _OPAQUE = ("signature", "data")
 """Fields of `reasoning_details` that only their maker can read."""
-SOURCES = ("citations", "search_results")
+SOURCES = ("citations", "search_results", "web_search")
 """Where hosts that search the web list what they found, beside the choices."""
 _DONE = b"[DONE]"
 MARKED = "marked"
 """The field of thoughts that Google's OpenAI-compatible address puts into the text, in `<thought>` tags, and marks as such."""
-_MARK, _MARK_END = "<thought>", "</thought>"
+MARK, MARK_END = "<thought>", "</thought>"
 
 
 def is_thinking(name: object) -> bool:
@@ -75,6 +73,7 @@ class Reader(AnyReader):
         """The last signature of the whole message."""
         self._calls: dict[object, Block] = {}
         """The call that an index names at the moment."""
+        self._by_id: dict[str, Block] = {}
         self._arguments: dict[Block, list[str]] = {}
 
     def read(self, document: JsonObject, name: str = "") -> list[Event]:
@@ -120,7 +119,7 @@ class Reader(AnyReader):
             self._read_delta(delta, out)
             if "usage" in choice:
                 counts = object_of(choice["usage"]) or counts
-            if word := text_of(choice.get("finish_reason")):
+            if word := said_reason(choice.get("finish_reason")):
                 stop = text_of(choice.get("stop_reason")) or text_of(choice.get("matched_stop"))
                 ended = Ended(word, stop if read_finish(stop) is None else "")
         if counts and (tokens := tokens_of(counts)) is not None:
@@ -138,9 +137,11 @@ class Reader(AnyReader):
         said = isinstance(first.get("message"), dict) or bool(text_of(first.get("finish_reason")))
         if (error := error_of(document)) is not None or not said:
             return [Failed(error or UNREADABLE)]
+        parted = _parted(first, choices)
         numbered = [
-            _numbered(_with_calls(choice, choices)) if choice is first else {**choice, "index": choice.get("index") or -1}
+            _numbered(_with_calls(choice, parted)) if choice is first else {**choice, "index": choice.get("index") or -1}
             for choice in choices
+            if choice is not parted
         ]
         return [*self._read({**document, "choices": numbered}), Done()]
 
@@ -153,19 +154,23 @@ class Reader(AnyReader):
         for name, value in sorted(delta.items(), key=_in_order):
             match name:
                 case "content" if value and marked and isinstance(value, str):
-                    self._grow_thought(value.removeprefix(_MARK), MARKED, out, {"content": value})
+                    thought_text, mark, text = value.partition(MARK_END)
+                    native = {"content": thought_text + mark, "extra_content": delta["extra_content"]}
+                    self._grow_thought(thought_text.removeprefix(MARK), MARKED, out, native)
+                    if text:
+                        self._grow("text", "", text, out)
                 case "extra_content" if marked:
                     out.append(Field(name, value, says=True, thought=True))
                 case "content" if value:
                     self._read_content(value, out)
-                case "reasoning_content" | "reasoning" if name == thought:
+                case _ if name == thought:
                     self._grow_thought(text_of(value), name, out)
                 case "reasoning_details" if value:
                     self._read_details(list_of(value), out)
                 case "refusal" if value and isinstance(value, str):
                     self._grow("text", "refusal", value, out).refusal = True
                 case "tool_calls" if value:
-                    for entry in list_of(value):
+                    for entry in [value] if isinstance(value, dict) else list_of(value):
                         if isinstance(entry, dict):
                             self._read_call(entry, out)
                 case "function_call" if isinstance(value, dict):
@@ -191,7 +196,7 @@ class Reader(AnyReader):
         """Text, or (some hosts) a list of parts."""
         if isinstance(content, str):
             if self._last is not None and self._last.field == MARKED:
-                content = content.removeprefix(_MARK_END)
+                content = content.removeprefix(MARK_END)
             self._grow("text", "", content, out)
             return
         for item in list_of(content):
@@ -199,11 +204,20 @@ class Reader(AnyReader):
             if part.get("type") == "thinking":
                 texts = [text_of(object_of(piece).get("text")) for piece in list_of(part.get("thinking"))]
                 self._grow_thought(text_of(part.get("thinking")) or "".join(texts), "content", out, part)
+            elif part.get("type") == "reasoning":
+                self._read_summary(part, out)
             elif part.get("type") == "image_url":
                 self._show(part, "content", out)
             elif part:
                 text = self._grow("text", "", text_of(part.get("text")), out, part)
                 text.native = {**object_of(text.native), **{name: value for name, value in part.items() if name != "text"}}
+
+    def _read_summary(self, part: JsonObject, out: list[Event]) -> None:
+        """Databricks' way: a thought as a part of the content, whose seal comes with the last piece."""
+        entries = [object_of(entry) for entry in list_of(part.get("summary"))]
+        thought = self._grow("thought", "content", "".join([text_of(entry.get("text")) for entry in entries]), out, part)
+        seal = next((word for entry in entries if (word := text_of(entry.get("signature")))), "")
+        thought.native = {"signature": seal or object_of(thought.native).get("signature", "")}
 
     def _begin(self, block: Block, out: list[Event]) -> Block:
         self._last, self._spoke = block, True
@@ -263,6 +277,7 @@ class Reader(AnyReader):
         id, name, written = text_of(entry.get("id")), text_of(body.get("name")), written_text(body.get(BODIES[kind]))
         call = self._call_of(entry.get("index"), id, name, written, out)
         call.id, call.name, call.custom = call.id or id, call.name or name, call.custom or kind == "custom"
+        self._by_id.setdefault(call.id, call)
         self._arguments[call].append(written)
         signed = signed_fields(entry)
         if inner := signed_fields(body):
@@ -276,6 +291,8 @@ class Reader(AnyReader):
         """The call that an entry belongs to; some hosts give every call the same index, or none."""
         index = index if isinstance(index, int | str) else None
         known = self._calls.get(index)
+        if known is not None and id and id != known.id and not name:
+            known = self._by_id.get(id, known)  # calls side by side that share an index, or have none
         if known is not None and name and known.name:
             unsaid = index is None or (bool(written) and self._is_whole(known))
             known = None if (known.id and id != known.id if id else unsaid) else known
@@ -301,13 +318,17 @@ def _with_entry(known: JsonObject, entry: JsonObject, kind: str) -> JsonObject:
     return {**known, **beside, kind: {**body, **told}}
 
 
-def _with_calls(first: JsonObject, choices: list[JsonObject]) -> JsonObject:
+def _parted(first: JsonObject, choices: list[JsonObject]) -> JsonObject | None:
     """Copilot parts what was said at once: the first choice names calls as its reason, and the next one holds them."""
-    message = object_of(first.get("message"))
-    if first.get("finish_reason") != "tool_calls" or message.get("tool_calls"):
+    if first.get("finish_reason") != "tool_calls" or object_of(first.get("message")).get("tool_calls"):
+        return None
+    return next((one for one in choices if object_of(one.get("message")).get("tool_calls")), None)
+
+
+def _with_calls(first: JsonObject, parted: JsonObject | None) -> JsonObject:
+    if parted is None:
         return first
-    calls = next((called for one in choices if (called := object_of(one.get("message")).get("tool_calls"))), None)
-    return {**first, "message": {**message, "tool_calls": calls}} if calls else first
+    return {**first, "message": {**object_of(first.get("message")), "tool_calls": object_of(parted["message"])["tool_calls"]}}
 
 
 def _numbered(choice: JsonObject) -> JsonObject:

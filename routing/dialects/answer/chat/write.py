@@ -41,11 +41,13 @@ from ..events import (
 from ..openai_errors import error_told
 from ..said import Content, arguments_of
 from ..written import AnyWriter, Document
-from .history import annotation, call_of, details_of, field_of, message, sealed_call, shown_media
+from .history import annotation, call_of, details_of, field_of, grown, message, sealed_call, shown_media
 from .read import MARKED, SOURCES, Reader
 
 _HEAD = ("id", "created", "model")
 """What every chunk repeats."""
+_SAID = ("index", "delta", "message", "finish_reason", "usage")
+"""Fields of a choice that are told from events."""
 _PREFIX = "chatcmpl-"
 _DONE = b"data: [DONE]\n\n"
 
@@ -255,6 +257,8 @@ class Writer(_Writer):
             block, text = event.block, event.text
             if block.kind == "text":
                 return self._delta({"refusal" if block.field == "refusal" else "content": text}) if text else b""
+            if block.field == MARKED and isinstance(event.native, dict) and not block.foreign:
+                return self._delta(event.native)
             return self._call_piece(block, text) if block.kind == "call" else self._thought_piece(block, text)
         match event:
             case Began():
@@ -388,6 +392,8 @@ class Whole(Document, _Writer):
         super().__init__(asked)
         self._frame: JsonObject = {}
         """The first round's own document, but for what was said."""
+        self._choice: JsonObject = {"index": 0, "logprobs": None}
+        """What a stream says beside its deltas: log probabilities, the stop that matched, results of a filter."""
 
     def made(self, event: Event) -> bytes:
         return b"" if type(event) is Field else super().made(event)  # another dialect's
@@ -395,9 +401,14 @@ class Whole(Document, _Writer):
     def _frame_in(self, document: JsonObject, *, is_whole: bool) -> None:
         self._content.as_document = self._content.as_document or not is_whole
         if self._frame:
-            self._frame |= _beside_choices(document)
+            late = {name: value for name, value in _head_of(document).items() if not self._frame.get(name)}
+            self._frame |= late | _beside_choices(document)
         else:
             self._frame = document if is_whole else {**document, "object": "chat.completion", "choices": []}
+        for choice in () if is_whole else list_of(document.get("choices")):
+            if isinstance(choice, dict) and not choice.get("index"):
+                beside = {name: value for name, value in choice.items() if name not in _SAID}
+                self._choice = object_of(grown(self._choice, beside))
 
     def _lose(self, event: Event) -> None:
         if type(event) is Opened:
@@ -410,7 +421,7 @@ class Whole(Document, _Writer):
             id = self.id_of(content.began.id if content.began is not None else "")
             frame = {"id": id, "object": "chat.completion", "created": asked.created, "model": asked.model}
         choices = [choice for choice in list_of(given.get("choices")) if isinstance(choice, dict)]
-        first = next((choice for choice in choices if not choice.get("index")), {"index": 0, "logprobs": None})
+        first = next((choice for choice in choices if not choice.get("index")), self._choice)
         empty: JsonObject = {"refusal": None, "annotations": []}
         if given:
             empty = {name: value for name, value in object_of(first.get("message")).items() if value is None or value == []}
@@ -420,9 +431,17 @@ class Whole(Document, _Writer):
         for one in cited if len(annotations) < len(cited) else ():
             self.left_out.add(Feature.CITATIONS, one.citation.title if not one.citation.url else "")
         told = message(content)
+        for call in map(object_of, list_of(told.get("tool_calls"))):
+            function = object_of(call.get("function"))
+            if function.get("arguments") == "":  # of a stream; the SDKs read a document's as JSON
+                function["arguments"] = "{}"
         if annotations:
             told["annotations"] = [*list_of(told.get("annotations")), *annotations]
-        choice |= {"message": {**empty, **told}, "finish_reason": content.ended.finish_reason if content.ended else None}
+        if content.ended is not None:
+            word = content.ended.finish_reason
+        else:
+            word = asked.endings.write("", Dialect.CHAT, calls=content.holds_calls)
+        choice |= {"message": {**empty, **told}, "finish_reason": word}
         others = [one for one in choices if one is not first] if choices else _others(content.asides)
         counts = content.counted is not None or "usage" in given or not choices
         usage = {"usage": self._usage(content.counted)} if counts else {}

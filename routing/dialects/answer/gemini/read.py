@@ -13,8 +13,8 @@ from typing import Any
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
 from ...failures import failure_inside, has_error
-from ...fields import list_of, object_of, read_json, text_of
-from ...finish import is_cut
+from ...fields import arguments_of, list_of, object_of, read_json, text_of
+from ...finish import is_cut, said_reason
 from ...translation.neutral import Media, Seal, Tokens
 from ..events import (
     BROKEN,
@@ -104,7 +104,7 @@ class Reader(AnyReader):
         for name in SHOWN_BESIDE:
             if candidate.get(name):
                 self._read_beside(name, object_of(candidate[name]), out)
-        word = text_of(candidate.get("finishReason")) or blocked(inner)
+        word = said_reason(candidate.get("finishReason")) or blocked(inner)
         if word:
             self._end(out, half=is_cut(word))
         if self._usage is not None and (word or (first and usage) or (usage and not out)):
@@ -190,7 +190,9 @@ class Reader(AnyReader):
         if name or block is None:
             block = self._open(Block("call", part, id=text_of(call.get("id")), name=name), out)
             self._call, self._arguments = block, Arguments()
-        self._arguments.add(object_of(call.get("args")), list_of(call.get("partialArgs")))
+        args = call.get("args")
+        whole = arguments_of(args) if isinstance(args, str) else object_of(args)  # some gateway writes the text of the object
+        self._arguments.add(whole, list_of(call.get("partialArgs")))
         if word:
             block.seal = self._seal(word, "call")
         if call.get("willContinue") is True:

@@ -128,6 +128,8 @@ class Writer(_Writer):
     def write(self, chunk: Chunk) -> bytes:
         document, raw = chunk.native, chunk.raw
         if chunk.dialect is not Dialect.GEMINI or chunk.form == "document" or (document is None and not raw):
+            if document is not None and main_candidate(inner_of(document)).get("logprobsResult"):
+                self.left_out.add(Feature.LOGPROBS)
             return b"".join([self.made(event) for event in chunk.events])
         if document is None:
             return self._between_chunks(raw, chunk.events)

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
 from ...failures import failure_inside, has_error
 from ...fields import count_of, object_of, read_object, text_of
-from ...finish import is_served
+from ...finish import is_served, said_reason
 from ...translation.neutral import Seal, Tokens
 from ..events import (
     BROKEN,
@@ -30,6 +29,7 @@ from ..events import (
     Piece,
 )
 from ..stream import AnyReader
+from ..words import written_text
 
 GROWS: Mapping[str, tuple[str, str]] = {
     "text": ("text_delta", "text"),
@@ -105,7 +105,7 @@ class Reader(AnyReader):
         out: list[Event] = [event for block in list(self._given) for event in self._told_late(block)]
         if (tokens := self._tokens()) is not None:
             out.append(Counted(tokens, dict(self._usage)))
-        if word := text_of(delta.get("stop_reason")):
+        if word := said_reason(delta.get("stop_reason")):
             out.append(Ended(word, text_of(delta.get("stop_sequence"))))
         return out
 
@@ -149,7 +149,7 @@ class Reader(AnyReader):
         out: list[Event] = [Opened(block)]
         if block.kind in ("text", "thought") and (text := text_of(start.get(GROWS[block.kind][1]))):
             out.append(Piece(block, text, start))
-        elif block.kind == "call" and object_of(start.get("input")):
+        elif block.kind == "call" and written_text(start.get("input")):
             self._given[block] = start
         self._seal(block, start)
         return out
@@ -163,7 +163,7 @@ class Reader(AnyReader):
 
     def _told_late(self, block: Block) -> list[Event]:
         start = self._given.pop(block, None)
-        return [Piece(block, dumps(start["input"]).decode(), start)] if start is not None else []
+        return [Piece(block, written_text(start["input"]), start)] if start is not None else []
 
     def _read_delta(self, document: JsonObject) -> list[Event]:
         index, delta = _index(document), object_of(document.get("delta"))

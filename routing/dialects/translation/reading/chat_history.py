@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ....errors import BadCall
 from ....values import Dialect, JsonObject
 from ...calls.editing import content_of, json_text, result_of
-from ...fields import list_of, object_of, text_of
+from ...fields import THOUGHTS, list_of, object_of, text_of
 from ...signed import call_words, words_in
 from .. import opaque
 from ..neutral import Block, Feature, Media, Message, Seal, Text, Thought, ToolResult, ToolUse
@@ -25,7 +25,7 @@ from .chat_parts import Notes, Part, is_cached, read_content
 
 _SYSTEM = ("system", "developer")
 _RESULTS = ("tool", "function")
-_THINKING_FIELDS = ("reasoning_content", "reasoning", "thinking")
+_THINKING_FIELDS = (*THOUGHTS, "thinking")
 
 
 def read_messages(messages: Sequence[JsonObject], notes: Notes) -> tuple[Message, ...]:

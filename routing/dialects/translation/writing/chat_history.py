@@ -19,7 +19,7 @@ from msgspec import Struct, field
 
 from ....jsonbytes import dumps
 from ....values import Dialect, JsonObject
-from ...fields import arguments_of, list_of, object_of, read_object, text_of
+from ...fields import THOUGHTS, arguments_of, list_of, object_of, read_object, text_of
 from ...signed import signed_fields
 from .. import ids
 from ..neutral import Block, Feature, LeftOut, Media, Message, Seal, Text, Thought, ToolResult, ToolUse
@@ -189,7 +189,7 @@ class _Writer(Struct):
                 self.left.add(Feature.THOUGHTS)
                 continue
             payload = thought.seal.payload if thought.seal else {}
-            name = name or next((known for known in ("reasoning_content", "reasoning") if payload.get(known)), "")
+            name = name or next((known for known in THOUGHTS if payload.get(known)), "")
             details += list_of(payload.get("reasoning_details"))
             if thought.text:
                 texts.append(thought.text)

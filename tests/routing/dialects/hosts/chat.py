@@ -1116,3 +1116,607 @@ stream(
     calls=CALL,
     finish="tool_calls",
 )
+
+# --- how else hosts think, count, call and end ---------------------------------------------------------------------------------
+
+stream(
+    "Copilot",
+    "reasoning in a text and a seal of its own",
+    [
+        chunk({"role": "assistant", "content": None, "reasoning_text": "I th"}),
+        chunk({"content": None, "reasoning_text": "ink."}),
+        chunk({"content": None, "reasoning_opaque": "EqQBopaque"}),
+        *TEXT[1:],
+        STOP,
+    ],
+    text=HELLO,
+    thinking="I think.",
+)
+stream(
+    "Copilot",
+    "calls counted from one, behind a text",
+    [
+        *TEXT,
+        chunk(calls(entry("", "call_1", "read", 1))),
+        chunk(calls(entry('{"path":"a.py"}', index=1))),
+        chunk(calls(entry("", "call_2", "list", 2))),
+        chunk(calls(entry('{"deep":true}', index=2))),
+        USE_END,
+    ],
+    text=HELLO,
+    calls=(*CALL, ("list", {"deep": True})),
+    finish="tool_calls",
+)
+whole("Copilot", "a whole answer with a text of reasoning", message(reasoning_text="I think."), text=HELLO, thinking="I think.")
+stream(
+    "LiteLLM",
+    "thinking blocks beside the reasoning",
+    [
+        chunk(
+            {
+                "role": "assistant",
+                "reasoning_content": "I think.",
+                "thinking_blocks": [{"type": "thinking", "thinking": "I think.", "signature": ""}],
+                "provider_specific_fields": {"thinking_blocks": [{"type": "thinking", "thinking": "I think.", "signature": ""}]},
+            }
+        ),
+        chunk({"reasoning_content": "", "thinking_blocks": [{"type": "thinking", "thinking": "", "signature": "EqQBsigned"}]}),
+        *TEXT[1:],
+        STOP,
+    ],
+    text=HELLO,
+    thinking="I think.",
+)
+stream(
+    "LiteLLM",
+    "everything that is not said is null",
+    [
+        chunk(
+            {
+                "role": "assistant",
+                "content": "Hello,",
+                "function_call": None,
+                "tool_calls": None,
+                "refusal": None,
+                "audio": None,
+                "images": None,
+                "provider_specific_fields": None,
+            },
+            choice={"logprobs": None},
+            citations=None,
+            service_tier=None,
+        ),
+        chunk({"role": None, "content": " world.", "function_call": None, "tool_calls": None, "audio": None}),
+        chunk({"role": None, "content": None, "function_call": None, "tool_calls": None, "audio": None}, "stop"),
+    ],
+    text=HELLO,
+)
+whole(
+    "LiteLLM",
+    "what Anthropic wrote to its cache, in its own names",
+    message(
+        top={
+            "usage": {
+                **COUNTS,
+                "cache_creation_input_tokens": 5,
+                "cache_read_input_tokens": 10,
+                "prompt_tokens_details": {"audio_tokens": None, "cached_tokens": 10},
+            }
+        }
+    ),
+    text=HELLO,
+    cached=10,
+    written=5,
+)
+whole(
+    "Alibaba",
+    "what it wrote to its cache",
+    message(
+        top={
+            "usage": {
+                **COUNTS,
+                "prompt_tokens_details": {"cached_tokens": 10, "cache_creation_input_tokens": 5, "cache_type": "ephemeral"},
+            }
+        }
+    ),
+    text=HELLO,
+    cached=10,
+    written=5,
+)
+stream("Alibaba", "a stream that dies while the reason is the word null", [chunk({"content": "Hello,"}, "null")], b"", error=CUT)
+stream(
+    "SGLang",
+    "reasoning tokens beside the counts, null where the details would be",
+    [
+        chunk({"role": "assistant", "content": "", "reasoning_content": None, "tool_calls": None}),
+        chunk({"role": None, "content": None, "reasoning_content": "I think.", "tool_calls": None}),
+        chunk({"role": None, "content": HELLO, "reasoning_content": None, "tool_calls": None}),
+        chunk({"role": None, "content": "", "reasoning_content": None, "tool_calls": None}, "stop", choice={"matched_stop": 7}),
+        chunk(None, usage={**COUNTS, "prompt_tokens_details": None, "reasoning_tokens": 5}),
+    ],
+    text=HELLO,
+    thinking="I think.",
+    reasoning=5,
+    **COUNTED,
+)
+stream(
+    "Perplexity",
+    "reasoning tokens beside the counts",
+    [*TEXT, chunk({}, "stop", usage={**COUNTS, "reasoning_tokens": 5, "citation_tokens": 3, "num_search_queries": 1})],
+    text=HELLO,
+    reasoning=5,
+    **COUNTED,
+)
+stream(
+    "Groq",
+    "the channel beside each delta",
+    [
+        chunk({"role": "assistant", "content": None, "channel": "analysis", "reasoning": "I think."}),
+        chunk({"content": HELLO, "channel": "final"}),
+        STOP,
+    ],
+    text=HELLO,
+    thinking="I think.",
+)
+stream(
+    "OpenRouter",
+    "details of a summary beside a sealed one, then a call",
+    [
+        chunk(
+            {
+                "role": "assistant",
+                "content": "",
+                "reasoning": "I look.",
+                "reasoning_details": [
+                    {"type": "reasoning.summary", "summary": "I look.", "format": "openai-responses-v1", "index": 0}
+                ],
+            }
+        ),
+        chunk(
+            {
+                "content": "",
+                "reasoning": None,
+                "reasoning_details": [
+                    {
+                        "type": "reasoning.encrypted",
+                        "data": "gAAAsealed",
+                        "id": "rs_1",
+                        "format": "openai-responses-v1",
+                        "index": 0,
+                    }
+                ],
+            }
+        ),
+        *USE[1:],
+        chunk({"content": ""}, "tool_calls", choice={"native_finish_reason": "completed"}),
+    ],
+    thinking="I look.",
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "OpenRouter",
+    "a comment between the pieces of a call",
+    [*USE[:2]],
+    b": OPENROUTER PROCESSING\n\n" + sse([*USE[2:], USE_END]) + DONE,
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "Cerebras",
+    "calls without indexes, one piece each",
+    [
+        chunk({"role": "assistant", **calls(entry('{"path":"a.py"}', "c1", "read", None))}),
+        chunk(calls(entry('{"deep":true}', "c2", "list", None))),
+        USE_END,
+    ],
+    calls=(*CALL, ("list", {"deep": True})),
+    finish="tool_calls",
+)
+stream(
+    "a gateway",
+    "calls side by side without indexes, each piece under its id",
+    [
+        ROLE,
+        chunk(calls(entry("", "call_1", "read", None), entry("", "call_2", "list", None))),
+        chunk(calls(entry('{"path":"a.py"}', "call_1", None, None))),
+        chunk(calls(entry('{"deep":true}', "call_2", None, None))),
+        USE_END,
+    ],
+    calls=(*CALL, ("list", {"deep": True})),
+    finish="tool_calls",
+)
+stream(
+    "a gateway",
+    "one index for all calls, each piece under its id",
+    [
+        ROLE,
+        chunk(calls(entry("", "call_1", "read", 0))),
+        chunk(calls(entry('{"path":', "call_1", None, 0))),
+        chunk(calls(entry('"a.py"}', "call_1", None, 0))),
+        chunk(calls(entry("", "call_2", "list", 0))),
+        chunk(calls(entry('{"deep":', "call_2", None, 0))),
+        chunk(calls(entry("true}", "call_2", None, 0))),
+        USE_END,
+    ],
+    calls=(*CALL, ("list", {"deep": True})),
+    finish="tool_calls",
+)
+stream(
+    "a gateway",
+    "indexes as words",
+    [
+        ROLE,
+        chunk({"tool_calls": [{**entry("", "call_1", "read"), "index": "0"}]}),
+        chunk({"tool_calls": [{**entry('{"path":"a.py"}'), "index": "0"}]}),
+        USE_END,
+    ],
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "vLLM",
+    "another id in every piece of a call",
+    [
+        ROLE,
+        chunk(calls(entry("", "chatcmpl-tool-1", "read"))),
+        chunk(calls(entry('{"path":', "chatcmpl-tool-2"))),
+        chunk(calls(entry('"a.py"}', "chatcmpl-tool-3"))),
+        USE_END,
+    ],
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "vLLM",
+    "counts in every chunk, and once more at the end",
+    [
+        *(
+            {**one, "usage": {"prompt_tokens": 30, "completion_tokens": place, "total_tokens": 30 + place}}
+            for place, one in enumerate(TEXT)
+        ),
+        {**STOP, "usage": COUNTS},
+        USED,
+    ],
+    text=HELLO,
+    **COUNTED,
+)
+stream(
+    "vLLM",
+    "token ids and a digest beside each choice",
+    [
+        {**ROLE, "prompt_token_ids": [1, 2]},
+        chunk({"content": HELLO}, choice={"token_ids": [3], "logprobs": None}),
+        chunk({"content": ""}, "stop", choice={"stop_reason": None, "token_ids": None}),
+    ],
+    text=HELLO,
+)
+stream("vLLM", "a text that it said again and again", [*TEXT, chunk({}, "repetition")], text=HELLO, finish="length")
+stream("Cohere", "its own words for an end", [*TEXT, chunk({}, "COMPLETE")], text=HELLO)
+stream("Cohere", "its own word for the limit", [*TEXT, chunk({}, "MAX_TOKENS")], text=HELLO, finish="length")
+stream(
+    "a gateway",
+    "Anthropic's words for an end",
+    [*USE, chunk({}, "tool_use")],
+    calls=CALL,
+    finish="tool_calls",
+)
+stream("a gateway", "Anthropic's word for the limit", [*TEXT, chunk({}, "max_tokens")], text=HELLO, finish="length")
+stream(
+    "a gateway",
+    "words with hyphens",
+    [*TEXT, chunk({}, "content-filter")],
+    text=HELLO,
+    finish="content_filter",
+)
+stream(
+    "Z.ai",
+    "the window is full",
+    [*TEXT, chunk({"content": ""}, "model_context_window_exceeded")],
+    text=HELLO,
+    finish="length",
+    words={MESSAGES: "model_context_window_exceeded"},
+)
+stream("Z.ai", "a network that failed", [*TEXT, chunk({"content": ""}, "network_error")], text=HELLO, finish="error")
+stream(
+    "Z.ai",
+    "what its own search found, beside the first chunk",
+    [{**ROLE, "web_search": [{"title": "A", "link": "https://a.example", "refer": "1"}]}, *TEXT[1:], STOP],
+    text=HELLO,
+    cited=("https://a.example",),
+)
+stream(
+    "Moonshot",
+    "counts inside the choice and behind it",
+    [*TEXT, chunk({}, "stop", choice={"usage": COUNTS}), chunk(None, usage={**COUNTS, "cached_tokens": 10})],
+    text=HELLO,
+    cached=10,
+    **COUNTED,
+)
+stream(
+    "Ollama",
+    "arguments that are nothing",
+    [chunk({"role": "assistant", "content": "", **calls(entry(None, "call_1", "now"))}), chunk({"content": ""}, "stop")],
+    calls=(("now", {}),),
+    finish="tool_calls",
+)
+stream(
+    "Ollama",
+    "arguments as an object",
+    [
+        chunk({"role": "assistant", "content": "", **calls(entry({"path": "a.py"}, "call_1", "read"))}),
+        chunk({"content": ""}, "stop"),
+    ],
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "Ollama",
+    "an error that is a word, in the middle",
+    [*TEXT, {"error": "model runner has unexpectedly stopped"}],
+    text=HELLO,
+    error="model runner has unexpectedly stopped",
+)
+SAMPLES.whole("Ollama", "an error that is a word, with the status 200", {"error": "model not found"}, error="model not found")
+stream(
+    "llama.cpp",
+    "how far the prompt has come, before the answer",
+    [chunk({}, prompt_progress={"total": 30, "cache": 0, "processed": 10, "time_ms": 9}), *TEXT, STOP],
+    text=HELLO,
+)
+stream(
+    "llama.cpp",
+    "the role with null, then the text",
+    [chunk({"role": "assistant", "content": None}), *TEXT[1:], STOP, chunk(None, usage=COUNTS, timings={"predicted_n": 12})],
+    text=HELLO,
+    **COUNTED,
+)
+stream(
+    "llama.cpp",
+    "an error as an event's data",
+    [*TEXT, {"error": {"code": 500, "message": "context shift is off", "type": "server_error"}}],
+    text=HELLO,
+    error="context shift is off",
+)
+SAMPLES.stream(
+    "LM Studio",
+    "an error's word alone under its name",
+    sse(TEXT) + b'event: error\ndata: {"error":"The model has crashed"}\n\n',
+    text=HELLO,
+    error="The model has crashed",
+)
+stream(
+    "LM Studio",
+    "a draft's counts beside the answer",
+    [*TEXT, {**STOP, "stats": {"accepted_draft_tokens_count": 1}, "system_fingerprint": "m-1"}],
+    text=HELLO,
+)
+SAMPLES.whole(
+    "Alibaba",
+    "an error in its own form, with the status 200",
+    {"code": "InvalidParameter", "message": "Range of max_tokens should be [1, 8192]", "request_id": "r-1"},
+    error="Range of max_tokens",
+)
+stream(
+    "Alibaba",
+    "an error in its own form, in the middle",
+    [*TEXT, {"code": "DataInspectionFailed", "message": "Output data may be inappropriate", "request_id": "r-1"}],
+    text=HELLO,
+    error="Output data may be inappropriate",
+)
+SAMPLES.stream(
+    "Moonshot",
+    "an error where the first event would be",
+    sse([{"error": {"message": "Too busy", "type": "engine_overloaded_error"}}]),
+    error="Too busy",
+)
+SAMPLES.stream(
+    "a gateway",
+    "pings as data, and events of no data",
+    b"event: ping\ndata: {}\n\n" + sse(TEXT) + b"data:\n\n" + b'event: ping\ndata: {"type":"ping"}\n\n' + sse([STOP]) + DONE,
+    text=HELLO,
+)
+SAMPLES.stream(
+    "a gateway",
+    "two lines of data in one event",
+    sse(TEXT) + b"data: " + compact(STOP)[:1] + b"\ndata: " + compact(STOP)[1:] + b"\n\n" + DONE,
+    text=HELLO,
+)
+stream("a gateway", "no id, no model, no creation time", [{"choices": one["choices"]} for one in [*TEXT, STOP]], text=HELLO)
+stream(
+    "a gateway",
+    "an id that is a number, null names",
+    [{**one, "id": 7, "model": None, "object": None, "created": None} for one in [*TEXT, STOP]],
+    text=HELLO,
+)
+stream(
+    "a gateway",
+    "the reason comes twice",
+    [*TEXT, STOP, chunk({"content": ""}, "stop", usage=COUNTS)],
+    text=HELLO,
+    **COUNTED,
+)
+whole("a gateway", "no reason, and null where calls would be", message(reason=None, tool_calls=None), text=HELLO)
+whole("a gateway", "a whole answer that came as a last chunk", {**message(), "object": "chat.completion.chunk"}, text=HELLO)
+whole(
+    "Mistral",
+    "a whole answer with thinking in parts",
+    message(
+        content=[  # type: ignore[arg-type]
+            {"type": "thinking", "thinking": [{"type": "text", "text": "I think."}], "closed": True},
+            {"type": "text", "text": HELLO},
+        ]
+    ),
+    text=HELLO,
+    thinking="I think.",
+)
+stream(
+    "DeepSeek",
+    "a whole stream of nothing but thinking, at the limit",
+    [chunk({"role": "assistant", "content": None, "reasoning_content": "I think."}), chunk({"content": ""}, "length")],
+    thinking="I think.",
+    finish="length",
+)
+stream("Azure", "nothing but a filter's reason", [PROMPT, chunk({}, "content_filter")], finish="content_filter")
+stream(
+    "Snowflake",
+    "a phantom call, grown by empty pieces",
+    [
+        chunk({"role": "assistant", "content": "Hello,", **calls(entry("", "", ""))}),
+        chunk({"content": " world.", **calls(entry("", "", ""))}),
+        STOP,
+        chunk({**calls(entry("", "", ""))}, usage=COUNTS),
+    ],
+    text=HELLO,
+    **COUNTED,
+)
+whole(
+    "Snowflake",
+    "calls inside a list of contents",
+    message(
+        HELLO,
+        "tool_calls",
+        content_list=[
+            {"type": "text", "text": HELLO},
+            {"type": "tool_use", "tool_use": {"tool_use_id": "call_1", "name": "read", "input": {"path": "a.py"}}},
+        ],
+        tool_calls=[used()],
+    ),
+    text=HELLO,
+    calls=CALL,
+    finish="tool_calls",
+)
+THINKS = {"extra_content": {"google": {"thought": True}}}
+stream(
+    "Google",
+    "thoughts and the text behind them in one delta",
+    [chunk({"role": "assistant", "content": "<thought>I think.</thought>Hello,", **THINKS}), chunk({"content": " world."}), STOP],
+    text=HELLO,
+    thinking="I think.",
+)
+whole(
+    "Google",
+    "thoughts marked in a whole answer",
+    message("<thought>I think.</thought>" + HELLO, **THINKS),
+    text=HELLO,
+    thinking="I think.",
+)
+stream(
+    "Together",
+    "each piece once more as a completion's text",
+    [
+        chunk({"role": "assistant", "content": "Hello,", "token_id": 7}, choice={"text": "Hello,", "seed": None}),
+        chunk({"content": " world."}, choice={"text": " world.", "seed": None}),
+        chunk({"content": ""}, "eos", choice={"text": "", "seed": 1, "usage": None}, usage=COUNTS),
+    ],
+    text=HELLO,
+    **COUNTED,
+)
+stream(
+    "TGI",
+    "a call that stands in no list",
+    [
+        chunk({"role": "assistant", "tool_calls": entry("", "call_1", "read")}),
+        chunk({"role": "assistant", "tool_calls": entry('{"path":"a.py"}')}),
+        chunk({"role": "assistant", "content": ""}, "eos_token"),
+    ],
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "Databricks",
+    "a part of reasoning with its summary and its seal",
+    [
+        chunk(
+            {
+                "role": "assistant",
+                "content": [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "I th", "signature": ""}]}],
+            }
+        ),
+        chunk({"content": [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "ink.", "signature": ""}]}]}),
+        chunk({"content": [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "", "signature": "EqQBsigned"}]}]}),
+        *TEXT[1:],
+        STOP,
+    ],
+    text=HELLO,
+    thinking="I think.",
+)
+whole(
+    "Databricks",
+    "a part of reasoning and a text",
+    message(
+        content=[  # type: ignore[arg-type]
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "I think.", "signature": "EqQBsigned"}]},
+            {"type": "text", "text": HELLO},
+        ]
+    ),
+    text=HELLO,
+    thinking="I think.",
+)
+stream(
+    "MiniMax",
+    "a name, no sound, and reasoning twice",
+    [
+        chunk(
+            {
+                "role": "assistant",
+                "name": "MiniMax AI",
+                "content": "",
+                "audio_content": "",
+                "reasoning_content": "I think.",
+                "reasoning_details": [
+                    {
+                        "type": "reasoning.text",
+                        "id": "reasoning-text-1",
+                        "format": "MiniMax-response-v1",
+                        "index": 0,
+                        "text": "I think.",
+                    }
+                ],
+            }
+        ),
+        chunk({"role": "assistant", "name": "MiniMax AI", "content": HELLO, "audio_content": ""}),
+        chunk({}, "stop", usage={**COUNTS, "total_characters": 0}, input_sensitive=False, output_sensitive=False),
+    ],
+    text=HELLO,
+    thinking="I think.",
+    **COUNTED,
+)
+stream(
+    "LM Studio",
+    "a list of no calls in every chunk",
+    [
+        {**one, "choices": [{**one["choices"][0], "delta": {**one["choices"][0]["delta"], "tool_calls": []}}]}
+        for one in [*TEXT, STOP]
+    ],
+    text=HELLO,
+)
+whole("LM Studio", "a list of no calls", message(tool_calls=[], reasoning_details=[], reasoning=None), text=HELLO)
+stream(
+    "Cerebras",
+    "null for name, id and kind in later pieces",
+    [
+        ROLE,
+        chunk(calls(entry("", "call_1", "read"))),
+        chunk(calls({"index": 0, "id": None, "type": None, "function": {"name": None, "arguments": '{"path":'}})),
+        chunk(calls({"index": 0, "id": None, "type": None, "function": {"name": None, "arguments": '"a.py"}'}})),
+        USE_END,
+    ],
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "xAI",
+    "counts in every chunk, with what it searched",
+    [{**one, "usage": {**COUNTS, "num_sources_used": 0, "cost_in_usd_ticks": 7}} for one in [*TEXT, STOP]],
+    text=HELLO,
+    **COUNTED,
+)
+stream(
+    "Moonshot",
+    "the reason with a call's last piece",
+    [ROLE, chunk(calls(entry("", "read:0", "read"))), chunk(calls(entry('{"path":"a.py"}')), "tool_calls", usage=COUNTS)],
+    calls=CALL,
+    finish="tool_calls",
+    **COUNTED,
+)

@@ -516,3 +516,133 @@ stream(
     [HEAD, chunk(text(" world.")), chunk(SIGNED, reason="STOP", usage=USAGE)],
     text=HELLO,
 )
+
+# --- how else hosts think, count, call and end ---------------------------------------------------------------------------------
+
+UNSAID = "FINISH_REASON_UNSPECIFIED"
+stream(
+    "Code Assist",
+    "a reason that says nothing until the end",
+    [chunk(text("Hello,"), reason=UNSAID), LAST],
+    text=HELLO,
+)
+stream(
+    "Code Assist",
+    "a stream that dies while the reason says nothing",
+    [chunk(text("Hello,"), reason=UNSAID)],
+    error=CUT,
+    **NOTHING,
+)
+stream(
+    "a gateway",
+    "null beside every part",
+    [
+        chunk({"text": None, "functionCall": None, "thought": None, "inlineData": None, "thoughtSignature": None}),
+        chunk({"text": "Hello,", "functionCall": None, "thought": False, "thoughtSignature": None}),
+        chunk({"text": " world.", "functionCall": None}, reason="STOP", usage=USAGE),
+    ],
+    text=HELLO,
+)
+stream(
+    "a gateway",
+    "null where arguments would be",
+    [chunk({"functionCall": {"name": "now", "args": None}}, reason="STOP", usage=USAGE)],
+    calls=(("now", {}),),
+    finish="tool_calls",
+)
+stream(
+    "a gateway",
+    "arguments written as a text",
+    [chunk({"functionCall": {"name": "read", "args": '{"path":"a.py"}'}}, reason="STOP", usage=USAGE)],
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "a gateway",
+    "OpenAI's word for calls",
+    [chunk(call(), reason="TOOL_CALLS", usage=USAGE)],
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "a gateway",
+    "words in small letters",
+    [HEAD, chunk(text(" world."), reason="max_tokens", usage=USAGE)],
+    text=HELLO,
+    finish="length",
+)
+stream(
+    "Vertex",
+    "a role and no parts in the first chunk",
+    [{**chunk(), "candidates": [{"content": {"role": "model"}, "index": 0}]}, HEAD, LAST],
+    text=HELLO,
+)
+stream(
+    "Vertex",
+    "a candidate without content or index",
+    [
+        HEAD,
+        {**chunk(text(" world.")), "candidates": [{"content": {"parts": [text(" world.")]}}]},
+        {**chunk(), "candidates": [{"finishReason": "STOP"}], "usageMetadata": USAGE},
+    ],
+    text=HELLO,
+)
+stream(
+    "Google",
+    "no candidates at all in a chunk of counts between",
+    [HEAD, {"usageMetadata": {"promptTokenCount": 30, "totalTokenCount": 30}, "modelVersion": "m-1"}, LAST],
+    text=HELLO,
+)
+stream(
+    "Google",
+    "a call in one chunk, text behind it in another",
+    [chunk(call(id="a1", **SIGNED)), chunk(text(HELLO)), chunk(reason="STOP", usage=USAGE)],
+    text=HELLO,
+    calls=CALL,
+    finish="tool_calls",
+)
+SAMPLES.stream(
+    "Google",
+    "an error in the middle as bare JSON",
+    sse([HEAD], end=b"\r\n")
+    + b'{\n  "error": {\n    "code": 503,\n    "message": "Overloaded",\n    "status": "UNAVAILABLE"\n  }\n}\n',
+    error=CUT,
+)
+SAMPLES.stream(
+    "Google",
+    "an array that ends in an error",
+    b"["
+    + compact(HEAD)
+    + b"\n,\r\n"
+    + compact({"error": {"code": 503, "message": "Overloaded", "status": "UNAVAILABLE"}})
+    + b"\n]",
+    error="Overloaded",
+)
+SAMPLES.stream("Google", "an array that dies", b"[" + compact(HEAD) + b"\n,\r\n", error=CUT)
+whole(
+    "Google",
+    "log probabilities of a whole answer, and a page that it read",
+    chunk(
+        text(HELLO),
+        reason="STOP",
+        usage=USAGE,
+        candidate={
+            "logprobsResult": {"topCandidates": [], "chosenCandidates": [{"token": "Hello", "logProbability": -0.1}]},
+            "urlContextMetadata": {"urlMetadata": [{"retrievedUrl": "https://a.example"}]},
+        },
+    ),
+    text=HELLO,
+)
+whole(
+    "Google",
+    "a picture beside the text",
+    chunk(text(HELLO), {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}, reason="STOP", usage=USAGE),
+    text=HELLO,
+    media="iVBORw0KGgo=",
+)
+whole(
+    "Google",
+    "nothing but a reason",
+    {**chunk(reason="STOP", usage={**USAGE, "candidatesTokenCount": 0}), "candidates": [{"finishReason": "STOP", "index": 0}]},
+    output=0,
+)

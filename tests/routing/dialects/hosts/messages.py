@@ -547,3 +547,263 @@ SAMPLES.stream(
     **COUNTED,
 )
 stream("a gateway", "a reason in a second message_delta", [start(), *text(), {**end(None)[0]}, *end()], text=HELLO)
+
+# --- how else hosts think, count, call and end ---------------------------------------------------------------------------------
+
+stream(
+    "Z.ai",
+    "an error whose kind only the event's name tells",
+    [start(), *text()[:2], b'event: error\ndata: {"error":{"code":"1302","message":"Too many at once"},"request_id":"r"}\n\n'],
+    text="Hello,",
+    error="Too many at once",
+    input=None,
+    output=None,
+)
+SAMPLES.whole(
+    "Z.ai",
+    "an error in its own form, with the status 200",
+    {"code": 500, "msg": "404 NOT_FOUND", "success": False},
+    error="404 NOT_FOUND",
+)
+stream(
+    "OpenRouter",
+    "comments, and a [DONE] with a name",
+    [
+        b": OPENROUTER PROCESSING\n\n",
+        start(provider="Anthropic"),
+        *text(),
+        b": OPENROUTER PROCESSING\n\n",
+        *end(usage={"output_tokens": 12, "cost": 0.001, "is_byok": False}),
+        b"event: data\ndata: [DONE]\n\n",
+    ],
+    text=HELLO,
+)
+stream(
+    "Vertex",
+    "an event of its own before the answer",
+    [b'event: vertex_event\ndata: {"type":"vertex_event","usage":{"traffic_type":"ON_DEMAND"}}\n\n', start(), *text(), *end()],
+    text=HELLO,
+)
+stream(
+    "Bedrock",
+    "a guardrail beside the reason",
+    [
+        start(),
+        *text(),
+        {**end()[0], "amazon-bedrock-guardrailAction": "NONE"},
+        {**end()[1], "amazon-bedrock-guardrailAction": "NONE"},
+    ],
+    text=HELLO,
+)
+stream(
+    "Copilot",
+    "annotations and counts of its own",
+    [
+        start(),
+        *text(),
+        {
+            **end(
+                usage={"input_tokens": 10, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 0, "output_tokens": 12}
+            )[0],
+            "copilot_annotations": {"IPCodeCitations": None},
+            "copilot_usage": {"total_nano_aiu": 1},
+        },
+        {**end()[1], "amazon-bedrock-invocationMetrics": {"inputTokenCount": 30}},
+    ],
+    text=HELLO,
+    cached=20,
+)
+stream(
+    "llama.cpp",
+    "a thought with an empty signature",
+    [
+        start({"input_tokens": 0, "output_tokens": 0}),
+        *thought(signature=""),
+        *text(1),
+        *end(usage={"input_tokens": 30, "output_tokens": 12}),
+    ],
+    text=HELLO,
+    thinking="I think.",
+)
+stream(
+    "Ollama",
+    "a whole call in one piece behind a thought without a signature",
+    [
+        start(),
+        opened(0, type="thinking", thinking=""),
+        delta(0, "thinking_delta", thinking="I look."),
+        closed(0),
+        *use(1, ['{"path":"a.py"}']),
+        *end("tool_use", usage={"input_tokens": 30, "output_tokens": 12}),
+    ],
+    thinking="I look.",
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "vLLM",
+    "a [DONE] behind the end, and null where nothing is said",
+    [
+        start(stop_reason=None, usage={"input_tokens": 30, "output_tokens": 0, "cache_creation_input_tokens": None}),
+        *({**one, "message": None, "usage": None} for one in text()),
+        *end(usage={"input_tokens": 30, "output_tokens": 12, "cache_read_input_tokens": None}),
+        b"data: [DONE]\n\n",
+    ],
+    text=HELLO,
+)
+stream(
+    "LM Studio",
+    "a text that begins without a word for its text",
+    [start(), opened(0, type="text"), delta(0, "text_delta", text=HELLO), closed(0), *end()],
+    text=HELLO,
+)
+stream(
+    "a gateway",
+    "OpenAI's word for a plain end",
+    [start(), *text(), *end("stop")],
+    text=HELLO,
+)
+stream(
+    "a gateway",
+    "OpenAI's word for calls",
+    [start(), *use(), *end("tool_calls")],
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "a gateway",
+    "OpenAI's word for the limit",
+    [start(), *text(), *end("length")],
+    text=HELLO,
+    finish="length",
+)
+stream(
+    "a gateway",
+    "a call without an id",
+    [
+        start(),
+        opened(0, type="tool_use", name="read", input={}),
+        delta(0, "input_json_delta", partial_json='{"path":"a.py"}'),
+        closed(0),
+        *end("tool_use"),
+    ],
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "a gateway",
+    "a call whose input is null where it begins",
+    [start(), opened(0, type="tool_use", id="toolu_1", name="now", input=None), closed(0), *end("tool_use")],
+    calls=(("now", {}),),
+    finish="tool_calls",
+)
+stream(
+    "a gateway",
+    "input in the start, and the same in pieces behind it",
+    [
+        start(),
+        opened(0, type="tool_use", id="toolu_1", name="read", input={"path": "a.py"}),
+        delta(0, "input_json_delta", partial_json='{"path":"a.py"}'),
+        closed(0),
+        *end("tool_use"),
+    ],
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "a gateway",
+    "a call that never stops",
+    [start(), *use()[:-1], *end("tool_use")],
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "a gateway",
+    "indexes that begin at one and leave a gap",
+    [start(), *text(1), *use(5), *end("tool_use")],
+    text=HELLO,
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "a gateway",
+    "one index for all blocks",
+    [start(), *text(0), *use(0), *end("tool_use")],
+    text=HELLO,
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "a gateway",
+    "a reason that is the word null, and then none",
+    [start(), *text(), end("null")[0]],
+    error=CUT,
+    input=None,
+    output=None,
+)
+stream(
+    "a gateway",
+    "an error in the place of the start",
+    [{"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}],
+    error="Overloaded",
+    input=None,
+    output=None,
+)
+whole(
+    "a gateway",
+    "input written as a text",
+    [{"type": "tool_use", "id": "toolu_1", "name": "read", "input": '{"path":"a.py"}'}],
+    "tool_use",
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "a gateway",
+    "input that is an empty text where it begins",
+    [
+        start(),
+        opened(0, type="tool_use", id="toolu_1", name="read", input=""),
+        delta(0, "input_json_delta", partial_json='{"path":"a.py"}'),
+        closed(0),
+        *end("tool_use"),
+    ],
+    calls=CALL,
+    finish="tool_calls",
+)
+whole(
+    "a gateway",
+    "OpenAI's word for the limit",
+    [{"type": "text", "text": HELLO}],
+    "length",
+    text=HELLO,
+    finish="length",
+)
+whole(
+    "DeepSeek",
+    "thinking without a signature, a call whose caller is null",
+    [
+        {"type": "thinking", "thinking": "I look."},
+        {"type": "tool_use", "id": "call_00", "name": "read", "input": {"path": "a.py"}, "caller": None},
+    ],
+    "tool_use",
+    thinking="I look.",
+    calls=CALL,
+    finish="tool_calls",
+)
+whole(
+    "MiniMax",
+    "base_resp beside the answer",
+    [{"type": "text", "text": HELLO}],
+    top={"base_resp": {"status_code": 0, "status_msg": ""}},
+    text=HELLO,
+)
+whole(
+    "Anthropic",
+    "a refusal with its details",
+    [],
+    "refusal",
+    {"input_tokens": 30, "output_tokens": 12},
+    {"stop_details": {"type": "refusal", "category": "cyber"}},
+    finish="content_filter",
+    words={CHAT: "content_filter"},
+)

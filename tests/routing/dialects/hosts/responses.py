@@ -125,6 +125,7 @@ def whole(
 
 NOTHING: dict[str, Any] = {"input": None, "output": None}
 TOLD = said(part())
+CITED = {"type": "url_citation", "url": "https://a.example", "title": "A", "start_index": 0, "end_index": 5}
 
 # --- OpenAI ---------------------------------------------------------------------------------------------------------------
 
@@ -213,16 +214,11 @@ stream(
     [
         *BEGIN,
         *text_events()[:4],
-        about(
-            "output_text.annotation.added",
-            0,
-            "msg_1",
-            content_index=0,
-            annotation_index=0,
-            annotation={"type": "url_citation", "url": "https://a.example", "title": "A", "start_index": 0, "end_index": 5},
-        ),
-        *text_events()[4:],
-        ended(output=[TOLD]),
+        about("output_text.annotation.added", 0, "msg_1", content_index=0, annotation_index=0, annotation=CITED),
+        text_events()[4],
+        about("content_part.done", 0, "msg_1", content_index=0, part=part(annotations=[CITED])),
+        item_event("done", 0, said(part(annotations=[CITED]))),
+        ended(output=[said(part(annotations=[CITED]))]),
     ],
     text=HELLO,
     cited=("https://a.example",),
@@ -547,4 +543,193 @@ stream(
     text=HELLO,
     cached=10,
     written=5,
+)
+
+# --- how else hosts think, count, call and end ---------------------------------------------------------------------------------
+
+
+def renamed(documents: Iterable[Document]) -> list[Document]:
+    """Each event under an id of its own, as Copilot seals them anew."""
+    found = []
+    for place, one in enumerate(documents):
+        new = {**one, "item_id": f"sealed_{place}"} if "item_id" in one else one
+        found.append({**new, "item": {**new["item"], "id": f"sealed_{place}"}} if "item" in new else new)
+    return found
+
+
+stream(
+    "Copilot",
+    "another id in every event of an item",
+    [*BEGIN, *renamed([*text_events(), *call_events(1)]), ended(output=[TOLD, called()])],
+    text=HELLO,
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "ChatGPT",
+    "an end that names no items",
+    [*BEGIN, *text_events(), *call_events(1), ended()],
+    text=HELLO,
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "OpenRouter",
+    "reasoning in parts that are announced",
+    [
+        *BEGIN,
+        item_event("added", 0, thought("")),
+        about("content_part.added", 0, "rs_1", content_index=0, part={"type": "reasoning_text", "text": ""}),
+        about("reasoning_text.delta", 0, "rs_1", content_index=0, delta="I think."),
+        about("reasoning_text.done", 0, "rs_1", content_index=0, text="I think."),
+        about("content_part.done", 0, "rs_1", content_index=0, part={"type": "reasoning_text", "text": "I think."}),
+        item_event("done", 0, {**thought(""), "content": [{"type": "reasoning_text", "text": "I think."}], "signature": None}),
+        *text_events(1),
+        ended(usage={**USAGE, "cost": 0.001, "is_byok": False}),
+    ],
+    text=HELLO,
+    thinking="I think.",
+)
+stream(
+    "OpenRouter",
+    "an error as a response that failed at once",
+    [{"type": "response.failed", "response": response("failed", error={"code": "rate_limit_exceeded", "message": "Slow down"})}],
+    error="Slow down",
+    **NOTHING,
+)
+stream(
+    "vLLM",
+    "parts of reasoning in events of its own",
+    [
+        *BEGIN,
+        item_event("added", 0, thought("")),
+        about("reasoning_part.added", 0, "rs_1", content_index=0, part={"type": "reasoning_text", "text": ""}),
+        about("reasoning_text.delta", 0, "rs_1", content_index=0, delta="I think."),
+        about("reasoning_text.done", 0, "rs_1", content_index=0, text="I think."),
+        about("reasoning_part.done", 0, "rs_1", content_index=0, part={"type": "reasoning_text", "text": "I think."}),
+        item_event("done", 0, {**thought(""), "content": [{"type": "reasoning_text", "text": "I think."}], "status": None}),
+        *text_events(1),
+        ended(output=[TOLD]),
+    ],
+    text=HELLO,
+    thinking="I think.",
+)
+stream(
+    "vLLM",
+    "every item is number nought",
+    [*BEGIN, *thought_events(0), *text_events(0), *call_events(0), ended(output=[thought(), TOLD, called()])],
+    text=HELLO,
+    thinking="I think.",
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "xAI",
+    "one id for the message and the answer, events without begin",
+    [BEGIN[0], *text_events(0, id="resp_1"), ended(output=[said(part(), id="resp_1")])],
+    text=HELLO,
+)
+stream(
+    "LM Studio",
+    "a call whose name comes with its end alone",
+    [
+        *BEGIN,
+        item_event(
+            "added", 0, {"id": "fc_1", "type": "function_call", "call_id": "call_1", "arguments": "", "status": "in_progress"}
+        ),
+        *call_events(0)[1:],
+        ended(output=[called()]),
+    ],
+    calls=CALL,
+    finish="tool_calls",
+)
+SAMPLES.stream(
+    "llama.cpp",
+    "items by their ids alone",
+    sse(
+        [
+            {name: value for name, value in one.items() if name not in ("output_index", "content_index", "sequence_number")}
+            for one in [*BEGIN, *text_events(), *call_events(1), ended(output=[TOLD, called()])]
+        ],
+        named=True,
+    ),
+    text=HELLO,
+    calls=CALL,
+    finish="tool_calls",
+    **COUNTED,
+)
+stream("Azure", "no counts at all", [*BEGIN, *text_events(), ended(output=[TOLD], usage=None)], text=HELLO, **NOTHING)
+stream(
+    "a gateway",
+    "incomplete without a reason",
+    [*BEGIN, *text_events()[:4], ended("incomplete", [said(part(), status="incomplete")], incomplete_details=None)],
+    text=HELLO,
+    finish="length",
+)
+stream(
+    "a gateway",
+    "a status that is missing at the end",
+    [
+        *BEGIN,
+        *text_events(),
+        {"type": "response.completed", "response": {k: v for k, v in response("completed", [TOLD]).items() if k != "status"}},
+    ],
+    text=HELLO,
+)
+stream(
+    "a gateway",
+    "deltas of nothing, and null beside them",
+    [
+        *BEGIN,
+        *text_events()[:2],
+        about("output_text.delta", 0, "msg_1", content_index=0, delta="", logprobs=None),
+        about("output_text.delta", 0, "msg_1", content_index=0, delta=None, logprobs=None),
+        *text_events()[2:],
+        ended(output=[TOLD]),
+    ],
+    text=HELLO,
+)
+stream(
+    "a gateway",
+    "arguments as an object, at the end alone",
+    [*BEGIN, item_event("added", 0, called("")), item_event("done", 0, {**called(), "arguments": {"path": "a.py"}}), ended()],
+    calls=CALL,
+    finish="tool_calls",
+)
+stream(
+    "a gateway",
+    "an error beside a code, under its name",
+    [*BEGIN, {"type": "error", "error": {"type": "server_error", "code": "server_error", "message": "It broke"}}],
+    error="It broke",
+    **NOTHING,
+)
+whole(
+    "Ollama",
+    "a thought whose summary is its text, a text without annotations",
+    [
+        {
+            "id": "rs_1",
+            "type": "reasoning",
+            "summary": [{"type": "summary_text", "text": "I think."}],
+            "encrypted_content": "I think.",
+        },
+        said({"type": "output_text", "text": HELLO}),
+    ],
+    text=HELLO,
+    thinking="I think.",
+)
+whole(
+    "a gateway",
+    "no reason where it is incomplete",
+    [said(part(), status="incomplete")],
+    "incomplete",
+    text=HELLO,
+    finish="length",
+)
+SAMPLES.whole("OpenAI", "cancelled", response("cancelled"), error="cancelled")
+stream(
+    "a gateway",
+    "a call without a name behind a text",
+    [*BEGIN, *text_events(), *call_events(1, name=""), ended(output=[TOLD, called(name="")])],
+    text=HELLO,
 )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from routecodex.routing.dialects.answer.machine import Answer
 from routecodex.routing.dialects.finish import read_finish, write_finish
 from routecodex.routing.dialects.sse import ArrayItems, Events, headers_for
 from routecodex.routing.values import Dialect, Endpoint
@@ -20,7 +21,7 @@ from tests.system.grammar import error_at_end, read
 
 SAMPLES: tuple[Sample, ...] = (*chat.SAMPLES, *messages.SAMPLES, *responses.SAMPLES, *gemini.SAMPLES)
 CLIENTS = {dialect: Endpoint(dialect, stream=True if dialect is Dialect.GEMINI else None) for dialect in Dialect}
-PATHS = ("pass", "merge", *(f"to {client}" for client in Dialect))
+PATHS = ("pass", "merge", "other form", *(f"to {client}" for client in Dialect))
 
 ROWS = [
     pytest.param(sample, path, id=f"{sample.name}: {path}")
@@ -45,6 +46,8 @@ def _check(sample: Sample, path: str) -> None:
         _pass(sample)
     elif path == "merge":
         _merge(sample)
+    elif path == "other form":
+        _other_form(sample)
     else:
         for streamed in (True, False):
             _translate(sample, Dialect(path.removeprefix("to ")), streamed)
@@ -112,6 +115,47 @@ def _whole_calls(sample: Sample, calls: Any) -> list[Any]:
     return found if sample.expected.finish != "length" else found[: len(sample.expected.calls)]
 
 
+# --- the same dialect in the form that was not asked for ----------------------------------------------------------------------
+
+
+def _other_form(sample: Sample) -> None:
+    """What its client gets says as much to a third one as the host's own bytes do."""
+    expected, streamed = sample.expected, sample.form != "stream"
+    told = [_in_other_form(sample, size) for size in (len(sample.raw), 1)]
+    assert told[0] == told[1], "it depends on where the bytes were cut"
+    out, said = told[0]
+    if expected.error == CUT:
+        assert not said
+        return
+    if expected.error is not None:
+        _, message = error_at_end(sample.dialect, out, streamed)
+        assert expected.error in message
+        return
+    assert said
+    if expected.half or expected.media:
+        assert expected.media.encode() in out
+        return
+    third = Dialect.CHAT if sample.dialect is Dialect.MESSAGES else Dialect.MESSAGES
+    asked = Asked(CLIENTS[third], False, "round-1", "asked-model", 1, maker="acme")
+    first, second = [read(third, _told_of(sample.dialect, asked, raw, len(raw)), False) for raw in (sample.raw, out)]
+    for one in (first, second):
+        one.thinking, one.signatures, one.texts, one.id = _words("".join(one.thinking)), [], 0, ""
+        one.finish = str(read_finish(one.finish))
+    assert second == first
+
+
+def _in_other_form(sample: Sample, size: int) -> tuple[bytes, bool]:
+    streamed = sample.form != "stream"
+    envelope, stream = sample.endpoint.envelope, streamed if sample.dialect is Dialect.GEMINI else None
+    endpoint = Endpoint(sample.dialect, stream=stream, envelope=envelope)
+    asked = Asked(endpoint, streamed, "", "m-1", 1, maker="acme", include_usage=True)
+    answer = Answer(asked)
+    answer.begin_round()
+    out = [answer.feed(sample.raw[at : at + size]) for at in range(0, len(sample.raw), size)]
+    said = answer.end_round()
+    return b"".join(out + list(answer.finish())) if said.complete or said.error else b"".join(out), said.complete
+
+
 # --- another dialect --------------------------------------------------------------------------------------------------------
 
 
@@ -149,8 +193,12 @@ def _translate(sample: Sample, client: Dialect, streamed: bool) -> None:
 
 
 def _told(sample: Sample, asked: Asked, size: int) -> bytes:
-    translation = Translation(sample.dialect, asked)
-    pieces = [sample.raw[at : at + size] for at in range(0, len(sample.raw), size)]
+    return _told_of(sample.dialect, asked, sample.raw, size)
+
+
+def _told_of(spoken: Dialect, asked: Asked, raw: bytes, size: int) -> bytes:
+    translation = Translation(spoken, asked)
+    pieces = [raw[at : at + size] for at in range(0, len(raw), size)]
     return b"".join([translation.feed(piece) for piece in pieces]) + translation.close()
 
 

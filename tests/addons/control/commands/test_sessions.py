@@ -1,0 +1,20 @@
+"""`sessions` while no proxy runs (`tests/system/test_daemon.py`, `tests/trouble/test_redis.py`: while one does)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.addons.control.commands.person import Person
+
+
+@pytest.mark.parametrize("words", ["sessions", "sessions --json", "sessions show a", "sessions clear a", "sessions clear --all"])
+def test_what_lies_in_redis_is_not_nothing(person: Person, words: str) -> None:
+    """Files do not hold it, and only a proxy can be asked: nobody is to think that it is erased."""
+    config = 'virtualrouter: {routing: {default: [echo]}}\nsessions: {store: "redis://:secret-word@h"}\n'
+    person.file(".config/routecodex/mitm-config.yaml", config)
+    assert person.types(*words.split()) == 1
+    assert "no proxy runs that could be asked" in person.said + person.warned
+    assert "secret-word" not in person.said + person.warned
+    person.file(".config/routecodex/mitm-config.yaml", config.replace("redis://:secret-word@h", "files"))
+    assert person.types(*words.split()) == (1 if words.endswith(" a") else 0)
+    assert "no proxy runs" not in person.said + person.warned
