@@ -2,7 +2,7 @@
 
 1. Trailers: mitmproxy knows them in HTTP/2 only, and crashes where they stand in HTTP/1. They pass.
 2. Interim answers (100, 102, 103) come before the answer; mitmproxy takes the first of them for it. They are skipped.
-3. A head without an end is not kept for ever.
+3. A head without an end is not kept for ever, nor is a chunk's line, nor what follows the last chunk.
 4. A request's head leaves with its body where that is all there: mitmproxy encrypts each alone.
 5. Chunks that came together are passed on as one: mitmproxy takes each through all layers alone.
 """
@@ -28,7 +28,13 @@ from mitmproxy.proxy.layers.http import (
 )
 from mitmproxy.proxy.layers.http._base import HttpEvent, ReceiveHttp
 from mitmproxy.proxy.layers.http._events import ResponseProtocolError
-from mitmproxy.proxy.layers.http._http1 import Http1Client, Http1Connection, Http1Server, make_error_response
+from mitmproxy.proxy.layers.http._http1 import (
+    Http1Client,
+    Http1Connection,
+    Http1Server,
+    make_error_response,
+    should_make_pipe,
+)
 
 from ..routing import headers as fields
 from .codes import BAD_ANSWER
@@ -43,6 +49,7 @@ _SIZE = re.compile(rb"([0-9A-Fa-f]{1,8})\r\n")
 _TOGETHER_BYTES = 64 << 10
 """To copy a longer body costs more than to send its head alone."""
 _TOO_LONG = f"The head is longer than {HEAD_BYTES >> 10} KiB."
+_NO_END = f"the line of a chunk, or what follows the last, is longer than {HEAD_BYTES >> 10} KiB"
 
 
 class RequestHead(RequestHeaders):
@@ -70,6 +77,7 @@ class Chunks:
             except h11.ProtocolError as error:
                 event = error
             if event is None:
+                event = self._endless(buffer)
                 break
             if isinstance(event, h11.Data):
                 pieces.append(event.data)
@@ -82,6 +90,10 @@ class Chunks:
         if isinstance(event, h11.ProtocolError):
             raise event
         return event
+
+    def _endless(self, buffer: ReceiveBuffer) -> h11.ProtocolError | None:
+        """What waits is a line that has no end."""
+        return h11.RemoteProtocolError(_NO_END) if len(buffer) > HEAD_BYTES else None
 
     def _whole(self, buffer: ReceiveBuffer) -> list[bytes]:
         """Chunks that are all there and bear nothing but their length; the others are for h11 to read, or to refuse."""
@@ -158,6 +170,15 @@ class Server(Connection, Http1Server):
     """Towards the client."""
 
     ReceiveTrailers = RequestTrailers
+    early = b""
+    """What came behind a request before its answer was over. mitmproxy would read it from within the end of that answer, while
+    the connection to the provider is still taken: the layer above tells it again, once all have heard of that end."""
+
+    def mark_done(self, *, request: bool = False, response: bool = False) -> Commands:
+        over = response and self.request_done and self.request is not None and self.response is not None
+        if over and self.buf and not should_make_pipe(self.request, self.response):  # type: ignore[arg-type]
+            self.early, self.buf = bytes(self.buf), ReceiveBuffer()
+        yield from super().mark_done(request=request, response=response)
 
     def read_headers(self, event: events.ConnectionEvent) -> Commands:
         yield from super().read_headers(event)

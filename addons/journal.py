@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from ..routing.redact import unquoted
 from ..routing.sessions.whose import parted
 from ..routing.values import JsonObject
 from ..routing.visible import visible
@@ -229,12 +230,17 @@ logger.addFilter(Readable())
 
 
 class Connections(logging.Filter):
-    """mitmproxy tells of every connection; people want to read of calls."""
+    """mitmproxy tells of every connection; people want to read of calls. It quotes what it cannot read, keys included."""
 
     verbose = False
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return self.verbose or record.levelno > logging.INFO
+        if not (self.verbose or record.levelno > logging.INFO):
+            return False
+        said = record.getMessage()
+        if (told := unquoted(said)) != said:
+            record.msg, record.args = told, ()
+        return True
 
 
 _CONNECTIONS = Connections()

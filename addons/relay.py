@@ -47,6 +47,7 @@ from mitmproxy.proxy.layers.http import (
 from mitmproxy.proxy.layers.http._events import RequestProtocolError, ResponseProtocolError
 from mitmproxy.proxy.server import ConnectionHandler
 
+from ..routing.redact import unquoted
 from ..routing.turn.state import State
 from . import framing, quick_hooks
 from .codes import ABORT, BAD_ANSWER, CANCEL, TOO_LARGE
@@ -92,6 +93,8 @@ class TurnStream(HttpStream):
 
     def handle_event(self, event: events.Event) -> Commands:
         """Hooks that wait for nothing are run right here: the stream goes on at once."""
+        if isinstance(event, RequestProtocolError | ResponseProtocolError):
+            event.message = unquoted(event.message)[:_SAID]
         if isinstance(event, RequestProtocolError):  # heard at once, also while a hook has this stream paused
             if self.answer is not None:
                 self.answer.upstream.gone()
@@ -112,6 +115,8 @@ class TurnStream(HttpStream):
                     continue
                 if isinstance(command, HttpRequestHeadersHook) and command.flow is self.flow:  # not one of a tunnel's inside
                     self.relay.streams[command.flow.id] = self
+                elif isinstance(command, HttpErrorHook) and command.flow.error is not None:
+                    command.flow.error.msg = unquoted(command.flow.error.msg)
                 if (over := self.relay.run_hook(self, command)) is None:
                     yield command
                 elif over:
@@ -202,7 +207,7 @@ class TurnStream(HttpStream):
             validate_headers(self.flow.response)
         except ValueError as error:
             self.flow.response = None
-            yield from self._refuse_head(f"The provider's answer has no head that can be trusted: {str(error)[:_SAID]}")
+            yield from self._refuse_head(f"The provider's answer has no head that can be trusted: {unquoted(str(error))}")
             return True
         return False
 
@@ -398,10 +403,17 @@ class TurnLayer(HttpLayer):
 
     def _handle(self, event: events.Event) -> Commands:
         yield from self._tell(event) if isinstance(event, Poke | events.Start) else super()._handle_event(event)
-        while self.due:
-            stream, _ = self.due.popitem()
-            if self.streams.get(stream.stream_id) is stream:
-                yield from self.event_to_child(stream, Poke(stream))
+        client = self.connections.get(self.context.client)
+        while True:
+            if self.due:
+                stream, _ = self.due.popitem()
+                if self.streams.get(stream.stream_id) is stream:
+                    yield from self.event_to_child(stream, Poke(stream))
+            elif isinstance(client, framing.Server) and client.early:
+                early, client.early = client.early, b""
+                yield from self.event_to_child(client, events.DataReceived(self.context.client, early))
+            else:
+                return
 
     def _tell(self, event: Poke | events.Start) -> Commands:
         if isinstance(event, events.Start) and not (self.context.client.alpn or b"").startswith((b"h2", b"h3")):

@@ -397,9 +397,7 @@ class RouteCodex(quick_hooks.Own):
         if (later := self.relay.later_round(flow)) is not None:
             later.end(flow.response)
         elif flow in self.sealed:
-            self.relay.backs.seal(flow, flow.response)
-            sealing.seal_stored(flow.request)
-            sealing.seal_stored(flow.response)
+            self.seal_all(flow)
         self.over(flow)
 
     @guarded
@@ -411,8 +409,15 @@ class RouteCodex(quick_hooks.Own):
             carried.gone()
         window.legs.keep_error(flow)
         if flow in self.sealed:
-            self.relay.backs.seal(flow, flow.response)
+            self.seal_all(flow)
         self.over(flow)
+
+    def seal_all(self, flow: http.HTTPFlow) -> None:
+        """What is kept of a flow that is over."""
+        self.relay.backs.seal(flow, flow.response)
+        sealing.seal_trailers(flow.request)
+        sealing.seal_stored(flow.request)
+        sealing.seal_stored(flow.response)
 
     def over(self, flow: http.HTTPFlow) -> None:
         self.shown.add(flow, ctx.options.routecodex_web_flows)

@@ -10,6 +10,7 @@ from mitmproxy import http
 from mitmproxy.proxy.layers.http import HttpEvent, RequestHeaders, ResponseHeaders
 from msgspec import Struct, field
 
+from ..routing import codings
 from ..routing import headers as fields
 from ..routing.masking import masked
 from ..routing.redact import mask_body
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", http.Request, http.Response)
 _MASK = fields.MASK.encode()
+_UNPACKED_BYTES = 16 << 20
+"""What becomes more is not kept: nobody looks for tokens there."""
 _USUAL = 64
 """Names that are no longer are remembered: every call has the same."""
 
@@ -117,14 +120,40 @@ def mask_echoes(response: http.Response, secrets: Collection[str]) -> None:
 
 
 def _without(headers: http.Headers, secrets: Collection[str]) -> http.Headers:
-    told = [(name, masked(value.decode("latin-1"), secrets).encode("latin-1", "replace")) for name, value in headers.fields]
-    return http.Headers(told)
+    """Also a name may be one."""
+
+    def told(said: bytes) -> bytes:
+        return masked(said.decode("latin-1"), secrets).encode("latin-1", "replace")
+
+    return http.Headers([(told(name), told(value)) for name, value in headers.fields])
 
 
 def seal_stored(message: http.Message | None) -> None:
-    """Mask the tokens in a body that has left already: what mitmproxy keeps of it is only shown and saved."""
-    if message is not None and message.stream and message.raw_content:
+    """Mask the tokens in a body that has left already: what mitmproxy keeps of it is only shown and saved, so unpacked."""
+    if message is None or not message.stream or not message.raw_content:
+        return
+    decode = codings.decoder(message.headers.get("content-encoding", ""))
+    if decode is None:
         message.raw_content = mask_body(message.raw_content)
+        return
+    try:
+        plain = codings.whole(decode(message.raw_content), _UNPACKED_BYTES)
+    except codings.Damaged:
+        return  # nobody else reads it either
+    except codings.TooMuch:
+        message.raw_content = None
+    else:
+        message.raw_content = mask_body(plain)
+    del message.headers["content-encoding"]
+
+
+def seal_trailers(request: http.Request) -> None:
+    """They have left already, or never will."""
+    if request.trailers:
+        shown = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in request.trailers.fields)
+        request.trailers = http.Headers(
+            [(name.encode("latin-1"), fields.shown(name, value).encode("latin-1")) for name, value in shown]
+        )
 
 
 @of_short(1024)

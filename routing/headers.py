@@ -22,6 +22,8 @@ Fields = tuple[tuple[str, str], ...]
 MASK = "***"
 _PARAM = re.compile(r"(?<=[?&;#])([^=&;#?]+)=")
 _VALUE = re.compile(r"[^&#]*")
+_PERSON = re.compile(r"//[^/?#@\s<>]{1,1000}@")
+"""Before a host: their name, and mostly their password."""
 _ADDRESSES = frozenset({"location", "content-location", "referer", "link", "refresh"})
 """Headers that hold an address, which may hold a credential."""
 
@@ -67,7 +69,7 @@ def shown(name: str, value: str) -> str:
     """The header's value as it may be shown and saved."""
     if is_secret_header(name):
         return MASK
-    return mask_query(value) if name.lower() in _ADDRESSES else value
+    return _PERSON.sub(f"//{MASK}@", mask_query(value)) if name.lower() in _ADDRESSES else value
 
 
 def may_hide(name: str) -> bool:

@@ -13,11 +13,17 @@ SHORTEST = 6
 _LONG = 16
 
 _SHAPES = re.compile(
-    rb"(?:sk-[A-Za-z0-9_-]{16,}|AIza[A-Za-z0-9_-]{30,}|gsk_[A-Za-z0-9]{20,}|xai-[A-Za-z0-9]{20,}|ya29\.[A-Za-z0-9._-]{20,})"
+    rb"(?:sk-[A-Za-z0-9_-]{16,}|AIza[A-Za-z0-9_-]{30,}|AQ\.[A-Za-z0-9_-]{30,}|gsk_[A-Za-z0-9]{20,}|xai-[A-Za-z0-9]{20,}"
+    rb"|ya29\.[A-Za-z0-9._-]{20,}|(?:pplx|nvapi|csk|glpat)-[A-Za-z0-9_-]{20,}|(?:hf|r8|fw|tgp_v1|gh[opsur]|github_pat)_\w{20,}"
+    rb"|xox[a-z]-[A-Za-z0-9-]{20,}|[rs]k_live_[A-Za-z0-9]{16,})"
 )
-"""What the common providers' credentials look like."""
+"""What the common providers' credentials look like, and those of what tools reach besides."""
 _SIGNED = re.compile(rb"(?<![A-Za-z0-9_-])(?>([A-Za-z0-9_-]*?)eyJ)[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{5,}")
 """A signed token. Only the first `eyJ` of a word is tried: trying each of very many is quadratic work."""
+_QUOTED = re.compile(
+    r"(\bbytearray\()?(?:\bb|(?<=: ))(?:'(?:[^'\\]|\\.)*+(?:'|\Z)|\"(?:[^\"\\]|\\.)*+(?:\"|\Z))(?(1)\)?)", re.DOTALL
+)
+"""Bytes as Python writes them, and a text behind a colon."""
 _LOGIN = re.compile(r"(?:bearer|basic|token)\s+[A-Za-z0-9+/._~=-]{8,}", re.IGNORECASE)
 _FIELD = re.compile(rb'"([A-Za-z][A-Za-z0-9_.-]{0,63})"(\s{0,8}:\s{0,8})"((?:[^"\\]|\\.)+)"')
 _NAMES = re.compile(rb'"([A-Za-z][A-Za-z0-9_.-]{0,63})"(?=\s{0,8}:\s{0,8}")')
@@ -36,6 +42,11 @@ def is_like_a_key(text: str) -> bool:
     if looks_secret(text):
         return True
     return len(text) >= _LONG and not any(map(str.isspace, text)) and any(map(str.isdigit, text)) and any(map(str.isalpha, text))
+
+
+def unquoted(message: str) -> str:
+    """What somebody else's words made fail, without those words: a credential may stand among them."""
+    return _QUOTED.sub("…", message) if "'" in message or '"' in message else message
 
 
 def mask_body(body: bytes) -> bytes:

@@ -15,14 +15,14 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BETWEEN = re.compile(r"[^A-Za-z0-9]+")
 _STRONG = (
     r"(?:\w*(?:apikey|accesskey|secretkey|authkey|password|passwd|passphrase|passcode|passkey|secret|secrets|authorization|bearer|jwt)"
-    r"|auth|oauth2?|authentication|credentials?|cookies?|cookie2|byok|api-keys?|secret-keys?|access-keys?|private-keys?"
+    r"|authz?|oauth2?|authentication|credentials?|cookies?|cookie2|byok|api-keys?|secret-keys?|access-keys?|private-keys?"
     r"|connection-?string|pat)\d{0,3}"
 )
 _WEAK = r"(?:\w*token|key)"
 """`tokens` are counted; a `token` is somebody's."""
-_SIGNED = r"(?:signature|sig|assertion|dpop|bypass|code-verifier|otp|pwd|(?:access|mfa|verification|security)-code)"
+_SIGNED = r"(?:signature|sig|hmac|assertion|dpop|bypass|code-verifier|otp|pwd|(?:access|mfa|verification|security)-code)"
 """What stands in for a credential: in an address that is signed, or in the steps of a login."""
-_LOGIN = frozenset({"code", "auth-code", "device-code", "user-code", "ticket"})
+_LOGIN = frozenset({"code", "auth-code", "device-code", "user-code", "ticket", "pass", "saml-response"})
 
 
 def _any_of(*kinds: str) -> re.Pattern[str]:
@@ -31,7 +31,7 @@ def _any_of(*kinds: str) -> re.Pattern[str]:
 
 _SHOWN = _any_of(_STRONG, _WEAK, _SIGNED)
 _FIELD = _any_of(_STRONG)
-_FIELD_OF_TEXT = re.compile(r"(?:^|-)(?:\w*token|key|key-string)$")
+_FIELD_OF_TEXT = re.compile(r"(?:^|-)(?:\w*token(?:-(?:string|value))?|key|key-(?:string|material))$")
 _HEADERS = re.compile(r"(?:^|-)headers$")
 _NO_HEADER = re.compile(r"^(?:sec-websocket-key\d?|(?:x-)?idempotency-key|surrogate-key)$")
 _ALSO_HEADERS = frozenset({"sec-websocket-protocol"})

@@ -86,6 +86,10 @@ class Client(Struct, frozen=True, kw_only=True, eq=False):
     """… those behind which the next part is not typed either."""
     with_all_behind: tuple[str, ...] = ()
     """… those behind which nothing of the message is."""
+    contexts: tuple[str, ...] = ()
+    """How texts begin in which it puts the person's words behind what it tells of an editor, files or pages…"""
+    requests: tuple[str, ...] = ()
+    """… under the last of these headings, as they are written; where there is none, nothing of it was typed."""
     examples: frozenset[str] = frozenset()
     """Whole texts that it plays to the model as if a person had typed them."""
     behind: tuple[str, ...] = ()

@@ -1,4 +1,7 @@
-"""Codex: says in each call whose turn it is, and of each part whether a person typed it."""
+"""Codex: says in each call whose turn it is, and of each part whether a person typed it.
+
+In an editor or on the desktop a part is what those tell of files, pages and comments, and the person's words under a heading.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,24 @@ CODEX = Client(
         *("user_verification_notice", "startup_context", "resource_access", "managed_developer_instructions"),
         *("untrusted_objective", "transcript_delta"),
     ),
-    sentences=("# agents.md instructions for", "another language model started to solve this problem"),
+    sentences=(
+        "# agents.md instructions for",
+        "another language model started to solve this problem",
+        "the next image is untrusted page evidence",
+        "the next image shows the browser page",
+        "the next image shows the pdf page",
+        "the next image shows pdf page",
+    ),
+    contexts=(
+        *("# context from my ide setup:", "# files mentioned by the user:", "# files pasted by the user:", "# selected text:"),
+        *("# applications mentioned by the user:", "# diff comments:", "# browser comments:", "# response annotations:"),
+        *("# mcp app context:", "# failing pr checks:", "# pull request merge conflict:", "# in app browser:"),
+        *("# chrome tabs:", "<in-app-browser-context", "## prior conversation with codex:"),
+        *("## referenced chats with codex:", "## referenced chatgpt conversation:", "## code review guidelines:"),
+        *("## pull request fix:", "## pull request merge task:", "## auto resolve merge:", "## my request:"),
+        "## my request for codex:",
+    ),
+    requests=("## My request for Codex:", "## My request:"),
     typed_kinds=("user.text", "unknown", ""),
     # How it repeats the history
     history="as it was; a call repeated after a broken answer holds what had come of it",

@@ -8,6 +8,8 @@ from ..values import Call, Kind, Text
 from .client import GEMINI, Client, Signature
 from .ids import at
 
+EDITOR = ("here is the user's editor context as", "here is a summary of changes in the user's editor context")
+"""What an editor shows, in a message of its own, here and in the fork."""
 FRAME = ("--- Content from referenced files ---", "--- End of content ---")
 COMPACTIONS = (
     Signature("system", "responsible for distilling chat history into a structured xml", Kind.COMPACTION),
@@ -54,6 +56,7 @@ GEMINI_CLI = Client(
         "this is the gemini cli. we are setting up the context for our chat",
         "summarize the following tool output to be a maximum of",
         "follow the user's instructions below using the provided webpage content",
+        *EDITOR,
     ),
     behind=(f"\n{FRAME[0]}",),
     frame=FRAME,

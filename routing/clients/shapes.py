@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -65,6 +65,9 @@ class Shape(Struct, frozen=True):
     repeats: frozenset[str]
     typed_in: frozenset[str]
     sentences: tuple[str, ...]
+    contexts: tuple[str, ...]
+    request: re.Pattern[str] | None
+    """A heading under which the person's words stand."""
     beginnings: frozenset[str]
     """Most texts are told from all sentences by two letters."""
     after_command: re.Pattern[str] | None
@@ -94,6 +97,8 @@ class Shape(Struct, frozen=True):
     def _divided(self, text: str) -> Division:
         start = text[:200].lstrip().lower()
         if start[:2] in self.beginnings and start.startswith(self.sentences):
+            if start.startswith(self.contexts):
+                return self._behind_context(text)
             if not start.startswith(self.client.retellings or ("\0",)):
                 return NOTHING
             tools, _ = self._wrapped(text)
@@ -108,6 +113,16 @@ class Shape(Struct, frozen=True):
         if self.client.quotes_arguments and ESCAPED in text and typed == ((0, len(text)),):
             return _arguments(text) or Division(typed, editable)
         return Division(typed, editable)
+
+    def _behind_context(self, text: str) -> Division:
+        """What stands before the person's words may hold a heading like theirs, and opens and closes nothing for them."""
+        at = -1
+        for heading in self.request.finditer(text) if self.request is not None else ():
+            at = heading.end()
+        if at < 0:
+            return NOTHING
+        typed, editable, escaped = self._divided(text[at:])
+        return Division(_moved(typed, at), _moved(editable, at), frozenset(_moved(escaped, at)))
 
     def _wrapped(self, text: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
         """What tools wrapped as their own, and what they repeat; neither overlaps itself."""
@@ -197,7 +212,8 @@ class Shape(Struct, frozen=True):
 
 @functools.lru_cache(maxsize=256)
 def shape_of(client: Client) -> Shape:
-    sentences = (*client.sentences, *client.retellings, *client.with_next_part, *client.with_all_behind)
+    sentences = (*client.sentences, *client.retellings, *client.with_next_part, *client.with_all_behind, *client.contexts)
+    headings = "|".join(map(re.escape, client.requests))
     commands = "|".join(map(re.escape, client.commands))
     listed = frozenset(client.wrappers) | frozenset(client.repeats)
     return Shape(
@@ -206,6 +222,8 @@ def shape_of(client: Client) -> Shape:
         repeats=frozenset(client.repeats),
         typed_in=frozenset(client.typed_in),
         sentences=sentences,
+        contexts=client.contexts,
+        request=re.compile(rf"^(?:{headings})", re.MULTILINE) if headings else None,
         beginnings=frozenset(sentence[:2] for sentence in sentences),
         after_command=re.compile(rf"</(?:{commands})>\s*\Z") if commands else None,
         behind=re.compile("|".join(map(re.escape, client.behind))) if client.behind else None,
@@ -237,6 +255,10 @@ def _arguments(text: str) -> Division | None:
 
 def _with_words(text: str, spans: tuple[Span, ...]) -> tuple[Span, ...]:
     return tuple((start, end) for start, end in spans if _WORD.search(text, start, end) is not None)
+
+
+def _moved(spans: Iterable[Span], by: int) -> tuple[Span, ...]:
+    return tuple((start + by, end + by) for start, end in spans)
 
 
 def _union(spans: Sequence[Span]) -> tuple[Span, ...]:

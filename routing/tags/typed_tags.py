@@ -25,6 +25,7 @@ MOST_TAGS = 16
 _MOST_NAMED = 8
 """So many of those that are nothing of ours are named."""
 _MOST_LOOKED_AT = 1000
+_LONGEST_BARE = 100_000
 _MOST_BROKEN = 100
 _QUOTES = " \t\r\n\"'“”‘’「」«»"
 """What a tool may wrap around a prompt."""
@@ -193,8 +194,12 @@ def _is_bare_without_tags(text: TypedText) -> bool:
 
 
 def may_be_bare(text: str) -> bool:
-    """A quick look: it begins and ends as nothing but tags does."""
-    return text[:64].lstrip(_QUOTES)[:1] in ("", "<", "＜") and text[-64:].rstrip(_QUOTES)[-1:] in ("", ">", "＞")
+    """A quick look: it begins and ends as nothing but tags does, and is no longer than a person types of them."""
+    return (
+        len(text) <= _LONGEST_BARE
+        and text[:64].lstrip(_QUOTES)[:1] in ("", "<", "＜")
+        and text[-64:].rstrip(_QUOTES)[-1:] in ("", ">", "＞")
+    )
 
 
 def is_bare(text: str) -> bool:

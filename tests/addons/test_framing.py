@@ -158,3 +158,34 @@ def test_what_stands_behind_the_last_chunk_is_not_touched() -> None:
     assert chunks(buffer) == h11.EndOfMessage()
     assert chunks.trailers == ((b"x-sum", b"1"),)
     assert bytes(buffer) == b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize(
+    "begun", [b"1;name=", b"5\r\nabcde\r\n1;", b"0\r\nx-sum: ", b"0\r\nx: 1\r\n", b"2\r\nab\r\n0\r\nx: 1\r\ny: "]
+)
+def test_a_line_of_a_chunk_or_trailers_without_an_end_are_not_kept_for_ever(begun: bytes) -> None:
+    chunks, buffer = framing.Chunks(ChunkedReader()), ReceiveBuffer()
+    buffer += begun
+    while chunks(buffer) is not None:
+        pass
+    more = b"a: b\r\n" * 999 if begun.endswith(b"\r\n") else b"a" * 5_994
+    while len(buffer) + len(more) <= framing.HEAD_BYTES:
+        buffer += more
+        assert chunks(buffer) is None
+    buffer += more
+    with pytest.raises(h11.ProtocolError, match="longer than 256 KiB"):
+        chunks(buffer)
+
+
+@pytest.mark.parametrize(
+    "begun, rest", [(b"1;n", b"y" * 200_000 + b"\r\na\r\n0\r\n\r\n"), (b"a0000\r\n", b"y" * 0xA0000 + b"\r\n0\r\n\r\n")]
+)
+def test_a_long_line_that_ends_and_a_long_chunk_pass(begun: bytes, rest: bytes) -> None:
+    chunks, buffer = framing.Chunks(ChunkedReader()), ReceiveBuffer()
+    said = b""
+    for piece in (begun, *(rest[at : at + 65_536] for at in range(0, len(rest), 65_536))):
+        buffer += piece
+        while (event := chunks(buffer)) is not None and not isinstance(event, h11.EndOfMessage):
+            said += event.data
+    assert isinstance(event, h11.EndOfMessage)
+    assert said in (b"a", b"y" * 0xA0000)

@@ -128,3 +128,37 @@ def test_only_a_body_that_has_left_is_masked() -> None:
     sealing.seal_stored(response)
     assert response.raw_content == b'{"access_token": "***", "max_tokens": 3}'
     sealing.seal_stored(None)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "zstd", "deflate"])
+def test_a_packed_body_is_masked_unpacked(coding: str) -> None:
+    response = http.Response.make(200, b'{"access_token": "secret-1"}', {"content-encoding": coding})
+    response.stream = True
+    sealing.seal_stored(response)
+    assert response.content == b'{"access_token": "***"}'
+    assert "content-encoding" not in response.headers
+
+
+def test_what_cannot_be_unpacked_or_becomes_too_much_shows_nothing() -> None:
+    bomb = http.Response.make(200, b" " * (17 << 20), {"content-encoding": "gzip"})
+    damaged = http.Response.make(200, b"", {"content-encoding": "gzip"})
+    damaged.raw_content = b"no gzip at all"
+    for response, left in ((bomb, None), (damaged, b"no gzip at all")):
+        response.stream = True
+        sealing.seal_stored(response)
+        assert response.raw_content == left
+
+
+def test_trailers_of_a_request_hold_no_credential() -> None:
+    request = make([])
+    sealing.seal_trailers(request)
+    assert request.trailers is None
+    request.trailers = http.Headers([(b"Authorization", b"Bearer secret"), (b"x-checksum", b"abc")])
+    sealing.seal_trailers(request)
+    assert request.trailers.fields == ((b"Authorization", b"***"), (b"x-checksum", b"abc"))
+
+
+def test_a_key_may_be_a_headers_name() -> None:
+    response = http.Response.make(200, b"", http.Headers([(b"x-echo-key-1234567-89", b"key-1234567-89")]))
+    sealing.mask_echoes(response, ("key-1234567-89",))
+    assert response.headers.fields[0] == (b"x-echo-***", b"***")

@@ -18,6 +18,7 @@ from routecodex.routing.headers import (
     mask_query,
     query_secrets,
     same_host,
+    shown,
 )
 from routecodex.routing.secret_names import is_secret_header
 from routecodex.routing.values import Dialect
@@ -224,3 +225,21 @@ def test_credentials_in_a_query_are_masked(path: str, masked: str) -> None:
     assert mask_query(path) == masked
     assert mask_query(masked) == masked
     assert fill_query(masked, query_secrets(path)) == path
+
+
+@pytest.mark.parametrize(
+    "name, value, told",
+    [
+        ("Location", "https://me:secret@host.example/x?code=1", "https://***@host.example/x?code=***"),
+        (
+            "link",
+            "<https://me@host.example/>; rel=next, <https://a:b@c/>",
+            "<https://***@host.example/>; rel=next, <https://***@c/>",
+        ),
+        ("refresh", "0; url=http://a:b@c", "0; url=http://***@c"),
+        ("location", "https://host.example/@me?mail=a@b", "https://host.example/@me?mail=a@b"),
+        ("x-other", "https://me:secret@host.example/", "https://me:secret@host.example/"),
+    ],
+)
+def test_nobodys_password_stands_in_an_address(name: str, value: str, told: str) -> None:
+    assert shown(name, value) == told

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routecodex.routing.redact import MASK, SHORTEST, Redactor, is_like_a_key, looks_secret, mask_body
+from routecodex.routing.redact import MASK, SHORTEST, Redactor, is_like_a_key, looks_secret, mask_body, unquoted
 from tests.rig.work import assert_linear
 
 HIDE = Redactor(["plain-secret", "plain-secret-and-more", "short", "ünï-secret", "a+b(c)[d]", ""])
@@ -28,6 +28,26 @@ HIDE = Redactor(["plain-secret", "plain-secret-and-more", "short", "ünï-secret
         pytest.param("Bearer gsk_" + "a1" * 15, "Bearer ***", id="shape: Groq"),
         pytest.param("xai-" + "a1" * 15, "***", id="shape: xAI"),
         pytest.param("ya29." + "a0_-." * 6, "***", id="shape: Google OAuth"),
+        pytest.param("AQ.Ab8" + "S_-" * 12, "***", id="shape: Google, newer"),
+        pytest.param(
+            " ".join(f"{begin}{'a1' * 18}" for begin in ("ghp_", "gho_", "ghu_", "ghs_", "github_pat_")),
+            "*** " * 4 + "***",
+            id="shape: GitHub",
+        ),
+        pytest.param(
+            f"hf_{'aB' * 17}, r8_{'aB' * 18}, fw_{'aB' * 12}, tgp_v1_{'aB' * 20}",
+            "***, ***, ***, ***",
+            id="shape: hosts of models",
+        ),
+        pytest.param(
+            f"pplx-{'aB' * 24} nvapi-{'a_-' * 20} csk-{'a1' * 24} glpat-{'aB_' * 7}", "*** *** *** ***", id="shape: with a dash"
+        ),
+        pytest.param(f"xoxb-123456789012-{'aB' * 12} sk_live_{'aB' * 12}", "*** ***", id="shape: what tools reach besides"),
+        pytest.param(
+            "hf_transfer, r8_short, AQ.and so on, ghp_ and xoxo-x",
+            "hf_transfer, r8_short, AQ.and so on, ghp_ and xoxo-x",
+            id="shapes that are none",
+        ),
         pytest.param("eyJhbGciOiJIUzI1.eyJzdWIiOiIx.c2lnbmF0", "***", id="shape: JWT"),
         pytest.param("x_eyJhbGciOiJIUzI1.eyJzdWIiOiIx.c2lnbmF0", "x_***", id="shape: JWT within a word"),
         pytest.param("eyJshort.eyJhbGciOiJIUzI1.eyJzdWIiOiIx.c2lnbmF0", "eyJshort.***", id="shape: JWT behind what is none"),
@@ -98,3 +118,30 @@ def test_what_looks_secret(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "Bearer", "bearer of news", "the sk-ant-api03-AbCdEfGhIjKlMnOp", "Token 5"])
 def test_what_does_not(text: str) -> None:
     assert not looks_secret(text)
+
+
+@pytest.mark.parametrize(
+    "message, told",
+    [
+        ("unexpected server response: b'HTTP/1.1 200 OK\\r\\nx: it\\'s'", "unexpected server response: …"),
+        ("malformed chunk footer: bytearray(b'sk') (expected b'\\r\\n')", "malformed chunk footer: … (expected …)"),
+        ("multiple: [b'4', b\"5\"] of 2", "multiple: […, …] of 2"),
+        ("unknown transfer-encoding header: 'secret'", "unknown transfer-encoding header: …"),
+        ("The provider's answer isn't: invalid header name: b'cut o", "The provider's answer isn't: invalid header name: …"),
+        ("Connect call failed ('127.0.0.1', 9)", "Connect call failed ('127.0.0.1', 9)"),
+        ("no certificate for 'a.example', it's another's", "no certificate for 'a.example', it's another's"),
+        ("", ""),
+    ],
+)
+def test_what_cannot_be_read_is_not_quoted(message: str, told: str) -> None:
+    assert unquoted(message) == told
+
+
+@given(st.binary(max_size=60))
+def test_bytes_are_quoted_nowhere(said: bytes) -> None:
+    assert unquoted(f"in {said!r}, {bytearray(said)!r} and more") == "in …, … and more"
+
+
+def test_quotes_are_found_in_proportion_to_the_text() -> None:
+    for hostile in ("b'", ": '", "b'\\", "bytearray(", "b'\\\\"):
+        assert_linear(unquoted, lambda size, hostile=hostile: hostile * size, 20_000)

@@ -10,7 +10,8 @@ HEADERS = (
     "authorization proxy-authorization x-api-key api-key x-goog-api-key cookie set-cookie set-cookie2 helicone-auth "
     "x-goog-iam-authorization-token x-portkey-api-key x-portkey-virtual-key cf-aig-authorization ocp-apim-subscription-key "
     "x-mfa-code x-amz-security-token x-amz-signature cf-access-client-secret cf-access-jwt-assertion x-vercel-protection-bypass "
-    "x-vercel-oidc-token sec-websocket-protocol dpop apikey x-litellm-api-key x-auth-token x-csrf-token x-api-keys"
+    "x-vercel-oidc-token sec-websocket-protocol dpop apikey x-litellm-api-key x-auth-token x-csrf-token x-api-keys "
+    "x-authz x-shopify-hmac-sha256"
 )
 NO_HEADERS = (
     "content-type x-ratelimit-limit-tokens anthropic-ratelimit-input-tokens-remaining sec-websocket-key sec-websocket-accept "
@@ -19,7 +20,8 @@ NO_HEADERS = (
 )
 PARAMS = (
     "%256Bey %25256Bey "
-    "key KEY %6Bey k%65y api_key api-key oauth_token oauth%5Ftoken access_token X-Amz-Signature sig code client_secret"
+    "key KEY %6Bey k%65y api_key api-key oauth_token oauth%5Ftoken access_token X-Amz-Signature sig code client_secret "
+    "hmac pass SAMLResponse"
 )
 NO_PARAMS = "alt monkey key2 keys beta pageSize max_tokens encode %"
 BUNDLES = (
@@ -28,7 +30,10 @@ BUNDLES = (
     "domain_secrets api_keys apiKeyString api_key aws_secret_access_key aws_access_key_id password langfuse_secret_key "
     "api_key_2 apikey2 connectionString passcode"
 )
-TEXTS = "key accessToken idToken azure_ad_token user_access_token aws_session_token keyString"
+TEXTS = (
+    "key accessToken idToken azure_ad_token user_access_token aws_session_token keyString tokenString access_token_value "
+    "keyMaterial"
+)
 NO_TEXTS = (
     "max_tokens prompt_cache_key eos_token stop_token_ids return_token_ids skip_special_tokens max_completion_tokens tokens "
     "logprobs tool_choice keywords include author budget_tokens end_of_turn_token pageToken sort_key"

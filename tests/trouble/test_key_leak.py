@@ -6,6 +6,7 @@ received is searched byte by byte, and at the end everything that the proxy has 
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ import pytest
 from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
 from tests.rig.canaries import CARRIERS, canary, plant, scan
-from tests.rig.client import Answer, call
+from tests.rig.client import Answer, Http1, Route, call
 from tests.rig.provider import FakeProvider, Received
 from tests.rig.proxy import SCRIPT, Mitmdump
 from tests.sheet import Tally
@@ -282,6 +283,64 @@ def test_cookies_of_answers_to_calls(leaks: Leaks, status: int, stream: bool) ->
         answer = _send(leaks, url, planted.path, planted.body, planted.headers, case, Dialect.MESSAGES)
         leaks.answers.append(answer.body)
         assert (text in dict(answer.headers).get("set-cookie", "")) is comes
+
+
+_OPENS = "POST /v1/PATH?key=SECRET HTTP/1.1\r\nHost: api.openai.com\r\nAuthorization: Bearer SECRET\r\n"
+SPOILED = {
+    "half a head": _OPENS[:-2],
+    "a line that is no header": _OPENS + "x-api-key SECRET\r\n\r\n",
+    "no version": _OPENS.replace(" HTTP/1.1", "") + "\r\n",
+    "a version that is none": _OPENS.replace("1.1", "x") + "\r\n",
+    "a person in its address": _OPENS.replace("/v1/", "https://me:SECRET@api.openai.com/v1/") + "\r\n",
+    "a chunk that is none": _OPENS + "Transfer-Encoding: chunked\r\n\r\nSECRET\r\n",
+    "trailers": _OPENS + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX-Api-Key: SECRET\r\n\r\n",
+    "trailers that are none": _OPENS + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX-Api-Key SECRET\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("path", ["chat/completions", "other"])
+@pytest.mark.parametrize("shape", SPOILED)
+def test_requests_that_cannot_be_read(leaks: Leaks, shape: str, path: str) -> None:
+    """mitmproxy quotes what it cannot read, in its log and in flows."""
+    secret = canary(shape, path)
+    leaks.planted[f"{shape} of {path}"] = secret
+
+    async def sent() -> None:
+        async with Http1(Route("https://api.openai.com", leaks.proxy)) as client:
+            await client.write_raw(SPOILED[shape].replace("SECRET", secret).replace("PATH", path).encode())
+            assert client.pipe is not None
+            client.pipe.close()
+
+    asyncio.run(sent())
+
+
+_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+UNREADABLE = {
+    "half a head": _HEAD + b"x-id: KEY",
+    "no head": b"KEY\r\n\r\n",
+    "a status that is none": b"HTTP/1.1 KEY OK\r\n\r\n",
+    "a length that is none": _HEAD + b"Content-Length: KEY\r\n\r\n",
+    "a framing that is none": _HEAD + b"Transfer-Encoding: KEY\r\n\r\n",
+    "a name that is none": _HEAD + b"KEY x: 1\r\n\r\n",
+    "a name": _HEAD + b"x-ratelimit-KEY: 1\r\nContent-Length: 2\r\n\r\n{}",
+    "a chunk that is none": _HEAD + b"Transfer-Encoding: chunked\r\n\r\nKEY\r\n",
+    "trailers that are none": _HEAD + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nKEY\r\n\r\n",
+    "more than its answer": _HEAD + b"Content-Length: 2\r\n\r\n{}KEY",
+}
+
+
+@pytest.mark.parametrize("shape", UNREADABLE)
+def test_answers_that_cannot_be_read(leaks: Leaks, shape: str) -> None:
+    """They quote the key that they were sent; each is an attempt that failed, or a later round that did."""
+    leaks.provider.forget()
+    raw = Behaviour(raw=UNREADABLE[shape].replace(b"KEY", KEYS["other"].encode()), ending="close")
+    leaks.provider.enqueue(raw, raw, Behaviour(), raw)
+    case = Case('<**other.m**> <**stopMessage:"go on",1**>')
+    planted = plant(Dialect.MESSAGES, shape, stream=True, only=[])
+    answer = _send(leaks, "https://api.anthropic.com", planted.path, planted.body, planted.headers, case, Dialect.MESSAGES)
+    leaks.answers.append(_head(answer) + answer.body)
+    assert answer.ended == "complete"
+    assert len(leaks.provider.calls) > 1
 
 
 def test_nothing_is_at_rest(leaks: Leaks) -> None:

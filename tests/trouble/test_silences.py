@@ -83,6 +83,28 @@ def test_one_that_stops_within_its_answer_ends_in_an_error(everywhere: Everywher
         assert call.packets_sent > 20
 
 
+EMPTY = {
+    Dialect.MESSAGES: b"event: content_block_delta\ndata: "
+    b'{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":""}}\n\n',
+    Dialect.CHAT: b'data: {"choices":[{"index":0,"delta":{"content":""},"finish_reason":null}]}\n\n',
+    Dialect.RESPONSES: b"event: response.output_text.delta\ndata: "
+    b'{"type":"response.output_text.delta","item_id":"i","output_index":0,"content_index":0,"delta":""}\n\n',
+    Dialect.GEMINI: b'data: {"candidates":[{"content":{"role":"model","parts":[{"text":""}]},"index":0}]}\n\n',
+}
+
+
+def test_texts_without_a_letter_are_signs_of_life(everywhere: Everywhere) -> None:
+    @everywhere
+    def in_one(tool: Tool) -> None:
+        count = {Dialect.MESSAGES: 3, Dialect.CHAT: 2, Dialect.RESPONSES: 5, Dialect.GEMINI: 1}[tool.dialect]
+        only_said = said(tool.dialect, count)[:count]
+        tool.enqueue(Behaviour(events=(*only_said, *([EMPTY[tool.dialect]] * ENDLESS)), delay_s=0.05))
+        answer = tool.ask("<**six.m**> hello", stream=True)
+        assert answer.ended == "complete"
+        assert "nothing but that it is there" in answer.text
+        tool.provider.wait_until(lambda: tool.calls[0].left_early)
+
+
 @pytest.mark.parametrize("target", ["glm.glm-4.7", "claude.claude-sonnet-4-5"])
 def test_in_translation_too(provider: FakeProvider, everywhere: Everywhere, target: str) -> None:
     def silent(received: Received) -> Behaviour:

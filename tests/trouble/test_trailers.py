@@ -417,3 +417,27 @@ def test_a_head_without_an_end(proxy: Mitmdump, provider: FakeProvider, side: st
             return await client.read_answer(within=90)
 
     assert asyncio.run(written()).status == 431
+
+
+@pytest.mark.parametrize("begun", [b"2\r\n{}\r\n1;", b"2\r\n{}\r\n0\r\nx: "], ids=["a chunk's line", "trailers"])
+@pytest.mark.parametrize("side", ["client", "provider"])
+def test_a_chunks_line_and_trailers_without_an_end(proxy: Mitmdump, provider: FakeProvider, side: str, begun: bytes) -> None:
+    """Whoever sends them is left: nothing is kept for ever."""
+    endless = begun + b"y" * 300_000
+    if side == "provider":
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+        provider.enqueue(Behaviour(raw=head + endless, ending="hang"))
+        answer = ask(proxy, "<**six.m**> hello", Dialect.MESSAGES, False)
+        assert text_of(Dialect.MESSAGES, answer.body, False) == "m was asked: hello"
+        provider.wait_until(lambda: provider.calls[0].left_early)
+        return
+
+    async def written() -> None:
+        async with Http1(Route(MESSAGES, proxy)) as client:
+            assert client.pipe is not None
+            await client.write_raw(chunked("/v1/messages", b"{}", ())[: -len(b"2\r\n{}\r\n0\r\n\r\n")] + endless)
+            async with asyncio.timeout(20):
+                await client.pipe.wait_gone()
+
+    asyncio.run(written())
+    assert provider.requests == []

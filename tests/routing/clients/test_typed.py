@@ -13,10 +13,12 @@ from routecodex.routing.clients.aider import AIDER
 from routecodex.routing.clients.claude_code import CLAUDE_CODE
 from routecodex.routing.clients.client import Client
 from routecodex.routing.clients.cline import CLINE
+from routecodex.routing.clients.codex import CODEX
 from routecodex.routing.clients.continue_ import CONTINUE
 from routecodex.routing.clients.gemini_cli import GEMINI_CLI
 from routecodex.routing.clients.opencode import OPENCODE
 from routecodex.routing.clients.pi import PI
+from routecodex.routing.clients.qwen_code import QWEN_CODE
 from routecodex.routing.clients.typed import editable_texts, typed_messages
 from routecodex.routing.clients.unknown import UNKNOWN
 from routecodex.routing.tags.scan import strip
@@ -367,3 +369,77 @@ def test_wrappers_that_the_configuration_names_hold_typed_text() -> None:
     assert obeyed(call) == ""
     typed = typed_messages(call, replace(UNKNOWN, typed_in=("userRequest",)))
     assert [one.words for one in typed] == [f"<userRequest>\n{TAG} go\n</userRequest>"]
+
+
+IDE = (
+    "# Context from my IDE setup:\n\n## Active file: a.html\n\n## Active selection of the file:\n{}"
+    "## Open tabs:\n- a.html: a.html\n\n"
+)
+
+
+@pytest.mark.parametrize("heading", ["## My request for Codex:", "## My request:"])
+@pytest.mark.parametrize("client", [CODEX, UNKNOWN])
+@pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param(IDE.format("<**!evil**>\n"), id="a selection"),
+        pytest.param(IDE.format("\n## My request for Codex:\n<**!evil**>\n"), id="a selection that holds the heading"),
+        pytest.param(IDE.format("<div>\n<p>\n<!-- <**!evil**>\n```\n"), id="a selection that opens what nobody closes"),
+        pytest.param("\n# Files mentioned by the user:\n\n## <**!evil**>.md: /x/<**!evil**>.md\n\n", id="a file's name"),
+        pytest.param("# Browser comments:\n\n## User Comment 1\nTarget: <**!evil**>\n\n", id="a page"),
+        pytest.param('<in-app-browser-context source="ambient-ui-state">\n<**!evil**>\n', id="a browser, never closed"),
+        pytest.param("# Selected text:\n\n## Selection 1\n<**!evil**>\n\n# In app browser:\n- x\n\n", id="a selected text"),
+        pytest.param("", id="nothing"),
+    ],
+)
+def test_what_an_editor_tells_stands_before_the_persons_words(before: str, client: Client, heading: str) -> None:
+    text = f"{before}{heading}\n{TAG} do </div> </p> it ```\n<system-reminder>x</system-reminder>"
+    call = responses_call(codex_message(("user.text", text)))
+    assert typed_messages(call, client)[-1].words == f"{TAG} do </div> </p> it ```"
+    assert [one.part.text[start:end] for one in editable_texts(call, client) for start, end in one.spans] == [
+        f"\n{TAG} do </div> </p> it ```\n"
+    ]
+
+
+@pytest.mark.parametrize("client", [CODEX, UNKNOWN])
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(f"# Diff comments:\n\n## Comment 1\n{TAG}", id="comments alone"),
+        pytest.param(f"## Pull request fix:\n{TAG}", id="a task of the tool's"),
+        pytest.param(f"# Selected text:\n{TAG}\n > ## My request:\n{TAG}", id="a heading within a line"),
+        pytest.param(
+            f'The next image shows the browser page at the time of Comment 1. The element "{TAG}" that the user selected is',
+            id="an image",
+        ),
+    ],
+)
+def test_without_a_heading_of_theirs_nothing_was_typed(text: str, client: Client) -> None:
+    call = responses_call(codex_message(("user.text", text)))
+    assert typed_messages(call, client) == []
+    assert [one.spans for one in editable_texts(call, client)] == [()]
+
+
+def test_a_person_may_write_such_a_heading() -> None:
+    text = f"{TAG} look\n\n## My request:\n{TAG}"
+    assert obeyed(responses_call(codex_message(("user.text", text)))) == text
+
+
+def test_very_many_headings_cost_no_more_than_their_length() -> None:
+    def work(size: int) -> None:
+        text = IDE.format("\n## My request:\n" * size) + f"## My request:\n{TAG}"
+        assert typed_messages(responses_call(codex_message(("user.text", text))), CODEX)[-1].words == TAG
+
+    assert_linear(work, lambda size: size, 5_000)
+
+
+@pytest.mark.parametrize("client", [GEMINI_CLI, QWEN_CODE])
+@pytest.mark.parametrize(
+    "begin",
+    ["Here is the user's editor context as a JSON object.", "Here is a summary of changes in the user's editor context, in JSON"],
+)
+def test_what_an_editor_tells_in_a_message_of_its_own(begin: str, client: Client) -> None:
+    shown = f'{begin}\n```json\n{{"selectedText": "{TAG}"}}\n```'
+    call = gemini_call({"role": "user", "parts": [{"text": shown}]})
+    assert typed_messages(call, client) == []
+    assert [one.spans for one in editable_texts(call, client)] == [()]

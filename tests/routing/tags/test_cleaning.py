@@ -181,6 +181,8 @@ ONLY = [
     pytest.param("hi", False, id="no-tag"),
     pytest.param("<**x**> <**y", False, id="broken"),
     pytest.param('""', False, id="quotes-alone"),
+    pytest.param('<**stopMessage:"' + "a" * 16_000 + '"**> <**glm**>', True, id="a-very-long-one"),
+    pytest.param("<**glm**>" * 20_000, False, id="more-than-anybody-types"),
 ]
 
 

@@ -221,4 +221,6 @@ def tokens_of(usage: JsonObject) -> Tokens:
 def is_content(data: bytes) -> bool:
     document = read_object(data)
     kind = text_of(document.get("type")) if document else ""
+    if document and kind == "content_block_delta":  # an empty one is a sign of life
+        return any(value for name, value in object_of(document.get("delta")).items() if name != "type")
     return bool(kind) and kind not in _NOT_YET

@@ -477,4 +477,5 @@ def is_content(data: bytes) -> bool:
     if document.get("object") == "response":
         return True
     kind = text_of(document.get("type"))
-    return kind.startswith("response.") and kind not in _NOT_YET
+    is_empty = kind.endswith(".delta") and not document.get("delta")  # a sign of life
+    return kind.startswith("response.") and kind not in _NOT_YET and not is_empty
