@@ -19,16 +19,14 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import AnyStr, NamedTuple
 
-_EFFORT = 4 << 20
-"""Bytes that may be read to take apart what is nested. A nest in 1 MiB gets four readings, one in a page gets a thousand."""
+_EFFORT = 512 << 10
+"""Bytes that may be read once more to take apart what is nested: a nest in 1 MiB gets one more reading, one in a page hundreds."""
 _LONGEST = 34_000
 """No tag has more bytes."""
 _SHORT = 2_000
 """Every step of a call looks at its texts, and so does every call of a turn: what was found in shorter ones is remembered."""
 _FEW = 64
-"""So many openings are looked at one by one: between them nothing is read."""
-_MANY, _MANY_BYTES = 1_000, 100
-"""To look at more openings, or at one in so few bytes, takes longer than to read all of it once more."""
+"""So many marks are looked at one by one: between them nothing is read."""
 _LAST_SPACE = re.compile(rb"(?:\r?\n| )\Z")
 _CLOSING = (b">", b"\x13")
 
@@ -219,58 +217,73 @@ def _tags_in(raw: bytes, marks: _Marks) -> Iterator[tuple[int, int]]:
 
 
 def _without_tags(raw: bytes, marks: _Marks) -> bytes:
-    effort = max(_EFFORT, 4 * len(raw))
+    effort, places = len(raw) + _EFFORT, [(0, len(raw))]
     while effort > 0:
-        effort -= len(raw)
-        left, seams = _cut(raw, marks)
+        effort -= sum([end - start for start, end in places])
+        left, seams = _cut(raw, marks, places)
         if raw[-1:] in _CLOSING and left[-1:] not in _CLOSING:
-            left = _LAST_SPACE.sub(b"", left)
-        if not _holds_new(left, seams, marks):
-            return raw if not seams else left
+            left = left[:-2] + _LAST_SPACE.sub(b"", left[-2:])
+        places = _around(seams, len(left))
+        if seams is not None and not any(marks.tag.search(left, start, end) for start, end in places):
+            return left if seams else raw
         raw = left
     # built to resist: without any `<*` there is no tag
-    return marks.pieces.sub(b"", raw) if marks.tag.search(raw) else raw
+    return _without_openings(raw, marks) if marks.tag.search(raw) else raw
 
 
-def _cut(raw: bytes, marks: _Marks) -> tuple[bytes, list[int]]:
-    """Without the tags that are there now; and where something was cut out, of many at least the first places."""
+def _cut(raw: bytes, marks: _Marks, places: list[tuple[int, int]]) -> tuple[bytes, list[int] | None]:
+    """Without the tags that are there now, which are at these places; and where something was cut out, None where that may be
+    in very many."""
+    if marks is not _plain() or raw.count(b"**>") > _FEW:
+        left = marks.run_and_space.sub(b"", raw)
+        return left, (None if len(left) < len(raw) else [])
     pieces: list[bytes] = []
     seams: list[int] = []
     done = kept = 0
-    for run in islice(_runs_in(raw, marks), _FEW + 1):
+    for run in _runs_in(raw, marks, places):
+        if run.start() < done:
+            continue
         pieces.append(raw[done : run.start()])
         kept += len(pieces[-1])
         seams.append(kept)
         done = run.end()
-    return marks.run_and_space.sub(b"", raw) if len(seams) > _FEW else b"".join((*pieces, raw[done:])), seams
+    return b"".join((*pieces, raw[done:])), seams
 
 
-def _runs_in(raw: bytes, marks: _Marks) -> Iterator[re.Match[bytes]]:
-    if marks is not _plain() or raw.count(b"<") > _FEW:
-        yield from marks.run_and_space.finditer(raw)
-        return
-    at = find_mark(raw, b"<**")
-    while at >= 0:
-        run = marks.run_and_space.match(raw, at)
-        if run is not None:
-            yield run
-        at = find_mark(raw, b"<**", run.end() if run is not None else at + 1)
+def _runs_in(raw: bytes, marks: _Marks, places: list[tuple[int, int]]) -> Iterator[re.Match[bytes]]:
+    for start, end in places:
+        if raw.count(b"<", start, end) > _FEW:
+            yield from marks.run_and_space.finditer(raw, start, end)
+            continue
+        at = find_mark(raw, b"<**", start)
+        while 0 <= at < end:
+            run = marks.run_and_space.match(raw, at)
+            if run is not None:
+                yield run
+            at = find_mark(raw, b"<**", run.end() if run is not None else at + 1)
 
 
-def _holds_new(raw: bytes, seams: list[int], marks: _Marks) -> bool:
-    """Whether the cutting may have put a tag together. It would lie across one of the seams; of many, or where many openings
-    stand before them, nobody looks at each."""
-    if marks is not _plain() or len(seams) > _FEW:
-        return bool(seams)
-    if sum(raw.count(b"<**", max(0, seam - _LONGEST), seam) for seam in seams) > max(_MANY, len(raw) // _MANY_BYTES):
-        return True
+def _around(seams: list[int] | None, size: int) -> list[tuple[int, int]]:
+    """Where the cutting may have put tags together: each would lie across one of the seams."""
+    if seams is None:
+        return [(0, size)]
+    places: list[tuple[int, int]] = []
     for seam in seams:
-        at = find_mark(raw, b"<**", max(0, seam - _LONGEST))
-        while 0 <= at < seam:
-            if (tag := marks.tag.match(raw, at)) is not None and tag.end() > seam:
-                return True
-            at = find_mark(raw, b"<**", at + 1)
-    return False
+        start, end = max(0, seam - _LONGEST), min(size, seam + _LONGEST)
+        if places and start <= places[-1][1]:
+            start = places.pop()[0]
+        places.append((start, end))
+    return places
+
+
+def _without_openings(raw: bytes, marks: _Marks) -> bytes:
+    if marks is _plain():
+        for _ in range(_FEW):
+            left = raw.replace(b"<*", b"*")
+            if len(left) == len(raw):
+                return raw
+            raw = left
+    return marks.pieces.sub(b"", raw)
 
 
 def _encode(text: str) -> bytes:

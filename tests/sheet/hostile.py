@@ -17,7 +17,7 @@ from routecodex.routing.errors import RouteCodexError
 from routecodex.routing.tags.grammar import parse
 from routecodex.routing.tags.scan import find_tags, in_code, strip
 from routecodex.routing.values import Endpoint
-from tests.routing.tags.test_scan import HOSTILE_TEXTS
+from tests.routing.tags.test_scan import HOSTILE_TEXTS, closed_at_last
 from tests.sheet import seen
 
 MIB = 1 << 20
@@ -44,6 +44,7 @@ def read_tags(text: str) -> None:
 
 def test_a_mebibyte_of_hostile_text() -> None:
     texts = {name: f"<**a**>{unit * (MIB // len(unit.encode()))} **>" for name, unit in HOSTILE_TEXTS.items()}
+    texts["closings-behind-openings"] = closed_at_last(MIB)
     spent = {name: cost(read_tags, text) for name, text in texts.items()}
     worst = max(spent, key=lambda name: spent[name])
     seen(

@@ -214,6 +214,17 @@ def test_a_few_tags_behind_many_openings_cost_no_more_than_the_openings() -> Non
     assert_linear(strip, texts.__getitem__, 1)
 
 
+def closed_at_last(size: int) -> str:
+    """Each tag that goes makes another one."""
+    return "<**" * (size // 3) + "**>" * 60
+
+
+def test_tags_that_each_make_another_cost_little() -> None:
+    assert_linear(strip, closed_at_last, MIB // 4)
+    assert find_tags(strip(closed_at_last(MIB))) == []
+    assert strip("<**" * 40 + "x" + "**>" * 40) == ""
+
+
 def test_a_nest_of_a_million_costs_little() -> None:
     assert_linear(strip, _deep, MIB // 4)
     left = strip(_deep(MIB))
