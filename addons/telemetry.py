@@ -70,9 +70,9 @@ class Beside:
         """Waits for the disk."""
         total = self._with_those_before(mine)
         for path in self._folder().glob(f"{FILES}*.json"):
-            if path.name.startswith(self._family) and path.name != self._name:
-                total.add(_read(path))
-            elif not path.name.startswith(self._family):
+            if path.name.startswith(self._family):
+                total.add(_read(path) if path.name != self._name else {})
+            elif not _is_there(path.name.removeprefix(FILES).partition("-")[0]):
                 path.unlink(missing_ok=True)  # of a parent that is gone
         return total
 
@@ -83,6 +83,16 @@ class Beside:
         total.add(self._before)
         total.add(mine.told())
         return total
+
+
+def _is_there(parent: str) -> bool:
+    try:
+        os.kill(int(parent), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
 
 
 def _read(path: Path) -> JsonObject:
@@ -142,6 +152,7 @@ class Telemetry:
         def written() -> str:
             with self._counting:
                 self._count()
+                self._tell_others()  # what was shown once is never less, whoever takes this one's place
                 return exposition.text(self._meter if self._beside is None else self._beside.sum(self._meter), gauges)
 
         return await asyncio.to_thread(written)
@@ -165,6 +176,12 @@ class Telemetry:
             self._meter.count(DROPPED, {}, self._dropped)
             self._dropped = 0
 
+    def _tell_others(self) -> None:
+        """By whoever holds the lock."""
+        if self._untold and self._beside is not None:
+            self._untold = False
+            self._beside.tell(self._meter)
+
     def _work(self) -> None:
         pause, over = self._every_s, False
         client = self._client()
@@ -172,9 +189,7 @@ class Telemetry:
             over = self._over.wait(pause)
             with self._counting:
                 self._count()
-                if self._untold and self._beside is not None:
-                    self._untold = False
-                    self._beside.tell(self._meter)
+                self._tell_others()
             if not self.settings.otlp:
                 continue
             if self._send(client):

@@ -20,7 +20,7 @@ from itertools import islice
 from typing import AnyStr, NamedTuple
 
 _EFFORT = 512 << 10
-"""Bytes that may be read once more to take apart what is nested: a nest in 1 MiB gets one more reading, one in a page hundreds."""
+"""Bytes that may be read again to take apart what is nested: a nest in 1 MiB gets one more reading, one in a page hundreds."""
 _LONGEST = 34_000
 """No tag has more bytes."""
 _SHORT = 2_000

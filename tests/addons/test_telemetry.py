@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 import threading
@@ -126,9 +127,12 @@ def test_workers_tell_their_numbers_together(tmp_path: Path) -> None:
         text = asyncio.run(one.text())
         return value(text, "routecodex_calls_total"), value(text, "gen_ai_client_operation_duration_seconds_count")
 
-    old = worker(0, parent=6)
-    old.note(seen())
-    old.close(60)
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait(60)
+    for parent in (gone.pid, os.getpid()):
+        old = worker(0, parent=parent)
+        old.note(seen())
+        old.close(60)
     one, other = worker(0), worker(1)
     for _ in range(3):
         one.note(seen())
@@ -145,7 +149,25 @@ def test_workers_tell_their_numbers_together(tmp_path: Path) -> None:
         '{"counts": [1, [2], ["x", [], 1]], "buckets": [["routecodex.calls", [], [1], 1]]}'
     )
     assert told(follower)[0] == 5
-    assert not list(tmp_path.glob("metrics-6-*")), "of a parent that is gone"
+    assert not list(tmp_path.glob(f"metrics-{gone.pid}-*")), "of a parent that is gone"
+    assert list(tmp_path.glob(f"metrics-{os.getpid()}-*")), "of another one that is not"
+
+
+def test_what_was_shown_is_never_less_for_whoever_takes_ones_place(tmp_path: Path) -> None:
+    """Killed before it has told the others by itself."""
+
+    def worker() -> Telemetry:
+        beside = telemetry.Beside(lambda: tmp_path, os.getpid(), 0)
+        return Telemetry(TelemetrySettings(prometheus=True), "here", every_s=3600, beside=beside)
+
+    one = worker()
+    one.note(seen())
+    assert value(asyncio.run(one.text()), "routecodex_calls_total") == 1
+    follower = worker()
+    follower.note(seen())
+    assert value(asyncio.run(follower.text()), "routecodex_calls_total") == 2
+    for each in (one, follower):
+        each.close(60)
 
 
 def test_nothing_of_it_is_loaded_where_nobody_wants_it() -> None:
