@@ -113,6 +113,7 @@ def names(number: int) -> dict[str, object]:
 
 def test_a_long_name_is_not_remembered() -> None:
     """A cache of 4,096 entries bounds nothing where an entry may be as long as a call."""
+    before = remembered()  # of whoever ran in this process: a configuration is long, and one
     for number in range(3):
         odd = names(number)
         long = next(iter(odd))
@@ -132,7 +133,7 @@ def test_a_long_name_is_not_remembered() -> None:
         list(Events().feed(f"event: {long}\ndata: {{}}\n\n".encode()))
     held = remembered()
     assert len(held) > 12, "the caches that there are"
-    assert {name: length for name, length in held.items() if length > 4096} == {}
+    assert {name: length for name, length in held.items() if length > max(4096, before.get(name, 0))} == {}
 
 
 @pytest.mark.parametrize("dialect", Dialect)
