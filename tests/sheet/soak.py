@@ -81,8 +81,8 @@ def test_a_day_of_streams(provider: FakeProvider, tmp_path: Path) -> None:
         "Z",
         f"{calls:,} calls in {SOAK_S / 3600:.2f} h of the {DAY_S / 3600:.0f} asked; over the last {over_h:.2f} h {mib:+.2f} ± "
         f"{mib_off:.2f} MiB an hour (two standard errors{short}; the later half {late:+.2f} ± {late_off:.2f}), and "
-        f"{pieces:+.1f} ± {pieces_off:.1f} thousand of {warm[-1][2]:.0f} thousand pieces of Python's memory; files {files} → {files_then}, "
-        f"tasks {before['tasks']} → {after['tasks']}",
+        f"{pieces:+.1f} ± {pieces_off:.1f} thousand of {warm[-1][2]:.0f} thousand pieces of Python's memory; files {files} → "
+        f"{files_then}, tasks {before['tasks']} → {after['tasks']}",
         holds=mib + mib_off <= 1.0 and abs(files_then - files) <= 5 and abs(after["tasks"] - before["tasks"]) <= 5,
     )
 
