@@ -70,10 +70,11 @@ class Beside:
         """Waits for the disk."""
         total = self._with_those_before(mine)
         for path in self._folder().glob(f"{FILES}*.json"):
-            if path.name.startswith(self._family):
-                total.add(_read(path) if path.name != self._name else {})
-            elif not _is_there(path.name.removeprefix(FILES).partition("-")[0]):
-                path.unlink(missing_ok=True)  # of a parent that is gone
+            if not path.name.startswith(self._family):
+                if not _is_there(path.name.removeprefix(FILES).partition("-")[0]):
+                    path.unlink(missing_ok=True)
+            elif path.name != self._name:
+                total.add(_read(path))
         return total
 
     def _with_those_before(self, mine: Meter) -> Meter:
@@ -86,12 +87,13 @@ class Beside:
 
 
 def _is_there(parent: str) -> bool:
+    """Whether that process runs; what is no number of a process never did."""
     try:
         os.kill(int(parent), 0)
-    except (ValueError, ProcessLookupError):
+    except (ValueError, OverflowError, ProcessLookupError):
         return False
-    except OSError:  # somebody else's
-        return True
+    except PermissionError:  # somebody else's
+        pass
     return True
 
 

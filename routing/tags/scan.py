@@ -155,7 +155,7 @@ def _found(text: str, limit: int | None) -> list[Span]:
     begin, _, raw, marks = _region(text)
     spans: list[Span] = []
     bytes_before, before = 0, begin
-    for left, right in islice(_tags_in(raw, marks), limit):
+    for left, right in islice((tag.span() for tag in _matches(marks.tag, raw, marks, [(0, len(raw))])), limit):
         before += len(_decode(raw[bytes_before:left], _plain()))
         tag = _decode(raw[left:right], marks)
         spans.append(Span(before, before + len(tag), tag[3:-3]))
@@ -204,16 +204,18 @@ def _region(text: str) -> tuple[int, int, bytes, _Marks]:
     return first, last, _encode(text[first:last]), _plain()
 
 
-def _tags_in(raw: bytes, marks: _Marks) -> Iterator[tuple[int, int]]:
-    if marks is not _plain() or raw.count(b"<") > _FEW:
-        yield from (tag.span() for tag in marks.tag.finditer(raw))
-        return
-    at = find_mark(raw, b"<**")
-    while at >= 0:
-        tag = marks.tag.match(raw, at)
-        if tag is not None:
-            yield tag.span()
-        at = find_mark(raw, b"<**", tag.end() if tag is not None else at + 1)
+def _matches(pattern: re.Pattern[bytes], raw: bytes, marks: _Marks, places: list[tuple[int, int]]) -> Iterator[re.Match[bytes]]:
+    """What begins with a tag, at these places. Between few openings nothing is read."""
+    for start, end in places:
+        if marks is not _plain() or raw.count(b"<", start, end) > _FEW:
+            yield from pattern.finditer(raw, start, end)
+            continue
+        at = find_mark(raw, b"<**", start)
+        while 0 <= at < end:
+            found = pattern.match(raw, at)
+            if found is not None:
+                yield found
+            at = find_mark(raw, b"<**", found.end() if found is not None else at + 1)
 
 
 def _without_tags(raw: bytes, marks: _Marks) -> bytes:
@@ -240,27 +242,14 @@ def _cut(raw: bytes, marks: _Marks, places: list[tuple[int, int]]) -> tuple[byte
     pieces: list[bytes] = []
     seams: list[int] = []
     done = kept = 0
-    for run in _runs_in(raw, marks, places):
-        if run.start() < done:
+    for run in _matches(marks.run_and_space, raw, marks, places):
+        if run.start() < done:  # one of the place before reached so far
             continue
         pieces.append(raw[done : run.start()])
         kept += len(pieces[-1])
         seams.append(kept)
         done = run.end()
     return b"".join((*pieces, raw[done:])), seams
-
-
-def _runs_in(raw: bytes, marks: _Marks, places: list[tuple[int, int]]) -> Iterator[re.Match[bytes]]:
-    for start, end in places:
-        if raw.count(b"<", start, end) > _FEW:
-            yield from marks.run_and_space.finditer(raw, start, end)
-            continue
-        at = find_mark(raw, b"<**", start)
-        while 0 <= at < end:
-            run = marks.run_and_space.match(raw, at)
-            if run is not None:
-                yield run
-            at = find_mark(raw, b"<**", run.end() if run is not None else at + 1)
 
 
 def _around(seams: list[int] | None, size: int) -> list[tuple[int, int]]:

@@ -127,6 +127,9 @@ def test_workers_tell_their_numbers_together(tmp_path: Path) -> None:
         text = asyncio.run(one.text())
         return value(text, "routecodex_calls_total"), value(text, "gen_ai_client_operation_duration_seconds_count")
 
+    odd = [tmp_path / f"metrics-{name}-0.json" for name in ("x", "", "9" * 30)]
+    for path in odd:
+        path.write_text("{}")
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait(60)
     for parent in (gone.pid, os.getpid()):
@@ -150,6 +153,7 @@ def test_workers_tell_their_numbers_together(tmp_path: Path) -> None:
     )
     assert told(follower)[0] == 5
     assert not list(tmp_path.glob(f"metrics-{gone.pid}-*")), "of a parent that is gone"
+    assert not any(path.exists() for path in odd), "of nobody"
     assert list(tmp_path.glob(f"metrics-{os.getpid()}-*")), "of another one that is not"
 
 

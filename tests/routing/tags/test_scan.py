@@ -219,7 +219,7 @@ def closed_at_last(size: int) -> str:
     return "<**" * (size // 3) + "**>" * 60
 
 
-def test_tags_that_each_make_another_cost_little() -> None:
+def test_tags_that_each_make_another_are_all_gone_in_linear_time() -> None:
     assert_linear(strip, closed_at_last, MIB // 4)
     assert find_tags(strip(closed_at_last(MIB))) == []
     assert strip("<**" * 40 + "x" + "**>" * 40) == ""
