@@ -287,6 +287,8 @@ class Parent:
         taken, closed = said.count(TAKEN), said.count(CLOSED)
         if taken > len(child.given) or closed > child.open or said.count(BEAT) + taken + closed < len(said):
             self._speaks_nonsense(child)
+            while child.given:  # it may have read of them what nobody else would see again: their callers hear at once
+                child.given.popleft()[1].close()
             return False
         child.heard, child.full = time.monotonic(), False
         for _ in range(taken):

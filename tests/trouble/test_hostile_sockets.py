@@ -37,6 +37,7 @@ JUNK = [
 
 NONSENSE = """
 import os
+from pathlib import Path
 from mitmproxy import ctx
 from routecodex.addons import worker
 
@@ -44,12 +45,21 @@ WORDS = {"door junk": b"+" * 100, "door more": b"-" * 100, "door else": b"what?"
          "line list": b"[1]\\n", "line endless": b"x" * 5_000_000}
 
 def requestheaders(flow):
-    if (what := flow.request.headers.get("x-nonsense")) is not None:
+    if (what := flow.request.headers.get("x-nonsense")) in WORDS:
         link = worker.here._door if what.startswith("door") else ctx.master.addons.get("routecodex").leash._link
         os.set_blocking(link.fileno(), True)
         word = WORDS[what]
         while word:
             word = word[os.write(link.fileno(), word):]
+
+def load(loader):
+    say, once = worker.here.say, Path(__file__).with_name("once")
+    def and_more(what):
+        if what == b"+" and once.exists():
+            once.unlink()
+            what = WORDS["door junk"]
+        say(what)
+    worker.here.say = and_more
 """
 
 
@@ -131,6 +141,7 @@ def test_junk_at_the_sockets_of_a_proxy_and_its_supervisor(short: Path) -> None:
     "what",
     [
         "door junk",
+        "with the taking",
         "line junk",
         *(pytest.param(one, marks=pytest.mark.long) for one in ("door more", "door else", "line list", "line endless")),
     ],
@@ -138,6 +149,8 @@ def test_junk_at_the_sockets_of_a_proxy_and_its_supervisor(short: Path) -> None:
 def test_a_worker_that_speaks_nonsense_to_its_parent(what: str, tmp_path: Path) -> None:
     """A plugin that writes into a file that is not its own: it ended the parent, and every other worker with it."""
     (tmp_path / "nonsense.py").write_text(NONSENSE)
+    if what == "with the taking":
+        (tmp_path / "once").touch()
     with (
         FakeProvider() as provider,
         Mitmdump(
@@ -145,7 +158,8 @@ def test_a_worker_that_speaks_nonsense_to_its_parent(what: str, tmp_path: Path) 
         ) as proxy,
     ):
         until(lambda: "2 workers serve" in proxy.log, "the workers do not come")
-        call("http://nonsense.rig", "/", b"", proxy=proxy, method="GET", headers={"x-nonsense": what})
+        ended = call("http://nonsense.rig", "/", b"", proxy=proxy, method="GET", headers={"x-nonsense": what}).ended
+        assert ended != "timeout", "nobody has what it had read"
         until(lambda: "is back as" in proxy.log, "nobody takes its place")
         assert Tool(provider, proxy).ask("hello").status == 200
         assert "speaks nonsense to its parent" in proxy.log
