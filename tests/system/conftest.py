@@ -24,6 +24,13 @@ def provider() -> Iterator[FakeProvider]:
         yield fake
 
 
+@pytest.fixture(autouse=True)
+def forgets(request: pytest.FixtureRequest) -> None:
+    """Also who asks for it without a tool: what an earlier test told it kept calls of a later one waiting."""
+    if "provider" in request.fixturenames:
+        request.getfixturevalue("provider").forget()
+
+
 @pytest.fixture(scope="session")
 def proxy(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mitmdump]:
     folder: Path = tmp_path_factory.mktemp("proxy")
@@ -33,7 +40,6 @@ def proxy(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture
 def tool(provider: FakeProvider, proxy: Mitmdump) -> Iterator[Tool]:
-    """A conversation of its own, with a provider that answers plainly again."""
-    provider.forget()
+    """A conversation of its own."""
     yield Tool(provider, proxy)
     assert proxy.alive

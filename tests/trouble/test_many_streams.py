@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 
 import pytest
@@ -113,11 +114,13 @@ def _words(token: str, round_: int) -> str:
     return "".join(f"{token}-{round_}-{n} " for n in range(WORDS))
 
 
-def _two_rounds(received: Received) -> Behaviour | None:
+def _two_rounds(provider: FakeProvider, received: Received) -> Behaviour | None:
     asked = received.body.decode()
     token = asked[asked.find("zebra") :][:9]
     words = tuple(f"{word} " for word in _words(token, asked.count("go on")).split())
-    return Behaviour(reply=Reply(words), delay_s=WORD_EVERY_S)
+    if LONG:
+        return Behaviour(reply=Reply(words), delay_s=WORD_EVERY_S)
+    return Behaviour(reply=Reply(words), wait_s=WORD_EVERY_S, until=lambda: len(provider.calls) >= TOGETHER)
 
 
 def test_many_turns_of_two_rounds_at_once(site: Site) -> None:
@@ -145,7 +148,7 @@ def test_many_turns_of_two_rounds_at_once(site: Site) -> None:
     left: list[int] = []
     for _ in range(WAVES):
         site.provider.forget()
-        site.provider.script(_two_rounds)
+        site.provider.script(partial(_two_rounds, site.provider))
         before = site.proxy.rss_bytes
         with Highest(site.proxy) as highest:
             answers = asyncio.run(wave())
