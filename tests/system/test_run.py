@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -119,6 +120,36 @@ def test_a_hang_up_that_another_thread_is_handed_reaches_the_tool(door: Door) ->
     (other,) = (int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir() if task.name != str(process.pid))
     assert ctypes.CDLL(None).tgkill(process.pid, other, signal.SIGHUP) == 0
     assert process.wait(LIMIT_S) == 129
+
+
+_SLOW = """
+import subprocess, sys, time
+from pathlib import Path
+
+begin = subprocess.Popen.__init__
+
+def slowly(self, *given, **more):
+    begin(self, *given, **more)
+    if "'up'" in str(given[0]):
+        while not Path(__file__).with_name("sent").exists():
+            time.sleep(0.05)
+
+subprocess.Popen.__init__ = slowly
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_reaches_a_tool_that_has_only_just_begun(door: Door, tmp_path: Path, number: int, code: int) -> None:
+    """It has said its first word, and we have not heard yet that it runs: nobody else hands the signal on."""
+    (tmp_path / "sitecustomize.py").write_text(_SLOW)
+    source = "import signal, sys; [signal.signal(n, signal.SIG_DFL) for n in (1, 15)]; print('up', flush=True); sys.stdin.read()"
+    process = door.begin("run", sys.executable, "-c", source, env={"PYTHONPATH": str(tmp_path)})
+    assert process.stdout
+    assert process.stdout.readline() == "up\n"
+    process.send_signal(number)
+    time.sleep(0.1)  # it is looked at between two steps of Python's
+    (tmp_path / "sent").touch()
+    assert process.wait(LIMIT_S) == code
 
 
 def test_what_is_not_there_is_said(door: Door) -> None:

@@ -126,9 +126,13 @@ def _start(found: surroundings.Way, client: Client, program: str, words: list[st
         note(line)
     command = [words[0], *begun(client, words[1:])]
     child: subprocess.Popen[bytes] | None = None
+    early: list[int] = []
+    """What came while the tool began: it may have said something already."""
 
     def hand_on(number: int, _: FrameType | None) -> None:
-        if child is not None and child.poll() is None:
+        if child is None:
+            early.append(number)
+        elif child.poll() is None:
             child.send_signal(number)
 
     _pass_signals(hand_on)
@@ -137,6 +141,8 @@ def _start(found: surroundings.Way, client: Client, program: str, words: list[st
         child = subprocess.Popen(command, executable=program, env=surroundings.environment(found))
     except OSError as error:
         raise Failed(f"{program} cannot be started: {error.strerror}", code=126) from None
+    for number in early:
+        hand_on(number, None)
     code = _end_of(child, waking)
     return code if code >= 0 else 128 - code
 
