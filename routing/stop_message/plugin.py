@@ -54,6 +54,7 @@ class _TurnNotes(Struct):
 
 
 class StopMessagePlugin(Plugin):
+    same_hooks = True
     name = "stop_message"
     suffix = STOP_FOLLOWUP
 
@@ -130,9 +131,6 @@ class StopMessagePlugin(Plugin):
 
     def _info(self, turn: TurnInfo, mine: _TurnNotes, work: Work = Work.UNKNOWN) -> Info:
         return Info(
-            kind=turn.kind,
-            structured=turn.call.structured,
-            compaction=starts_as_compaction(turn.call),
             client_present=not turn.aborted,
             loop=mine.loop,
             now=turn.monotonic(),
