@@ -78,6 +78,7 @@ class StopMessagePlugin(Plugin):
         self._turns: dict[str, _TurnNotes] = {}
 
     def wants(self, turn: TurnInfo) -> bool:
+        """Only calls in which a person talks to the model, never one in which a history is being compacted."""
         return (
             self._settings.enabled
             and is_armed(turn.state.stop)
