@@ -179,7 +179,7 @@ class Target(Struct, frozen=True):
     model: str
 
     def __str__(self) -> str:
-        return ".".join(part for part in (self.provider, self.key, self.model) if part)
+        return ".".join(filter(None, (self.provider, self.key, self.model)))
 
     @property
     def group(self) -> tuple[str, str]:
