@@ -429,7 +429,9 @@ class TurnLayer(HttpLayer):
         yield from ()
 
     def _handle(self, event: events.Event) -> Commands:
-        yield from self._tell(event) if isinstance(event, Poke | events.Start) else super()._handle_event(event)
+        if isinstance(event, events.Start) and not (self.context.client.alpn or b"").startswith((b"h2", b"h3")):
+            self.connections.setdefault(self.context.client, framing.Server(self.context.fork()))
+        yield from self._tell(event) if isinstance(event, Poke) else super()._handle_event(event)
         client = self.connections.get(self.context.client)
         while True:
             if self.due:
@@ -442,12 +444,8 @@ class TurnLayer(HttpLayer):
             else:
                 return
 
-    def _tell(self, event: Poke | events.Start) -> Commands:
-        if isinstance(event, events.Start) and not (self.context.client.alpn or b"").startswith((b"h2", b"h3")):
-            self.connections.setdefault(self.context.client, framing.Server(self.context.fork()))
-        if isinstance(event, events.Start):
-            yield from super()._handle_event(event)
-        elif self.streams.get(event.stream.stream_id) is event.stream:
+    def _tell(self, event: Poke) -> Commands:
+        if self.streams.get(event.stream.stream_id) is event.stream:
             if event.over is not None:
                 yield from self.event_to_child(event.stream, events.HookCompleted(event.over))
                 return
