@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ....values import JsonObject
 from ...fields import count_of, object_of, text_of
 from ...translation.neutral import Media, Tokens
@@ -44,9 +42,9 @@ def tokens_of(counts: JsonObject) -> Tokens | None:
     if reasoning and count_of(counts.get("total_tokens")) == input + output + reasoning:
         output += reasoning  # xAI counts it beside the rest
     told = (prompt.get("cached_tokens"), *map(counts.get, _CACHED))
-    cached = min(input, _first_count(told))
+    cached = min(input, next(filter(None, map(count_of, filter(None, told))), 0))
     stored = (prompt.get("cache_write_tokens"), prompt.get(_WRITTEN), counts.get(_WRITTEN))
-    written = _first_count(stored)
+    written = next(filter(None, map(count_of, filter(None, stored))), 0)
     return Tokens(
         input=input,
         output=output,
@@ -54,8 +52,3 @@ def tokens_of(counts: JsonObject) -> Tokens | None:
         written=0 if written == cached else min(input - cached, written),  # OpenRouter tells Google's reads as writes once more
         reasoning=min(output, reasoning),
     )
-
-
-def _first_count(told: Iterable[object]) -> int:
-    """What is no number of tokens, or none of them, is looked past."""
-    return next(filter(None, map(count_of, filter(None, told))), 0)

@@ -21,6 +21,7 @@ from ...failures import failure_inside, has_error
 from ...fields import count_of, list_of, object_of, read_object, text_of
 from ...finish import read_response_finish
 from ...translation.neutral import Media, Seal, Tokens
+from ...translation.reading.responses_tools import BUILT_IN
 from ..events import (
     BROKEN,
     UNREADABLE,
@@ -48,11 +49,7 @@ ADDED, ITEM_DONE = "response.output_item.added", "response.output_item.done"
 PART_ADDED, PART_DONE = "response.content_part.added", "response.content_part.done"
 _TEXT_DELTA = "response.output_text.delta"
 _KINDS: dict[str, Kind] = {"message": "text", "reasoning": "thought", **dict.fromkeys(WRITTEN, "call")}
-_BUILT_IN = {
-    "local_shell_call": ("local_shell", "action"),
-    "shell_call": ("shell", "action"),
-    "apply_patch_call": ("apply_patch", "operation"),
-}
+_BUILT_IN = {own.item: (name, own.field) for name, own in BUILT_IN.items()}
 """OpenAI's own tools that the client runs: their name in a history, and the field of what is to be done."""
 _PLAIN_NAMESPACES = (None, "", "functions")
 _SEALED = ("id", "summary", "content", "encrypted_content")
@@ -252,11 +249,8 @@ class Reader(AnyReader):
         block = self._block(document, "message", {}, out)
         if block.kind != "text":
             return None
-        key: JsonObject = {
-            "type": kind,
-            **({"text": "", "annotations": []} if kind == "output_text" else {KEYS.get(kind, kind): ""}),
-        }
-        return self._part_at(block, _number(document), key, out)
+        empty: JsonObject = {"text": "", "annotations": []} if kind == "output_text" else {KEYS.get(kind, kind): ""}
+        return self._part_at(block, _number(document), {"type": kind, **empty}, out)
 
     def _part_at(self, block: Block, index: object, announced: JsonObject, out: list[Event]) -> Part:
         parts = self._parts.setdefault(block, {})
