@@ -22,6 +22,7 @@ from ...fields import count_of, list_of, object_of, read_object, text_of
 from ...finish import read_response_finish
 from ...translation.neutral import Media, Seal, Tokens
 from ...translation.reading.responses_tools import BUILT_IN
+from ..counts import as_tokens
 from ..events import (
     BROKEN,
     UNREADABLE,
@@ -448,14 +449,8 @@ def tokens_of(counts: JsonObject) -> Tokens | None:
         return None
     put_in, put_out = object_of(counts.get("input_tokens_details")), object_of(counts.get("output_tokens_details"))
     input, output = count_of(counts.get("input_tokens")), count_of(counts.get("output_tokens"))
-    cached, written = min(input, count_of(put_in.get("cached_tokens"))), count_of(put_in.get("cache_write_tokens"))
-    return Tokens(
-        input=input,
-        output=output,
-        cached=cached,
-        written=0 if written == cached else min(input - cached, written),
-        reasoning=min(output, count_of(put_out.get("reasoning_tokens"))),
-    )
+    cached, written = count_of(put_in.get("cached_tokens")), count_of(put_in.get("cache_write_tokens"))
+    return as_tokens(input, output, cached=cached, written=written, reasoning=count_of(put_out.get("reasoning_tokens")))
 
 
 def error_of(document: JsonObject) -> ProviderError | None:
