@@ -22,8 +22,6 @@ CONNECTIONS_PER_HOST = 1000
 PIECE_BYTES = 64 << 10
 LONG_BODY = 512 << 10
 """A body that is no longer leaves at once: passing each piece through all layers costs time."""
-TOGETHER_BYTES = 16 << 10
-"""One record of TLS."""
 
 
 def layers_below(found: layer.Layer | None) -> Iterator[layer.Layer]:
@@ -59,36 +57,6 @@ def in_pieces(command: commands.Command, longest: int = LONG_BODY) -> Iterable[c
         return (command,)
     data, places = event.data, range(0, len(event.data), PIECE_BYTES)
     return (SendHttp(type(event)(event.stream_id, data[at : at + PIECE_BYTES]), command.connection) for at in places)
-
-
-class Leave(commands.Command):
-    """Nothing follows for this side that it waits for: what is held leaves before anything else is done."""
-
-
-def together(made: Iterable[commands.Command], *, outermost: bool) -> Iterator[commands.Command]:
-    """What goes to one side one behind the other leaves as one where it is short: a head, the text, and its end are one write."""
-    held: commands.SendData | None = None
-    try:
-        for command in made:
-            if type(command) is not commands.SendData:
-                if held is not None:
-                    waiting, held = held, None
-                    yield waiting
-                if not outermost or type(command) is not Leave:  # mitmproxy itself knows none
-                    yield command
-            elif held is None:
-                held = command
-            elif held.connection is command.connection and len(held.data) + len(command.data) <= TOGETHER_BYTES:
-                held.data += command.data
-            else:
-                waiting, held = held, command
-                yield waiting
-    except Exception:
-        if held is not None:  # it was sent before what failed
-            yield held
-        raise
-    if held is not None:
-        yield held
 
 
 def was_reset(http_layer: HttpLayer, client: connection.Client, stream_id: int) -> bool:

@@ -16,7 +16,7 @@ import logging
 import sys
 from collections.abc import Awaitable
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeAlias
 
 from mitmproxy import addonmanager, ctx, exceptions, flow, hooks, log
 from mitmproxy.proxy.commands import StartHook
@@ -34,11 +34,14 @@ class Own:
     """The base of our own addons, whatever a reload makes of their modules."""
 
 
+Hooks: TypeAlias = list[tuple[Any, list[Any]]]
+"""An addon of the chain → its own hooks and its children's."""
+
+
 class _Audience(Struct, frozen=True):
     """Who of ours and of mitmproxy's own listens to one event."""
 
-    hooks: list[tuple[Any, list[Any]]]
-    """An addon of the chain → its own hooks and its children's."""
+    hooks: Hooks
     waits: bool
     """One of them may wait for something."""
 
@@ -89,20 +92,21 @@ class QuickHooks:
             asyncio.get_running_loop()
         except RuntimeError:
             return True
-        self._look()
-        return self._is_strange(_LINE) or bool(self._audience(_LINE).hooks)
+        audience = self._audience(_LINE)
+        return audience is None or bool(audience.hooks)
 
     def known(self, name: str) -> _Audience | None:
         """Who hears this event, where nobody does, or sees what it shows, but ours and mitmproxy's own."""
-        self._look()
-        return None if self._is_strange(name) or self._is_strange(_UPDATE) else self._audience(name)
+        return self._audience(name) if self._audience(_UPDATE) is not None else None
 
     async def ask(self, audience: _Audience, handler: ConnectionHandler, event: hooks.Hook) -> None:
         """Those who wait for nothing: what `handle_hook` does, without what it does for those who wait."""
-        await self._ask(audience, event)
+        if audience.hooks:
+            await self._ask(audience.hooks, event)
         message = event.args()[0]
         if isinstance(message, flow.Flow):
-            await self._ask(self._audience(_UPDATE), hooks.UpdateHook([message]))
+            if (shown := self._audience(_UPDATE)) is None or shown.hooks:
+                await self.trigger_event(hooks.UpdateHook([message]))
             if message.intercepted:
                 with handler.timeout_watchdog.disarm():
                     await message.wait_for_resume()
@@ -110,21 +114,19 @@ class QuickHooks:
     async def handle_lifecycle(self, event: hooks.Hook) -> None:
         await self.trigger_event(event)
         message = event.args()[0]
-        if isinstance(message, flow.Flow) and (self._is_strange(_UPDATE) or self._audience(_UPDATE).hooks):
+        if isinstance(message, flow.Flow) and ((shown := self._audience(_UPDATE)) is None or shown.hooks):
             await self.trigger_event(hooks.UpdateHook([message]))
 
     async def trigger_event(self, event: hooks.Hook) -> None:
-        self._look()
-        if self._is_strange(event.name):
+        audience = self._audience(event.name)
+        if audience is None:
             await type(self._manager).trigger_event(self._manager, event)
-        else:
-            await self._ask(self._audience(event.name), event)
+        elif audience.hooks:
+            await self._ask(audience.hooks, event)
 
-    async def _ask(self, audience: _Audience, event: hooks.Hook) -> None:
-        if not audience.hooks:
-            return
+    async def _ask(self, listening: Hooks, event: hooks.Hook) -> None:
         given = event.args()
-        for addon, found in audience.hooks:
+        for addon, found in listening:
             try:
                 for hook in found or self._odd(addon, event):
                     waits = hook(*given)
@@ -136,35 +138,35 @@ class QuickHooks:
                 with addonmanager.safecall():  # what mitmproxy itself makes of an error
                     raise
 
-    def _look(self) -> None:
-        """Whether there are others than before."""
-        chain = self._manager.chain
-        if chain != self._chain or self._children != list(map(getattr, self._parents, repeat("addons"), repeat(None))):
-            self._audiences.clear()
-            self._chain = list(chain)
-            families = [(addon, list(addonmanager.traverse([addon]))) for addon in chain]  # type: ignore[no-untyped-call,unused-ignore]
-            everybody = [one for _, family in families for one in family]
-            self._parents = [one for one in everybody if hasattr(one, "addons")]
-            self._children = [list(one.addons) for one in self._parents]
-            self._strangers = [one for one in everybody if not _is_known(one)]
-            self._families = [(addon, list(filter(_is_known, family))) for addon, family in families]
-
-    def _is_strange(self, name: str) -> bool:
-        """Whether a stranger listens, perhaps only since a moment ago."""
-        return any(map(getattr, self._strangers, repeat(name), repeat(None)))
-
-    def _audience(self, name: str) -> _Audience:
+    def _audience(self, name: str) -> _Audience | None:
+        """Who hears this event; None where a stranger does, perhaps only since a moment ago."""
+        chain, parents = self._manager.chain, self._parents
+        if chain != self._chain or self._children != list(map(getattr, parents, repeat("addons"), repeat(None))):
+            self._look(chain)
+        if any(map(getattr, self._strangers, repeat(name), repeat(None))):
+            return None
         found = self._audiences.get(name)
         if found is None:
             found = self._audiences[name] = _audience_in(self._families, name)
         return found
+
+    def _look(self, chain: list[Any]) -> None:
+        """There are others than before."""
+        self._audiences.clear()
+        self._chain = list(chain)
+        families = [(addon, list(addonmanager.traverse([addon]))) for addon in chain]  # type: ignore[no-untyped-call,unused-ignore]
+        everybody = [one for _, family in families for one in family]
+        self._parents = [one for one in everybody if hasattr(one, "addons")]
+        self._children = [list(one.addons) for one in self._parents]
+        self._strangers = [one for one in everybody if not _is_known(one)]
+        self._families = [(addon, list(filter(_is_known, family))) for addon, family in families]
 
     def _odd(self, addon: Any, event: hooks.Hook) -> list[Any]:
         return [hook for _, hook in self._manager._iter_hooks(addon, event)]
 
 
 def _audience_in(families: list[tuple[Any, list[Any]]], name: str) -> _Audience:
-    heard: list[tuple[Any, list[Any]]] = []
+    heard: Hooks = []
     waits = False
     for addon, family in families:
         if found := list(filter(None, map(getattr, family, repeat(name), repeat(None)))):

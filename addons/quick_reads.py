@@ -13,7 +13,6 @@ from mitmproxy import http, optmanager
 _CODED = ("utf-8", "surrogateescape")
 _PLAIN = frozenset({str, int, bool, float, type(None)})
 """Values that nobody can change in place."""
-_OPTION: Any = getattr(optmanager, "_Option", None)
 _SAMPLE = ((b"A", b"1"), (b"a", b"\xff"), (b"B", b"2"))
 
 Method = Callable[..., Any]
@@ -24,7 +23,11 @@ def _get_all(own: Method) -> Method:
         if type(name) is not str or type(headers) is not http.Headers:
             return list(own(headers, name))
         wanted = name.encode(*_CODED).lower()
-        return [value.decode(*_CODED) for key, value in headers.fields if key.lower() == wanted]
+        found: list[str] = []
+        for key, value in headers.fields:
+            if len(key) == len(wanted) and key.lower() == wanted:
+                found.append(value.decode(*_CODED))
+        return found
 
     return get_all
 
@@ -34,8 +37,11 @@ def _get(own: Method) -> Method:
         if type(key) is not str or type(headers) is not http.Headers:
             return own(headers, key, default)
         wanted = key.encode(*_CODED).lower()
-        found = [value for name, value in headers.fields if len(name) == len(wanted) and name.lower() == wanted]
-        return b", ".join(found).decode(*_CODED) if found else default
+        found: bytes | None = None
+        for name, value in headers.fields:
+            if len(name) == len(wanted) and name.lower() == wanted:
+                found = value if found is None else b"%b, %b" % (found, value)
+        return found.decode(*_CODED) if found is not None else default
 
     return get
 
@@ -53,12 +59,15 @@ def _begin(own: Method) -> Method:
     return begin
 
 
-def _current(own: Method) -> Method:
-    def current(option: Any) -> Any:
+def _read_option(own: Method) -> Method:
+    def read(options: optmanager.OptManager, name: str) -> Any:
+        option = options._options.get(name)
+        if option is None:
+            return own(options, name)
         value = option._default if option.value is optmanager.unset else option.value
-        return value if type(value) in _PLAIN else own(option)
+        return value if type(value) in _PLAIN else option.current()
 
-    return current
+    return read
 
 
 def _all_found(get_all: Method) -> Any:
@@ -76,21 +85,22 @@ def _begun(begin: Method) -> Any:
     return [vars(headers) for headers in made]
 
 
-def _read(current: Method) -> Any:
-    read = []
+def _options_read(read: Method) -> Any:
+    found = []
     for default, value in (("a", "b"), (None, "b"), (["a"], ["b"])):
-        option = _OPTION("name", object, default, "", None)
-        read += [current(option), current(option)]
-        option.value = value
-        read.append(current(option))
-    return read
+        options = optmanager.OptManager()
+        options.add_option("name", object, default, "")
+        found.append(read(options, "name"))
+        options._options["name"].value = value
+        found.append(read(options, "name"))
+    return found
 
 
 _READS: tuple[tuple[Any, str, Callable[[Method], Method], Callable[[Method], Any]], ...] = (
     (http.Headers, "get_all", _get_all, _all_found),
     (http.Headers, "get", _get, _found),
     (http.Headers, "__init__", _begin, _begun),
-    (_OPTION, "current", _current, _read),
+    (optmanager.OptManager, "__getattr__", _read_option, _options_read),
 )
 """Whose and which method, what stands in for it, and what shows that both do the same."""
 
@@ -114,8 +124,8 @@ def install() -> None:
 def remove() -> None:
     """mitmproxy's own again."""
     for kind, name, _, _ in _READS:
-        made = vars(kind).get(name) if kind is not None else None
+        made = vars(kind).get(name)
         if (was_its_own := getattr(made, "routecodex", None)) is True:
-            setattr(kind, name, made.__wrapped__)  # type: ignore[union-attr]
+            setattr(kind, name, made.__wrapped__)
         elif was_its_own is False:
             delattr(kind, name)

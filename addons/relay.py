@@ -53,7 +53,7 @@ from . import framing, quick_hooks
 from .codes import ABORT, BAD_ANSWER, CANCEL, TOO_LARGE
 from .fail_closed import report
 from .intercept import Arrival
-from .layers import PIECE_BYTES, Leave, Place, in_pieces, layers_below, place_of, together, waits_for_connection, was_reset
+from .layers import PIECE_BYTES, Place, in_pieces, layers_below, place_of, waits_for_connection, was_reset
 from .open_answer import OpenAnswer, drain_client, has_left
 from .sealing import Backs, Sealed, put_on_wire
 
@@ -65,6 +65,8 @@ _READABLE = (connection.ConnectionState.OPEN, connection.ConnectionState.CAN_REA
 Commands = layer.CommandGenerator[None]
 _SAID = 200
 """Characters of what somebody else's words may be told."""
+TOGETHER_BYTES = 16 << 10
+"""One record of TLS."""
 Wire = Callable[[http.Request], http.Request]
 """Makes the copy of a request that goes to the wire, secrets included."""
 
@@ -75,6 +77,10 @@ class Poke(events.Event):
 
     stream: TurnStream
     over: commands.StartHook | None = None
+
+
+class Leave(commands.Command):
+    """Nothing follows for this side that it waits for: what is held leaves before anything else is done."""
 
 
 class TurnStream(HttpStream):
@@ -363,13 +369,34 @@ class TurnLayer(HttpLayer):
         return not any(isinstance(one, TurnLayer) for one in self.context.layers[: self.context.layers.index(self)])
 
     def _handle_event(self, event: events.Event) -> Commands:
-        """A layer that fails does not leave both sides waiting, as it would in mitmproxy."""
+        """What goes to one side one behind the other leaves as one where it is short: a head, the text, and its end are one
+        write. A layer that fails does not leave both sides waiting, as it would in mitmproxy."""
+        held: commands.SendData | None = None
         try:
-            yield from together(self._handle(event), outermost=self.is_outermost)
+            for command in self._handle(event):
+                if type(command) is commands.SendData:
+                    if held is None:
+                        held = command
+                    elif held.connection is command.connection and len(held.data) + len(command.data) <= TOGETHER_BYTES:
+                        held.data += command.data
+                    else:
+                        waiting, held = held, command
+                        yield waiting
+                    continue
+                if held is not None:
+                    waiting, held = held, None
+                    yield waiting
+                if type(command) is not Leave or not self.is_outermost:  # mitmproxy itself knows none
+                    yield command
         except Exception as error:  # whatever it was, what it happened to comes to an end
+            if held is not None:  # it was sent before what failed
+                yield held
             at_provider = isinstance(event, events.ConnectionEvent) and event.connection is not self.context.client
             report("a connection", error, "It was closed.")
             yield from self.give_up(event.connection if at_provider else None)  # type: ignore[attr-defined]
+        else:
+            if held is not None:
+                yield held
 
     def give_up(self, server: connection.Connection | None) -> Commands:
         """What came over one connection to a provider made a layer fail, or else the whole connection is lost."""
@@ -402,7 +429,9 @@ class TurnLayer(HttpLayer):
         yield from ()
 
     def _handle(self, event: events.Event) -> Commands:
-        yield from self._tell(event) if isinstance(event, Poke | events.Start) else super()._handle_event(event)
+        if isinstance(event, events.Start) and not (self.context.client.alpn or b"").startswith((b"h2", b"h3")):
+            self.connections.setdefault(self.context.client, framing.Server(self.context.fork()))
+        yield from self._tell(event) if isinstance(event, Poke) else super()._handle_event(event)
         client = self.connections.get(self.context.client)
         while True:
             if self.due:
@@ -415,12 +444,8 @@ class TurnLayer(HttpLayer):
             else:
                 return
 
-    def _tell(self, event: Poke | events.Start) -> Commands:
-        if isinstance(event, events.Start) and not (self.context.client.alpn or b"").startswith((b"h2", b"h3")):
-            self.connections.setdefault(self.context.client, framing.Server(self.context.fork()))
-        if isinstance(event, events.Start):
-            yield from super()._handle_event(event)
-        elif self.streams.get(event.stream.stream_id) is event.stream:
+    def _tell(self, event: Poke) -> Commands:
+        if self.streams.get(event.stream.stream_id) is event.stream:
             if event.over is not None:
                 yield from self.event_to_child(event.stream, events.HookCompleted(event.over))
                 return

@@ -25,8 +25,6 @@ M = TypeVar("M", http.Request, http.Response)
 _MASK = fields.MASK.encode()
 _UNPACKED_BYTES = 16 << 20
 """What becomes more is not kept: nobody looks for tokens there."""
-_USUAL = 64
-"""Names that are no longer are remembered: every call has the same."""
 
 
 class Sealed(Struct, frozen=True):
@@ -158,16 +156,14 @@ def seal_trailers(request: http.Request) -> None:
 
 @of_short(1024)
 def _may_hide(name: bytes) -> bool:
-    return fields.may_hide(name.decode("latin-1").lower())
+    return fields.may_hide(_lower(name))
 
 
 def _seal_headers(message: http.Message) -> dict[str, tuple[tuple[bytes, bytes], ...]]:
     values: dict[str, tuple[tuple[bytes, bytes], ...]] = {}
-    if not any(_may_hide(name) or value == _MASK for name, value in message.headers.fields):
-        return values
     masked = []
     for raw_name, raw_value in message.headers.fields:
-        if raw_value != _MASK and (len(raw_name) <= _USUAL and not _may_be_masked(raw_name)):
+        if raw_value != _MASK and not _may_hide(raw_name):
             masked.append((raw_name, raw_value))
             continue
         name = _lower(raw_name)
@@ -182,8 +178,3 @@ def _seal_headers(message: http.Message) -> dict[str, tuple[tuple[bytes, bytes],
 
 def _lower(name: bytes) -> str:
     return name.decode("latin-1").lower()
-
-
-@of_short(2048)
-def _may_be_masked(name: bytes) -> bool:
-    return fields.may_be_masked(_lower(name))

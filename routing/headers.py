@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from .errors import ConfigError
 from .secret_names import is_secret_header, is_secret_param
-from .short_cache import of_short
 from .values import Dialect, Headers
 
 Fields = tuple[tuple[str, str], ...]
@@ -58,11 +57,6 @@ class Outgoing(Struct, frozen=True):
 
     shown: Fields
     secret: Fields = ()
-
-
-def may_be_masked(name: str) -> bool:
-    """Whether `shown` may be another value than the header's own."""
-    return name.lower() in _ADDRESSES or is_secret_header(name)
 
 
 def shown(name: str, value: str) -> str:
@@ -188,9 +182,4 @@ def check(fields: Iterable[tuple[str, str]]) -> Fields:
 
 
 def _is_safe(name: str, value: str) -> bool:
-    return _is_token(name) and not ("\r" in value or "\n" in value or "\0" in value)
-
-
-@of_short(1024)
-def _is_token(name: str) -> bool:
-    return _TOKEN.fullmatch(name) is not None
+    return _TOKEN.fullmatch(name) is not None and not ("\r" in value or "\n" in value or "\0" in value)

@@ -183,14 +183,20 @@ def _dump_text(parts: Iterable[str], write: Writer) -> Iterator[bytes]:
 
 def _is_long(value: object, deepest: int = 32) -> bool:
     """There is a text in it that is worth being cut."""
-    if isinstance(value, str):
-        return len(value) > _PIECE
-    if isinstance(value, Joined):
-        return True
-    if not deepest or not isinstance(value, dict | list | tuple):
-        return False
-    children = value.values() if isinstance(value, dict) else value
-    return any(_is_long(child, deepest - 1) for child in children)
+    level: list[object] = [value]
+    for _ in range(deepest + 1):
+        below: list[object] = []
+        for one in level:
+            if isinstance(one, Joined) or (isinstance(one, str) and len(one) > _PIECE):
+                return True
+            if isinstance(one, dict):
+                below += one.values()
+            elif isinstance(one, list | tuple):
+                below += one
+        if not below:
+            return False
+        level = below
+    return False
 
 
 def _by_standard(value: object) -> bytes:

@@ -63,10 +63,19 @@ class Text(Struct):
     slot: int = -1
 
 
+MediaKind: TypeAlias = Literal["image", "audio", "video", "file"]
+_MEDIA_FAMILIES: Mapping[str, MediaKind] = {"image": "image", "audio": "audio", "video": "video"}
+
+
+def media_kind(media_type: str) -> MediaKind:
+    """Of a MIME type; what is nothing to see or to hear is a file."""
+    return _MEDIA_FAMILIES.get(media_type.partition("/")[0], "file")
+
+
 class Media(Struct):
     """An image, sound, video or file."""
 
-    kind: Literal["image", "audio", "video", "file"]
+    kind: MediaKind
     slot: int = -1
 
 
@@ -179,7 +188,7 @@ class Target(Struct, frozen=True):
     model: str
 
     def __str__(self) -> str:
-        return ".".join(part for part in (self.provider, self.key, self.model) if part)
+        return ".".join(filter(None, (self.provider, self.key, self.model)))
 
     @property
     def group(self) -> tuple[str, str]:

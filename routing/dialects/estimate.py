@@ -11,7 +11,7 @@ from collections import OrderedDict
 from msgspec import Struct, field
 
 from .. import jsonbytes
-from ..values import Call, Dialect, JsonObject, Media, Message, Part, Target, Text, ToolCall, ToolResult, Usage
+from ..values import Call, Dialect, JsonObject, Media, Message, Part, Target, Text, ToolCall, ToolResult, Usage, media_kind
 from .calls import inner_body
 from .calls.replacing import LIST_KEYS
 
@@ -175,8 +175,7 @@ def _media_kind(entry: JsonObject) -> str | None:
             continue
         blob = entry[key]
         mime = blob.get("mimeType", blob.get("mime_type")) if isinstance(blob, dict) else None
-        family = mime.partition("/")[0] if isinstance(mime, str) else ""
-        return family if family in _TOKENS_PER_MEDIA else "file"
+        return media_kind(mime) if isinstance(mime, str) else "file"
     return None
 
 

@@ -11,6 +11,7 @@ from .fields import object_of
 _WORDS = ("thought_signature", "thoughtSignature", "thought_signatures", "reasoning_opaque")
 FIELDS = ("extra_content", "provider_specific_fields", *_WORDS)
 """Fields that hold one. `extra_content` is Google's own place for it, and for nothing that another host knows."""
+_ALL = frozenset(FIELDS)
 _DEEPEST = 4
 
 
@@ -32,6 +33,8 @@ def _found(name: str, value: object, deepest: int) -> Iterator[str]:
 
 def signed_fields(holder: JsonObject) -> JsonObject:
     """The fields to give back as they came; none where they hold no signature."""
+    if _ALL.isdisjoint(holder):  # nearly every piece of an answer
+        return {}
     return {name: holder[name] for name in FIELDS if holder.get(name) and words_in({name: holder[name]})}
 
 

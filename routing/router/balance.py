@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
@@ -40,7 +40,7 @@ class Rotation(Struct):
         """Smooth weighted round-robin: each gains its weight, the highest goes and pays the sum of all."""
         before = self.wheels.pop(wheel, {})
         now = {name: before.get(name, 0.0) + weight for name, weight in weights.items()}
-        chosen = max(now, key=lambda name: now[name])
+        chosen = max(now, key=now.__getitem__)
         now[chosen] -= sum(weights.values())
         # Who is resting keeps nothing for later: coming back, it takes its turns, not those it missed.
         self.wheels[wheel] = now
@@ -113,9 +113,10 @@ def _key_in_turn(targets: Sequence[Target], rotation: Rotation, pool: str, weigh
 
 
 def _weight(weights: Mapping[str, float], *names: str) -> float:
-    found: Iterable[float] = (weights[name] for name in names if name in weights)
-    weight = next(iter(found), 1.0)
-    return weight if math.isfinite(weight) and weight >= 0 else 1.0
+    for name in names:
+        if (weight := weights.get(name)) is not None:
+            return weight if math.isfinite(weight) and weight >= 0 else 1.0
+    return 1.0
 
 
 def _some_positive(shares: dict[str, float]) -> dict[str, float]:

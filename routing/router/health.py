@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -146,7 +146,10 @@ class Health(Struct):
 
     def state(self, target: Target, now: float) -> Condition:
         """The worse of what is known of the target and of its key; told where either is."""
-        conditions = [record.condition(now) for _, record in self._known(target)]
+        known = self._known(target)
+        if not known:
+            return Healthy()
+        conditions = [record.condition(now) for _, record in known]
         worst = max(conditions, key=_badness, default=Healthy())
         if isinstance(worst, Healthy) or not any(not isinstance(one, Healthy) and one.told for one in conditions):
             return worst
@@ -262,8 +265,12 @@ class Health(Struct):
         if self.changed is not None:
             self.changed(scope)
 
-    def _known(self, target: Target) -> Iterator[tuple[Scope, _Record]]:
-        return ((scope, self._records[scope]) for scope in _scopes(target) if scope in self._records)
+    def _known(self, target: Target) -> list[tuple[Scope, _Record]]:
+        known: list[tuple[Scope, _Record]] = []
+        for scope in _scopes(target):
+            if (record := self._records.get(scope)) is not None:
+                known.append((scope, record))
+        return known
 
     def _record(self, target: Target, *, whole_key: bool) -> _Record:
         scope = _scopes(target)[1 if whole_key else 0]

@@ -1,7 +1,7 @@
 """Whether the conversation goes on by itself after an answer, and the count that ends it.
 
 1. Only a plain stop is continued: no tool call of any kind, nothing cut short, refused or broken.
-2. Only while somebody listens, only in calls in which a person talks to the model, never when a history is being compacted.
+2. Only while somebody listens. In which calls at all, says the plugin (`wants`).
 3. A round is counted before it is sent (`claim`, inside `FileStore.update`): whatever fails afterwards, there are never
    more rounds than were asked for.
 4. What is sent in the person's name holds no tag.
@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from ..dialects.said import Said, waits_for_client
 from ..sessions.state import SessionState, StopMessage
 from ..tags.scan import strip
-from ..values import Kind
 from .guards import Loop
 from .work_state import Work
 
@@ -35,10 +34,6 @@ class No(Struct, frozen=True):
 class Info(Struct, frozen=True):
     """What else is known when an answer has ended."""
 
-    kind: Kind = Kind.MAIN
-    structured: bool = False
-    compaction: bool = False
-    """`starts_as_compaction` of the call."""
     client_present: bool = True
     loop: Loop = field(default_factory=Loop)
     now: float = 0.0
@@ -50,20 +45,12 @@ class Info(Struct, frozen=True):
 def should_continue(said: Said, stop: StopMessage | None, info: Info) -> Continue | No:
     if stop is None:
         return No("not armed")
-    if reason := _call_forbids(info) or _answer_forbids(said) or _count_forbids(stop, info):
+    if not info.client_present:
+        return No("the client has left")
+    if reason := _answer_forbids(said) or _count_forbids(stop, info):
         return No(reason)
     text = text_to_send(stop)
     return Continue(text) if text else No("the text is nothing but tags")
-
-
-def _call_forbids(info: Info) -> str:
-    if info.kind is not Kind.MAIN:
-        return f"a {info.kind} call"
-    if info.structured:
-        return "structured output"
-    if info.compaction:
-        return "a compaction"
-    return "" if info.client_present else "the client has left"
 
 
 def _answer_forbids(said: Said) -> str:

@@ -54,6 +54,7 @@ class _TurnNotes(Struct):
 
 
 class StopMessagePlugin(Plugin):
+    same_hooks = True
     name = "stop_message"
     suffix = STOP_FOLLOWUP
 
@@ -77,6 +78,7 @@ class StopMessagePlugin(Plugin):
         self._turns: dict[str, _TurnNotes] = {}
 
     def wants(self, turn: TurnInfo) -> bool:
+        """Only calls in which a person talks to the model, never one in which a history is being compacted."""
         return (
             self._settings.enabled
             and is_armed(turn.state.stop)
@@ -130,9 +132,6 @@ class StopMessagePlugin(Plugin):
 
     def _info(self, turn: TurnInfo, mine: _TurnNotes, work: Work = Work.UNKNOWN) -> Info:
         return Info(
-            kind=turn.kind,
-            structured=turn.call.structured,
-            compaction=starts_as_compaction(turn.call),
             client_present=not turn.aborted,
             loop=mine.loop,
             now=turn.monotonic(),

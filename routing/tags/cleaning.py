@@ -72,9 +72,10 @@ def _own_exchanges(call: Call, typed: Sequence[Typed]) -> list[tuple[Typed, Mess
     typed_at = {question.message.index for question in typed}
     found: list[tuple[Typed, Message]] = []
     for question in typed:
-        if not tags_at_end(question):
+        behind = call.messages[question.message.index + 1 :]
+        if not behind or not tags_at_end(question):
             continue
-        for message in call.messages[question.message.index + 1 :]:
+        for message in behind:
             if _is_ours(message):
                 found.append((question, message))
             if not _is_of_tool(message) or message.index in typed_at:

@@ -209,12 +209,13 @@ class Plan(Struct):
 
     def write(self) -> Request:
         """What it is asked; only computes."""
+        provider = self.provider
         return upstream.write(
             self.received,
             self.call,
-            self.provider,
+            provider,
             self.target,
-            own=self.memory.seals.made_by(self.provider.id, *self._sent_ids()),
+            own=self.memory.seals.made_by(provider.id, *self._sent_ids()),
             session=self.session,
             maker_of=self.memory.seals.maker_of,
         )
@@ -266,7 +267,7 @@ class Plan(Struct):
 
     def mask(self) -> Mask:
         """What takes them out of the round's answer."""
-        return Mask(self.secrets) if self.secrets else NOTHING
+        return Mask(secrets) if (secrets := self.secrets) else NOTHING
 
     def without_quotes(self, chunk: bytes) -> bytes:
         """An error may quote any of them, and is no text that a person asked for."""

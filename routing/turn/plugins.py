@@ -266,7 +266,9 @@ class Plugin:
     """How long an asynchronous hook may take; None: the usual 30 seconds."""
     at_once: bool = False
     """Hooks need no task of their own until they wait for something: see `routing.turn.stepping` for what they must not do.
-    Which hooks and tools there are is looked at once, not in each turn."""
+    `same_hooks` besides."""
+    same_hooks: bool = False
+    """Which hooks and tools there are is looked at once, not in each turn."""
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)

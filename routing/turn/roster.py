@@ -52,7 +52,7 @@ def roster_of(plugins: Sequence[Plugin]) -> Roster:
     known = _known.get(names)
     if known is None:
         known = _sorted(tuple(plugins))
-        if known.at_once:
+        if all(plugin.at_once or plugin.same_hooks for plugin in plugins):
             if len(_known) >= _MANY:
                 _known.clear()
             _known[names] = known

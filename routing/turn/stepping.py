@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Coroutine, Generator
 from typing import Any, Generic, TypeVar
 
+from msgspec import Struct
+
 T = TypeVar("T")
 
 
-class Done(Generic[T]):
+class Done(Struct, Generic[T]):
     """It had nothing to wait for."""
 
-    __slots__ = ("result",)
-
-    def __init__(self, result: T) -> None:
-        self.result = result
+    result: T
 
 
 def begin(coroutine: Coroutine[Any, Any, T]) -> Done[T] | Awaitable[T]:

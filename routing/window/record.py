@@ -21,6 +21,13 @@ _LISTED = 6
 _BEGUN_BYTES, _ENDED_BYTES, _MORE_BYTES = 2300, 1100, 300
 """Of what is written down at a time, so that all of it together is no more than 4 KiB, in whatever script it is."""
 _SHORT = 16
+_LONGEST = {
+    **dict.fromkeys(("session", "user", "asked", "model"), 100),
+    "client": 40,
+    "target": 200,
+    **dict.fromkeys(("why", "leftOut"), _WORDS),
+}
+"""Characters of what is written down of a round; a person's own texts have their own measure."""
 NOBODY = "RouteCodex"
 """Whom a call went to that we answered."""
 
@@ -33,23 +40,26 @@ def of_round(plan: Plan, name: str, *, parent: str = "", local: bool = False) ->
     sent = _newest_text(plan.call) if plan.typed else ""
     record: JsonObject = {
         "call": received.id,
-        "session": _cut(plan.session, 100),
-        "user": _cut(received.user, 100),
-        "client": _cut(plan.client, 40),
+        "session": plan.session,
+        "user": received.user,
+        "client": plan.client,
         "round": name,
         "parent": parent,
-        "target": _cut(str(target), 200),
-        "why": _cut(f"{plan.decision.route} · {plan.decision.reason.removesuffix(f': {plan.decision.route}')}", _WORDS),
-        "asked": _cut(plan.asked, 100),
-        "model": _cut(target.model or plan.call.model, 100),
+        "target": str(target),
+        "why": f"{plan.decision.route} · {plan.decision.reason.removesuffix(f': {plan.decision.route}')}",
+        "asked": plan.asked,
+        "model": target.model or plan.call.model,
         "dialects": [str(received.endpoint.dialect), str(spoken)],
         "spoken": str(received.endpoint.dialect if not parent else spoken),
         "typed": typed,
         "sent": typed if sent == plan.typed else shown(sent),
         "added": list(plan.added),
         "attempts": _listed(plan.faults),
-        "leftOut": _cut(plan.left_out, _WORDS),
+        "leftOut": plan.left_out,
     }
+    for name, most in _LONGEST.items():
+        if isinstance(text := record[name], str) and len(text) > most:
+            record[name] = _cut(text, most)
     return _within({key: value for key, value in record.items() if value not in ("", [])}, _BEGUN_BYTES)
 
 

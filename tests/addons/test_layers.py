@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from mitmproxy import connection
 from mitmproxy.proxy import commands
 from mitmproxy.proxy.layers.http import RequestData, RequestEndOfMessage, ResponseData, SendHttp
 from mitmproxy.test import tflow
 
 from routecodex.addons import layers
-from routecodex.addons.layers import Leave, in_pieces, together
+from routecodex.addons.layers import in_pieces
 
 
 @pytest.mark.parametrize("kind", [RequestData, ResponseData])
@@ -37,59 +34,3 @@ def test_everything_else_stays_as_it_is() -> None:
     server = tflow.tserver_conn()
     for command in (commands.CloseConnection(server), SendHttp(RequestEndOfMessage(3), server)):
         assert list(in_pieces(command, 10)) == [command]
-
-
-def test_short_writes_to_one_side_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layers, "TOGETHER_BYTES", 6)
-    server, client = tflow.tserver_conn(), tflow.tclient_conn()
-
-    def made() -> Iterator[commands.Command]:
-        for to, data in (
-            (server, b"ab"),
-            (client, b"cd"),
-            (client, b"e"),
-            (client, b"fgh"),
-            (client, b"long text"),
-            (client, b"i"),
-        ):
-            yield commands.SendData(to, data)
-        yield commands.CloseConnection(server)
-        yield commands.SendData(client, b"j")
-        yield commands.SendData(client, b"k")
-        raise ValueError("a layer failed")
-
-    left: list[tuple[connection.Connection, bytes | None]] = []
-
-    def leave() -> None:
-        for command in together(made(), outermost=True):
-            assert isinstance(command, commands.ConnectionCommand)
-            left.append((command.connection, getattr(command, "data", None)))
-
-    with pytest.raises(ValueError, match="layer"):
-        leave()
-    assert left == [
-        (server, b"ab"),
-        (client, b"cdefgh"),
-        (client, b"long text"),
-        (client, b"i"),
-        (server, None),
-        (client, b"jk"),
-    ]
-
-
-@pytest.mark.parametrize("outermost", [True, False])
-def test_what_is_all_leaves_before_anything_else_is_done(outermost: bool) -> None:
-    client, done = tflow.tclient_conn(), []
-
-    def made() -> Iterator[commands.Command]:
-        yield commands.SendData(client, b"head")
-        yield commands.SendData(client, b"text")
-        yield Leave()
-        done.append("the rest")
-        yield commands.CloseConnection(client)
-
-    left = []
-    for command in together(made(), outermost=outermost):
-        left.append((type(command), getattr(command, "data", None), list(done)))
-    passed_on = [] if outermost else [(Leave, None, [])]
-    assert left == [(commands.SendData, b"headtext", []), *passed_on, (commands.CloseConnection, None, ["the rest"])]

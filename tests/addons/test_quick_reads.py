@@ -9,7 +9,7 @@ from mitmproxy import http, options, optmanager
 
 from routecodex.addons import quick_reads
 
-PLACES = ((http.Headers, "get_all"), (http.Headers, "get"), (http.Headers, "__init__"), (optmanager._Option, "current"))
+PLACES = ((http.Headers, "get_all"), (http.Headers, "get"), (http.Headers, "__init__"), (optmanager.OptManager, "__getattr__"))
 
 
 @pytest.fixture(params=["mitmproxy's own", "ours"], autouse=True)
@@ -57,3 +57,5 @@ def test_options() -> None:
     assert (known.ignore_hosts, known.mode) == (["a"], ["regular"])
     known.reset()
     assert known.listen_port is None
+    with pytest.raises(AttributeError, match="No such option: unknown"):
+        _ = known.unknown

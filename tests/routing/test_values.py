@@ -8,7 +8,7 @@ import pytest
 from msgspec import Struct
 
 from routecodex.routing import values
-from routecodex.routing.values import Call, Dialect, Endpoint, Kind, Media, Message, Target, Text, ToolResult
+from routecodex.routing.values import Call, Dialect, Endpoint, Kind, Media, Message, Target, Text, ToolResult, media_kind
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,15 @@ def test_what_is_passed_around_has_its_fields_and_no_others_and_what_is_shared_i
     changeable = {kind.__name__ for kind in kinds if not kind.__struct_config__.frozen}
     assert changeable == {"Text", "Media", "Thinking", "ToolCall", "ToolResult", "Other", "Message", "Call"}
     assert not any(kind.__struct_config__.dict for kind in kinds)
+
+
+def test_media_by_their_type() -> None:
+    kinds = {
+        "image/png": "image",
+        "audio/L16;rate=24000": "audio",
+        "video": "video",
+        "text/plain": "file",
+        "file/x": "file",
+        "": "file",
+    }
+    assert {media_type: media_kind(media_type) for media_type in kinds} == kinds

@@ -1,4 +1,4 @@
-"""OpenAI's token counts of several rounds as those of one answer."""
+"""OpenAI's token counts: what they come to, and those of several rounds as one answer's."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ from itertools import chain
 
 from ...values import JsonObject
 from ..fields import count_of, object_of
+from ..translation.neutral import Tokens
+
+
+def as_tokens(input: int, output: int, *, cached: int, written: int, reasoning: int) -> Tokens:
+    """No part is more than its whole. OpenRouter tells Google's reads from a cache as writes once more: those are none."""
+    cached = min(input, cached)
+    written = 0 if written == cached else min(input - cached, written)
+    return Tokens(input=input, output=output, cached=cached, written=written, reasoning=min(output, reasoning))
 
 
 def summed_counts(rounds: Sequence[JsonObject], input: str, output: str) -> JsonObject:

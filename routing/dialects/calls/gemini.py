@@ -8,7 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from ... import jsonbytes
-from ...values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
+from ...values import (
+    Call,
+    Endpoint,
+    JsonObject,
+    Media,
+    Message,
+    Other,
+    Part,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    media_kind,
+)
 from ..translation.neutral import Feature, LeftOut
 from .credentials import without_credentials
 from .editing import (
@@ -164,15 +178,7 @@ def _result(raw: JsonObject, slot: int) -> Part:
 
 def _media(raw: JsonObject, slot: int) -> Part:
     mime = loose_text(raw, "mimeType") or loose_text(raw, "mime_type")
-    match mime.partition("/")[0]:
-        case "image":
-            return Media("image", slot)
-        case "audio":
-            return Media("audio", slot)
-        case "video":
-            return Media("video", slot)
-        case _:
-            return Media("file", slot)
+    return Media(media_kind(mime), slot)
 
 
 _PARTS: dict[str, Callable[[JsonObject, int], Part]] = {

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
 
-from ...values import Dialect, Endpoint, JsonObject
+from ...values import Dialect, Endpoint, JsonObject, MediaKind
 from ..finish import AS_USUAL, Endings
 
 
@@ -102,7 +102,7 @@ class Text(Struct, frozen=True):
 class Media(Struct, frozen=True):
     """A picture, sound, video or file. Exactly one of `data` (base64), `url`, `file_id` is set; `text` for a plain-text file."""
 
-    kind: Literal["image", "audio", "video", "file"]
+    kind: MediaKind
     media_type: str = ""
     data: str = ""
     url: str = ""

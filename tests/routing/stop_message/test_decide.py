@@ -25,7 +25,7 @@ from routecodex.routing.stop_message.decide import (
 )
 from routecodex.routing.stop_message.guards import Loop
 from routecodex.routing.stop_message.work_state import Work
-from routecodex.routing.values import Call, Dialect, Endpoint, JsonObject, Kind, ProviderError, ToolCall, Usage
+from routecodex.routing.values import Call, Dialect, Endpoint, JsonObject, ProviderError, ToolCall, Usage
 
 STOP = StopMessage("go on", 3, updated_at_ms=5)
 PLAIN = Said("an answer", (), (), "stop", Usage(), "id", ({"role": "assistant", "content": "an answer"},))
@@ -61,10 +61,6 @@ CASES: list[tuple[str, Said, StopMessage | None, Info, str]] = [
     ("M13", PLAIN, STOP, Info(client_present=False), "the client has left"),
     ("M18-error", replace(PLAIN, error=ERROR), STOP, Info(), "the answer broke off"),
     ("M18-cut", replace(PLAIN, complete=False), STOP, Info(), "the answer broke off"),
-    ("M19-kind", PLAIN, STOP, Info(kind=Kind.COMPACTION), "a compaction call"),
-    ("M19-start", PLAIN, STOP, Info(compaction=True), "a compaction"),
-    *[(f"1a-{kind}", PLAIN, STOP, Info(kind=kind), f"a {kind} call") for kind in Kind if kind is not Kind.MAIN],
-    ("1a-structured", PLAIN, STOP, Info(structured=True), "structured output"),
     ("M21-time", PLAIN, STOP, Info(loop=Loop(100.0), now=1000.1), "900 s are over"),
     ("M21-in-time", PLAIN, STOP, Info(loop=Loop(100.0), now=1000.0), ""),
     ("M21-identical", PLAIN, STOP, Info(loop=Loop(0.0, b"x", 10)), "10 identical rounds"),

@@ -53,6 +53,13 @@ def test_the_house_is_looked_at_once() -> None:
     assert roster_of([other, quick]).hooked["on_turn_end"] == (other, quick)
 
 
+def test_one_that_needs_a_task_may_say_that_its_hooks_stay() -> None:
+    slow = Slow()
+    slow.same_hooks = True
+    assert roster_of([slow]) is roster_of([slow])
+    assert not roster_of([slow]).at_once
+
+
 def test_a_persons_plugin_may_change() -> None:
     slow = Slow()
     assert "d" not in roster_of([slow]).tools

@@ -16,6 +16,7 @@ from routecodex.routing.dialects.failures import read_failure
 from routecodex.routing.dialects.fields import read_object
 from routecodex.routing.dialects.sse import ArrayItems, Events
 from routecodex.routing.dialects.translation.neutral import Tokens
+from routecodex.routing.jsonbytes import as_utf8
 from routecodex.routing.turn.actions import (
     Abandon,
     Action,
@@ -922,7 +923,7 @@ def _check(bench: Bench) -> None:
 def _check_answer(run: Run) -> None:
     """Nothing that the answering round said is lost; a broken answer ends in exactly one error."""
     bench, endpoint = run.bench, ENDPOINTS[run.bench.name]
-    content, told = bench.content, run.told
+    content, told = bench.content, as_utf8(run.told)  # what is no UTF-8 is made it
     if b"resp_ours" in bench.body:
         check_begun_answer(run)
         return

@@ -33,15 +33,19 @@ class Abroad(Native):
     def _read(self, document: JsonObject) -> list[Event]:
         out = super()._read(document)
         beside: list[Event] = []
+        for event in out:
+            if type(event) is Opened and event.block.kind == "text":
+                self._text, self._texts = event.block, self._texts + 1
+            elif type(event) is Ended:
+                self._ended = True
         for choice in list_of(document.get("choices")):
             if isinstance(choice, dict) and choice.get("index") in (0, None):
                 self._look_beside(choice, out, beside)
-        for name in [one for one in SOURCES if one in document]:
-            for entry in list_of(document.get(name)):
+        for name in SOURCES:
+            for entry in list_of(document[name]) if name in document else ():
                 told = object_of(entry)
                 url = entry if isinstance(entry, str) else text_of(told.get("url")) or text_of(told.get("link"))
                 self._sources[url] = text_of(told.get("title")) or self._sources.get(url, "")
-        self._ended = self._ended or any(type(event) is Ended for event in out)
         if self._ended and self._text is not None:
             new = [url for url in self._sources if url and url not in self._told]
             beside += [Cited(self._text, Citation(url, self._sources[url])) for url in new]
@@ -52,9 +56,6 @@ class Abroad(Native):
         return out
 
     def _look_beside(self, choice: JsonObject, out: list[Event], beside: list[Event]) -> None:
-        for event in out:
-            if type(event) is Opened and event.block.kind == "text":
-                self._text, self._texts = event.block, self._texts + 1
         if object_of(choice.get("logprobs")):
             beside.append(Lost(Feature.LOGPROBS))
         told = object_of(choice.get("delta")) or object_of(choice.get("message"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ....values import JsonObject
 from ...fields import count_of, object_of, text_of
 from ...translation.neutral import Media, Tokens
+from ..counts import as_tokens
 
 _GROWING = ("text", "summary", "signature", "data")
 _CACHED = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
@@ -42,13 +43,7 @@ def tokens_of(counts: JsonObject) -> Tokens | None:
     if reasoning and count_of(counts.get("total_tokens")) == input + output + reasoning:
         output += reasoning  # xAI counts it beside the rest
     told = (prompt.get("cached_tokens"), *map(counts.get, _CACHED))
-    cached = min(input, next((count for count in map(count_of, told) if count), 0))
+    cached = next(filter(None, map(count_of, filter(None, told))), 0)
     stored = (prompt.get("cache_write_tokens"), prompt.get(_WRITTEN), counts.get(_WRITTEN))
-    written = next((count for count in map(count_of, stored) if count), 0)
-    return Tokens(
-        input=input,
-        output=output,
-        cached=cached,
-        written=0 if written == cached else min(input - cached, written),  # OpenRouter tells Google's reads as writes once more
-        reasoning=min(output, reasoning),
-    )
+    written = next(filter(None, map(count_of, filter(None, stored))), 0)
+    return as_tokens(input, output, cached=cached, written=written, reasoning=reasoning)

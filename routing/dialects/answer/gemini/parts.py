@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ....values import Dialect, JsonObject
+from ....values import Dialect, JsonObject, media_kind
 from ...fields import arguments_of, count_of, list_of, object_of, text_of
 from ...finish import read_finish
 from ...translation.ids import digest
@@ -74,9 +74,10 @@ def shown_in(part: JsonObject) -> str | Media | None:
     blob = part.get("inlineData", part.get("inline_data"))
     if isinstance(blob, dict):
         media_type = text_of(blob.get("mimeType"))
-        return _media(media_type, data=text_of(blob.get("data")))
+        return Media(media_kind(media_type), media_type, text_of(blob.get("data")))
     if isinstance(file := part.get("fileData"), dict):
-        return _media(text_of(file.get("mimeType")), url=text_of(file.get("fileUri")))
+        media_type = text_of(file.get("mimeType"))
+        return Media(media_kind(media_type), media_type, url=text_of(file.get("fileUri")))
     if isinstance(code := part.get("executableCode"), dict):
         language = text_of(code.get("language")).lower()
         name = "" if language == "language_unspecified" else language
@@ -86,18 +87,6 @@ def shown_in(part: JsonObject) -> str | Media | None:
         failed = "" if outcome in ("", "OUTCOME_OK", "OUTCOME_UNSPECIFIED") else f"{outcome}\n"
         return f"\n```output\n{failed}{output}\n```\n"
     return None
-
-
-def _media(media_type: str, *, data: str = "", url: str = "") -> Media:
-    match media_type.partition("/")[0]:
-        case "image":
-            return Media("image", media_type, data, url)
-        case "audio":
-            return Media("audio", media_type, data, url)
-        case "video":
-            return Media("video", media_type, data, url)
-        case _:
-            return Media("file", media_type, data, url)
 
 
 def tokens_of(usage: JsonObject) -> Tokens:

@@ -36,9 +36,13 @@ def placeholder(media: Media, *, alone: bool) -> str:
     return f"{told_media(media)}\n\n" if alone else f"\n\n{told_media(media)}\n\n"
 
 
+def message_id(id: str, asked: Asked) -> str:
+    return fitting(id, _ID, _LONGEST_ID, prefix="msg_") if id else f"msg_{digest(asked.id, 24)}"
+
+
 def head_of(id: str, asked: Asked) -> JsonObject:
     return {
-        "id": fitting(id, _ID, _LONGEST_ID, prefix="msg_") if id else f"msg_{digest(asked.id, 24)}",
+        "id": message_id(id, asked),
         "type": "message",
         "role": "assistant",
         "model": asked.model,

@@ -44,6 +44,7 @@ from .blocks import (
     head_of,
     is_redacted,
     last_usage,
+    message_id,
     placeholder,
     sealed_block,
     usage_of,
@@ -78,7 +79,7 @@ class _Writer(AnyWriter):
         block.id, block.name, block.named = self._ids.of(block.id, name, answer), name, True
 
     def id_of(self, id: str) -> str:
-        return text_of(head_of(id, self._asked)["id"])
+        return message_id(id, self._asked)
 
     def _name_lost(self, block: Block) -> None:
         if block.foreign and block.media is not None:

@@ -24,7 +24,7 @@ HIDDEN = frozenset(
 """Items that tell how the model came to its answer. They cannot stand inside a text that goes on: of a later round only the
 history holds them."""
 WRITTEN = {"function_call": "arguments", "custom_tool_call": "input"}
-"""The kinds of calls, and where what the model wrote for the tool stands in each."""
+"""The kinds of calls, and where what the model wrote for the tool stands in each: events that tell it are called after both."""
 TEXT = "output_text"
 
 _WITHOUT_ID = frozenset(("message", "reasoning", "function_call", "custom_tool_call", "local_shell_call", "web_search_call"))

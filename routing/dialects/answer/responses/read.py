@@ -21,6 +21,8 @@ from ...failures import failure_inside, has_error
 from ...fields import count_of, list_of, object_of, read_object, text_of
 from ...finish import read_response_finish
 from ...translation.neutral import Media, Seal, Tokens
+from ...translation.reading.responses_tools import BUILT_IN
+from ..counts import as_tokens
 from ..events import (
     BROKEN,
     UNREADABLE,
@@ -48,11 +50,7 @@ ADDED, ITEM_DONE = "response.output_item.added", "response.output_item.done"
 PART_ADDED, PART_DONE = "response.content_part.added", "response.content_part.done"
 _TEXT_DELTA = "response.output_text.delta"
 _KINDS: dict[str, Kind] = {"message": "text", "reasoning": "thought", **dict.fromkeys(WRITTEN, "call")}
-_BUILT_IN = {
-    "local_shell_call": ("local_shell", "action"),
-    "shell_call": ("shell", "action"),
-    "apply_patch_call": ("apply_patch", "operation"),
-}
+_BUILT_IN = {own.item: (name, own.field) for name, own in BUILT_IN.items()}
 """OpenAI's own tools that the client runs: their name in a history, and the field of what is to be done."""
 _PLAIN_NAMESPACES = (None, "", "functions")
 _SEALED = ("id", "summary", "content", "encrypted_content")
@@ -252,11 +250,8 @@ class Reader(AnyReader):
         block = self._block(document, "message", {}, out)
         if block.kind != "text":
             return None
-        key: JsonObject = {
-            "type": kind,
-            **({"text": "", "annotations": []} if kind == "output_text" else {KEYS.get(kind, kind): ""}),
-        }
-        return self._part_at(block, _number(document), key, out)
+        empty: JsonObject = {"text": "", "annotations": []} if kind == "output_text" else {KEYS.get(kind, kind): ""}
+        return self._part_at(block, _number(document), {"type": kind, **empty}, out)
 
     def _part_at(self, block: Block, index: object, announced: JsonObject, out: list[Event]) -> Part:
         parts = self._parts.setdefault(block, {})
@@ -454,14 +449,8 @@ def tokens_of(counts: JsonObject) -> Tokens | None:
         return None
     put_in, put_out = object_of(counts.get("input_tokens_details")), object_of(counts.get("output_tokens_details"))
     input, output = count_of(counts.get("input_tokens")), count_of(counts.get("output_tokens"))
-    cached, written = min(input, count_of(put_in.get("cached_tokens"))), count_of(put_in.get("cache_write_tokens"))
-    return Tokens(
-        input=input,
-        output=output,
-        cached=cached,
-        written=0 if written == cached else min(input - cached, written),
-        reasoning=min(output, count_of(put_out.get("reasoning_tokens"))),
-    )
+    cached, written = count_of(put_in.get("cached_tokens")), count_of(put_in.get("cache_write_tokens"))
+    return as_tokens(input, output, cached=cached, written=written, reasoning=count_of(put_out.get("reasoning_tokens")))
 
 
 def error_of(document: JsonObject) -> ProviderError | None:

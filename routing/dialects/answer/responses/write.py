@@ -159,6 +159,7 @@ class _Call(Struct):
     """Another dialect's call on its way."""
 
     kind: str
+    """What its item is, or which of OpenAI's own tools it calls."""
     pieces: list[str] = []
     live: bool = False
 
@@ -429,7 +430,7 @@ class _Writer(AnyWriter):
                 if block.foreign and block.kind == "call":
                     yield from self._between()
                     custom, own = block.as_custom, block.name in self._own
-                    self._calls[block] = _Call("custom" if custom else block.name if own else "function")
+                    self._calls[block] = _Call("custom_tool_call" if custom else block.name if own else "function_call")
                 elif block.foreign and block.kind == "media":
                     yield from self._write_media(block)
                 elif block.kind == "text" and not block.foreign:
@@ -498,10 +499,9 @@ class _Writer(AnyWriter):
         yield {"type": ADDED, "output_index": item.index, "item": item.named({**native, "status": "in_progress", **empty})}
         at: JsonObject = {"item_id": item.id, "output_index": item.index}
         if kind in WRITTEN:
-            name = "custom_tool_call_input" if kind == "custom_tool_call" else "function_call_arguments"
             written = text_of(native.get(key))
-            yield {"type": f"response.{name}.delta", **at, "delta": written}
-            yield {"type": f"response.{name}.done", **at, key: written}
+            yield {"type": f"response.{kind}_{key}.delta", **at, "delta": written}
+            yield {"type": f"response.{kind}_{key}.done", **at, key: written}
         for place, part in enumerate(list_of(native.get("summary")) if key == "summary" else ()):
             text = text_of(object_of(part).get("text"))
             yield from self._write_summary({**at, "summary_index": place}, part, text)
@@ -590,20 +590,19 @@ class _Writer(AnyWriter):
         call.pieces.append(text)
         if call.live:
             yield self._call_delta(block, text)
-        elif call.kind == "function" and len(call.pieces) > 1 and not block.custom and block.seal is None:
+        elif call.kind == "function_call" and len(call.pieces) > 1 and not block.custom and block.seal is None:
             yield self._begin_call(block, call)
             yield self._call_delta(block, "".join(call.pieces))
 
     def _begin_call(self, block: Block, call: _Call) -> JsonObject:
         call.live = True
-        prefix = {"function": "fc", "custom": "ctc"}.get(call.kind, "sh")
+        prefix = {"function_call": "fc", "custom_tool_call": "ctc"}.get(call.kind, "sh")
         item = self._add(block, {"id": prefix})
         return {"type": ADDED, "output_index": item.index, "item": self._call_item(block, call, "in_progress", opening=True)}
 
     def _call_delta(self, block: Block, text: str) -> JsonObject:
-        name = "custom_tool_call_input" if self._calls[block].kind == "custom" else "function_call_arguments"
-        item = self._items[block]
-        return {"type": f"response.{name}.delta", "item_id": item.id, "output_index": item.index, "delta": text}
+        item, kind = self._items[block], self._calls[block].kind
+        return {"type": f"response.{kind}_{WRITTEN[kind]}.delta", "item_id": item.id, "output_index": item.index, "delta": text}
 
     def _call_item(self, block: Block, call: _Call, status: str, *, opening: bool = False) -> JsonObject:
         item, written = self._items[block], self._arguments(block, call)
@@ -612,13 +611,12 @@ class _Writer(AnyWriter):
             own = BUILT_IN[call.kind]
             action = {**_FIRST_ACTION.get(call.kind, {}), **object_in(written)}
             return {"id": item.id, "type": own.item, "status": status, "call_id": block.id, own.field: action}
-        kind, field = ("custom_tool_call", "input") if call.kind == "custom" else ("function_call", "arguments")
-        head: JsonObject = {"id": item.id, "type": kind, "status": status, "call_id": block.id}
-        return {**head, "name": block.name, **named, field: "" if opening else written}
+        head: JsonObject = {"id": item.id, "type": call.kind, "status": status, "call_id": block.id}
+        return {**head, "name": block.name, **named, WRITTEN[call.kind]: "" if opening else written}
 
     def _arguments(self, block: Block, call: _Call) -> str:
         text = "".join(call.pieces)
-        if call.kind == "custom":
+        if call.kind == "custom_tool_call":
             return text if block.custom else free_text(text)
         return arguments_of(block, text) or "{}"
 
@@ -629,15 +627,14 @@ class _Writer(AnyWriter):
         if not call.live:
             yield from self._write_seal(block.seal) if block.seal is not None else ()
             yield self._begin_call(block, call)
-            if call.kind in ("function", "custom"):
+            if call.kind in WRITTEN:
                 yield self._call_delta(block, self._arguments(block, call))
         del self._calls[block]
         item, written = self._items[block], self._arguments(block, call)
-        about: JsonObject = {"item_id": item.id, "output_index": item.index}
-        if call.kind == "function":
-            yield {"type": "response.function_call_arguments.done", **about, "name": block.name, "arguments": written}
-        elif call.kind == "custom":
-            yield {"type": "response.custom_tool_call_input.done", **about, "input": written}
+        if field := WRITTEN.get(call.kind):
+            about: JsonObject = {"item_id": item.id, "output_index": item.index}
+            name = {"name": block.name} if call.kind == "function_call" else {}
+            yield {"type": f"response.{call.kind}_{field}.done", **about, **name, field: written}
         yield self._ended(item, self._call_item(block, call, "completed"))
 
     # --- the end --------------------------------------------------------------------------------------------------------

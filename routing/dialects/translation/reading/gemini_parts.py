@@ -10,7 +10,7 @@ from typing import Literal
 
 from ....jsonbytes import dumps
 from ....short_cache import of_short
-from ....values import Dialect, JsonObject
+from ....values import Dialect, JsonObject, media_kind
 from ...fields import list_of, object_of, text_of
 from .. import opaque
 from ..carried import unloaded
@@ -230,24 +230,12 @@ def _as_text(value: object) -> str:
     return "" if value is None or value == {} else dumps(value).decode()
 
 
-def _kind(media_type: str) -> Literal["image", "audio", "video", "file"]:
-    match media_type.partition("/")[0]:
-        case "image":
-            return "image"
-        case "audio":
-            return "audio"
-        case "video":
-            return "video"
-        case _:
-            return "file"
-
-
 def _inline(blob: JsonObject) -> Media:
     media_type, data = text_of(blob.get("mimeType")).lower(), text_of(blob.get("data"))
     name = text_of(blob.get("displayName"))
     if media_type.startswith("text/") and (text := _decoded(data)) is not None:
         return Media("file", media_type, text=text, name=name)
-    return Media(_kind(media_type), media_type, data=data.translate(_PLAIN_ALPHABET), name=name)
+    return Media(media_kind(media_type), media_type, data=data.translate(_PLAIN_ALPHABET), name=name)
 
 
 def _decoded(data: str) -> str | None:
@@ -263,8 +251,8 @@ def _filed(file: JsonObject) -> Media:
     address, name = text_of(file.get("fileUri")), text_of(file.get("displayName"))
     media_type = text_of(file.get("mimeType")).lower() or media_type_of(address)
     if _GOOGLES_FILE.match(address):
-        return Media(_kind(media_type), media_type, file_id=address, name=name)
-    return Media(_kind(media_type), media_type, url=address, name=name)
+        return Media(media_kind(media_type), media_type, file_id=address, name=name)
+    return Media(media_kind(media_type), media_type, url=address, name=name)
 
 
 def _ran(value: JsonObject, *, code: bool) -> str:

@@ -5,20 +5,17 @@ from __future__ import annotations
 import binascii
 from base64 import b64decode, b64encode
 from collections.abc import Iterable
-from typing import Literal
 from urllib.parse import unquote_to_bytes
 
 from .... import jsonbytes
-from ....values import JsonObject
+from ....values import JsonObject, MediaKind
 from ...fields import count_of, list_of, object_of, text_of
 from ..neutral import Feature, Media, Text
 from .responses_tools import Notes
 
-Kind = Literal["image", "audio", "video", "file"]
-
 _TEXTS = {"input_text": "text", "output_text": "text", "text": "text", "summary_text": "text", "refusal": "refusal"}
 """Types of text parts, and the field that holds the text."""
-_LINKS: dict[str, tuple[Kind, str]] = {"input_image": ("image", "image_url"), "input_video": ("video", "video_url")}
+_LINKS: dict[str, tuple[MediaKind, str]] = {"input_image": ("image", "image_url"), "input_video": ("video", "video_url")}
 _TYPES = {
     "pdf": "application/pdf", "txt": "text/plain", "md": "text/markdown", "csv": "text/csv", "html": "text/html",
     "json": "application/json", "xml": "application/xml", "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg",
@@ -88,7 +85,7 @@ def _media(kind: str, part: JsonObject) -> Media | None:
 
 
 def media_of(
-    kind: Kind,
+    kind: MediaKind,
     *,
     data: str = "",
     url: str = "",
