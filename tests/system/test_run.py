@@ -44,6 +44,14 @@ def door(tmp_path: Path, provider: FakeProvider) -> Iterator[Door]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    """One whose proxy runs already, for what a tool and its caller have to do with each other."""
+    with Door(tmp_path_factory.mktemp("kept")) as opened:
+        assert opened.run("start").returncode == 0
+        yield opened
+
+
 def own_config(door: Door, text: str) -> Path:
     path = door.home / ".config" / "routecodex" / "mitm-config.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -95,26 +103,26 @@ def test_ten_cold_starts_at_once_give_one_proxy(door: Door) -> None:
 
 
 @pytest.mark.parametrize("code", [0, 7])
-def test_the_exit_code_is_the_tools(door: Door, code: int) -> None:
-    assert door.run("run", sys.executable, "-c", f"raise SystemExit({code})").returncode == code
+def test_the_exit_code_is_the_tools(kept: Door, code: int) -> None:
+    assert kept.run("run", sys.executable, "-c", f"raise SystemExit({code})").returncode == code
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)])
-def test_signals_are_the_tools(door: Door, number: int, code: int) -> None:
+def test_signals_are_the_tools(kept: Door, number: int, code: int) -> None:
     """A tool that does not mind them dies of them; nothing is left behind."""
     source = (
         "import signal, sys; [signal.signal(n, signal.SIG_DFL) for n in (1, 2, 15)]; print('up', flush=True); sys.stdin.read()"
     )
-    process = door.begin("run", sys.executable, "-c", source)
+    process = kept.begin("run", sys.executable, "-c", source)
     assert process.stdout
     assert process.stdout.readline() == "up\n"
     process.send_signal(number)
     assert process.wait(LIMIT_S) == code
 
 
-def test_a_hang_up_that_another_thread_is_handed_reaches_the_tool(door: Door) -> None:
+def test_a_hang_up_that_another_thread_is_handed_reaches_the_tool(kept: Door) -> None:
     """The kernel chooses the thread; the one that waits for the tool must hear of it all the same."""
-    process = door.begin("run", sys.executable, "-c", "import sys; print('up', flush=True); sys.stdin.read()")
+    process = kept.begin("run", sys.executable, "-c", "import sys; print('up', flush=True); sys.stdin.read()")
     assert process.stdout
     assert process.stdout.readline() == "up\n"
     (other,) = (int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir() if task.name != str(process.pid))
@@ -139,11 +147,11 @@ subprocess.Popen.__init__ = slowly
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_a_signal_reaches_a_tool_that_has_only_just_begun(door: Door, tmp_path: Path, number: int, code: int) -> None:
+def test_a_signal_reaches_a_tool_that_has_only_just_begun(kept: Door, tmp_path: Path, number: int, code: int) -> None:
     """It has said its first word, and we have not heard yet that it runs: nobody else hands the signal on."""
     (tmp_path / "sitecustomize.py").write_text(_SLOW)
     source = "import signal, sys; [signal.signal(n, signal.SIG_DFL) for n in (1, 15)]; print('up', flush=True); sys.stdin.read()"
-    process = door.begin("run", sys.executable, "-c", source, env={"PYTHONPATH": str(tmp_path)})
+    process = kept.begin("run", sys.executable, "-c", source, env={"PYTHONPATH": str(tmp_path)})
     assert process.stdout
     assert process.stdout.readline() == "up\n"
     process.send_signal(number)
@@ -152,11 +160,11 @@ def test_a_signal_reaches_a_tool_that_has_only_just_begun(door: Door, tmp_path: 
     assert process.wait(LIMIT_S) == code
 
 
-def test_what_is_not_there_is_said(door: Door) -> None:
-    done = door.run("run", "no-such-tool")
+def test_what_is_not_there_is_said(kept: Door) -> None:
+    done = kept.run("run", "no-such-tool")
     assert (done.returncode, done.stdout) == (127, "")
     assert "no-such-tool is not installed" in done.stderr
-    assert door.run("run").returncode == 2
+    assert kept.run("run").returncode == 2
 
 
 def test_a_proxy_that_cannot_start_fails_loudly(door: Door) -> None:

@@ -670,7 +670,7 @@ def test_noise_is_bounded() -> None:
     merger.begin_round()
     start, rest = openai.chat_stream(spoken(TEXT), 1).split(b"\n\n", 1)
     out = merger.feed(start + b"\n\n")
-    noise = b": wait\n\n" * 200_000
+    noise = b": wait, wait, wait, wait, wait\n\n" * 50_000
     out += b"".join(merger.feed(noise[place : place + 8000]) for place in range(0, len(noise), 8000))
     assert len(out) > len(noise) - (1 << 20) - 10_000
     out += merger.feed(rest) + b"".join(merger.feed(noise[place : place + 8000]) for place in range(0, len(noise), 8000))
