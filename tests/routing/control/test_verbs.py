@@ -77,6 +77,14 @@ def test_a_sticky_target_that_cannot_be_used_is_told(served: Served) -> None:
     assert Fault.AUTH.value in str(ask(served, "models", provider="glm")["providers"])
 
 
+@pytest.mark.parametrize("left, told", [(0.2, "1 s"), (1.4, "1 s"), (1.6, "2 s")])
+def test_how_long_a_key_rests(served: Served, left: float, told: str) -> None:
+    desk = served.desk
+    error = ProviderError(429, retry_after_s=left)
+    desk.learned.health.failed(Target("glm", "key1", "glm-4.7"), error, desk.clocks.monotonic(), wall=0.0)
+    assert [line for line in ask(served, "status")["keys"] if "rests" in line] == [f"glm.key1 glm-4.7 rests for {told}"]
+
+
 def test_the_line_knows_where_a_session_went(served: Served) -> None:
     key = SessionKey("session", "s")
     assert ask(served, "line", session="s")["known"] is False

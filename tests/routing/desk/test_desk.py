@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from routecodex.routing.desk.desk import Plan, Recent, Rest
+from routecodex.routing.desk.desk import Plan, Recent, Rest, time_of_day
 from routecodex.routing.sessions.state import EMPTY, Sticky
 from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.sessions.whose import parted
@@ -522,7 +522,7 @@ def test_23_a_longer_rest_is_told(build: Build, seconds: int, headers: dict[str,
     assert (handled.reply.status, code) == (status, "PROVIDER_NOT_AVAILABLE")
     assert message.startswith("No key that could answer is ready: openai is not available")
     assert message.endswith(f", for {seconds} s more")
-    assert "rests until " in message
+    assert f": it rests until {time_of_day(house.clock.epoch + seconds, house.desk.clocks.utc_offset_s())}, for" in message
     assert ("x-should-retry" in fields) is (status == 400)
     assert fields.get("retry-after") == (str(seconds) if status == 429 else None)
 

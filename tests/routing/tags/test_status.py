@@ -34,6 +34,14 @@ def test_nothing_in_force() -> None:
     assert describe(EMPTY, derived=False, session="s") == ["Routing: normal.", "stopMessage: none."]
 
 
+def test_what_the_clock_says_comes_last() -> None:
+    assert describe(EMPTY, derived=False, session="s", clock="Reminders: 2.") == [
+        "Routing: normal.",
+        "stopMessage: none.",
+        "Reminders: 2.",
+    ]
+
+
 def test_a_target_that_is_no_longer_declared() -> None:
     lapsed = describe(EMPTY, derived=False, session="s", lapsed=Sticky("glm"), undeclared=lambda sticky: True)
     assert lapsed[1] == "Sticky glm was cleared: it is no longer in the configuration."

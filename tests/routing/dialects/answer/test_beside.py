@@ -99,6 +99,7 @@ def test_places_are_those_of_the_text_that_the_client_sees(client: Way) -> None:
         ({"startIndex": 8, "endIndex": 11, "text": "und"}, (6, 9)),
         ({"startIndex": 90, "endIndex": 99, "text": "mehr"}, (10, 14)),
         ({"startIndex": 3, "endIndex": 6, "text": "mehr"}, (10, 14)),
+        ({"startIndex": 90, "endIndex": 99, "text": "Grüße"}, (0, 5)),
         ({"startIndex": 90, "endIndex": 99}, (-1, -1)),
         ({"startIndex": "0", "endIndex": None, "text": "nirgends"}, (-1, -1)),
         ({}, (-1, -1)),
