@@ -74,6 +74,8 @@ class Client(Struct, frozen=True, kw_only=True, eq=False):
     """Around text of its own: hidden also where the wrapper is never closed, and in the middle of a line where it is."""
     repeats: tuple[str, ...] = ()
     """Around what the person typed elsewhere: gives no orders, and loses its tags."""
+    retold: tuple[str, tuple[str, ...]] = ("", ())
+    """How a line begins, within `repeats`, in which it retells the person's words; and how the line begins that ends them."""
     commands: tuple[str, ...] = ()
     """Those of `repeats` behind which the next part is the text of a command, which somebody wrote before."""
     typed_in: tuple[str, ...] = ()

@@ -275,6 +275,9 @@ RECORDED: dict[str, tuple[str, Kind, bool, bool, list[str]]] = {
         ],
     ),
     "aider/commit": ("aider", Kind.SIDE, False, False, [f"USER: change it {TAG}…"]),
+    "gemini-cli/behind-a-shell-command": ("gemini-cli", MAIN, False, False, [f"and now {TAG}"]),
+    "qwen-code/behind-a-shell-command": ("qwen-code", MAIN, True, False, [f"and now {TAG}"]),
+    "opencode/compaction-with-a-file": ("opencode", Kind.COMPACTION, True, False, ["Here is the conversation so far:…"]),
     "qwen-code/side-question": ("qwen-code", Kind.SIDE, True, False, [f"what is up {TAG}"]),
 }
 QUOTED_FILES = {"claude-code/command-with-arguments", "claude-code/compaction-with-instructions", "claude-code/background-agent"}
