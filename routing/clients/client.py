@@ -98,6 +98,8 @@ class Client(Struct, frozen=True, kw_only=True, eq=False):
     """How the text begins that it puts behind the person's words in the same part, as it is written."""
     frame: tuple[str, str] | None = None
     """Parts between these hold files; the last end counts."""
+    cuts: tuple[str, ...] = ()
+    """How the text begins that stands for the answers of a history that it cut, where it keeps what the person typed."""
     typed_kinds: tuple[str, ...] = ("user.text", "unknown", "")
     """What the client calls a typed part, where it says what each part is."""
     quotes_arguments: bool = False

@@ -225,6 +225,7 @@ RECORDED: dict[str, tuple[str, Kind, bool, bool, list[str]]] = {
     "codex/prompt-hook": ("codex", MAIN, True, True, [f"say hi {TAG}"]),
     "codex/stop-hook": ("codex", MAIN, True, True, [f"say hi {TAG}"]),
     "codex/compaction": ("codex", Kind.COMPACTION, True, True, [f"say hi {TAG}"]),
+    "codex/first-after-compaction": ("codex", MAIN, True, True, [f"say hi {TAG}", f"and now {TAG}"]),
     "codex/terminal-after-a-shell-command": ("codex", MAIN, True, True, [f"say hi {TAG}"]),
     "continue-cn/print": ("continue", MAIN, False, False, [f"@notes.md say hi {TAG}"]),
     "continue-cn/terminal-at-file": ("continue", MAIN, False, False, [f"@notes.md say hi {TAG}"]),
