@@ -88,6 +88,8 @@ class Client(Struct, frozen=True, kw_only=True, eq=False):
     """… those behind which the next part is not typed either."""
     with_all_behind: tuple[str, ...] = ()
     """… those behind which nothing of the message is."""
+    printed: str = ""
+    """How parts begin, as a regular expression, with what a command printed that the person ran."""
     contexts: tuple[str, ...] = ()
     """How texts begin in which it puts the person's words behind what it tells of an editor, files or pages…"""
     requests: tuple[str, ...] = ()

@@ -72,6 +72,7 @@ class Shape(Struct, frozen=True):
     """Most texts are told from all sentences by two letters."""
     after_command: re.Pattern[str] | None
     behind: re.Pattern[str] | None
+    printed: re.Pattern[str] | None
     retold: re.Pattern[str] | None
     """The lines with which the person's words begin and end in what the tool retells; a group where they begin."""
 
@@ -89,8 +90,10 @@ class Shape(Struct, frozen=True):
     def is_tools(self, text: str) -> bool:
         """It begins as texts do that the tool wrote itself."""
         start = text[:200].lstrip().lower()
-        return (start[:2] in self.beginnings and start.startswith(self.sentences)) or (
-            len(text) < _LONGEST_FRAME and start.rstrip() in self.client.examples
+        return (
+            (start[:2] in self.beginnings and start.startswith(self.sentences))
+            or (len(text) < _LONGEST_FRAME and start.rstrip() in self.client.examples)
+            or (self.printed is not None and self.printed.match(text) is not None)
         )
 
     def divide(self, text: str) -> Division:
@@ -105,7 +108,7 @@ class Shape(Struct, frozen=True):
                 return NOTHING
             tools, _ = self._wrapped(text)
             return Division((), _outside(tools, len(text)))
-        if start.rstrip() in self.client.examples:
+        if start.rstrip() in self.client.examples or (self.printed is not None and self.printed.match(text) is not None):
             return NOTHING
         behind = self.behind.search(text) if self.behind is not None else None
         end = behind.start() if behind is not None else len(text)
@@ -246,6 +249,7 @@ def shape_of(client: Client) -> Shape:
         beginnings=frozenset(sentence[:2] for sentence in sentences),
         after_command=re.compile(rf"</(?:{commands})>\s*\Z") if commands else None,
         behind=re.compile("|".join(map(re.escape, client.behind))) if client.behind else None,
+        printed=re.compile(client.printed) if client.printed else None,
         retold=re.compile(rf"^(?:({re.escape(begins)})|{'|'.join(map(re.escape, ends))})", re.MULTILINE) if begins else None,
     )
 

@@ -298,6 +298,16 @@ def pi(stage: Stage) -> None:
     ask = ("pi", "--provider", "anthropic", "--model", "claude-sonnet-4-5")
     stage.run(*ask, "-p", "@notes.md", f"say hi {TAG}", timeout=60)
     stage.keep("at-file")
+    stage.terminal(*ask)
+    stage.settle(6)
+    stage.type("!cat notes.md")
+    stage.settle()
+    before = len(stage.provider.calls)
+    stage.type(f"and now {TAG}")
+    stage.calls_reach(before + 1, 30)
+    stage.settle(2)
+    stage.keep("behind-a-shell-command", "and now")
+    stage.close_terminal()
 
 
 def kimi_code(stage: Stage) -> None:

@@ -276,6 +276,7 @@ RECORDED: dict[str, tuple[str, Kind, bool, bool, list[str]]] = {
         ],
     ),
     "aider/commit": ("aider", Kind.SIDE, False, False, [f"USER: change it {TAG}…"]),
+    "pi/behind-a-shell-command": ("pi", MAIN, False, False, [f"and now {TAG}"]),
     "gemini-cli/behind-a-shell-command": ("gemini-cli", MAIN, False, False, [f"and now {TAG}"]),
     "qwen-code/behind-a-shell-command": ("qwen-code", MAIN, True, False, [f"and now {TAG}"]),
     "opencode/compaction-with-a-file": ("opencode", Kind.COMPACTION, True, False, ["Here is the conversation so far:…"]),
