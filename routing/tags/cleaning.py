@@ -88,9 +88,10 @@ def _own_exchanges(call: Call, typed: Sequence[Typed]) -> list[tuple[Typed, Mess
 
 def _cut_off(call: Call, typed: Sequence[Typed], client: Client) -> Iterator[Typed]:
     """Questions that were for us, in a history that a compaction cut, with no answer behind them."""
-    cut = next((message.index for message in reversed(call.messages) if is_cut(message, client)), -1)
-    for question in typed:
-        if question.message.index < cut and only_tags(question):
+    questions = [question for question in typed if only_tags(question)]
+    cut = next((message.index for message in reversed(call.messages) if is_cut(message, client)), -1) if questions else -1
+    for question in questions:
+        if question.message.index < cut:
             behind = call.messages[question.message.index + 1 :]
             following = next((one for one in behind if one.role != "system"), None)
             if following is not None and (following.role == "user" or is_cut(following, client)):
