@@ -134,6 +134,14 @@ def codex(stage: Stage) -> None:
     stage.settle()
     stage.keep("first-after-compaction", "and now", without="single-line task title")
     stage.close_terminal()
+    own = 'model_providers.own={name="own",base_url="https://api.openai.com/v1",wire_api="responses",env_key="OPENAI_API_KEY"}'
+    stage.terminal("codex", "--disable", "daemon_auto_start", "-m", "gpt-5", "-c", own, "-c", "model_provider=own")
+    for typed in (f"say hi {TAG}", "/compact", f"and now {TAG}"):  # of a provider of one's own it asks a summary in words
+        stage.settle()
+        stage.type(typed)
+    stage.settle()
+    stage.keep("first-after-a-summary", "Another language model", without="single-line task title")
+    stage.close_terminal()
 
 
 def _compacted(received: Received) -> Behaviour | None:
