@@ -65,6 +65,8 @@ class Seat:
     """Keys that bring the last message back and send it again; empty where it has none."""
     has_clock: bool = True
     """Codex's newest model brings a clock of its own; Gemini CLI names no session to keep a reminder for."""
+    names_session: bool = True
+    """Else it is known by its beginning, which a compaction takes: behind it nothing holds that was set before."""
     files: Mapping[str, str] = field(default_factory=dict)
     """In its home; `{project}` is the folder."""
 
@@ -108,6 +110,7 @@ SEATS: Mapping[str, Seat] = {
         compact="/compress",
         rewind=("Escape Escape", "Up", "Enter", "Enter", "Enter"),
         has_clock=False,
+        names_session=False,
         files={".gemini/settings.json": json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}})},
     ),
     "qwen-code": Seat(
@@ -210,7 +213,8 @@ class Sitting:
         yield "interrupted", self._interrupted
         yield "much", lambda: self._went("what is behind all this? " + "much " * 4000, GLM, pasted=True)
         yield "compacted", self._compacted
-        yield "behind the compaction", lambda: self._went("what comes behind it", GLM, unseen="gave no orders")
+        behind = GLM if self.seat.names_session else home
+        yield "behind the compaction", lambda: self._went("what comes behind it", behind, unseen="gave no orders")
         yield "resumed, the proxy started anew", self._resumed
         yield "no typed tag reached the provider", self._leaks
 
@@ -302,7 +306,7 @@ class Sitting:
 
     def _resumed(self) -> str:
         self.restart()
-        return self._went("still there", GLM)
+        return self._went("still there", GLM if self.seat.names_session else self.seat.home)
 
     def _leaks(self) -> str:
         typed = [b"<**!glm", b"<**status", b"<**clear", b"<**echo", b"<**stopMessage"]
