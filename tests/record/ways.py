@@ -214,6 +214,7 @@ def qwen_code(stage: Stage) -> None:
     stage.on("fetch it for me", ToolUse("web_fetch", {"url": "https://pages.example/", "prompt": "what it says"}))
     stage.run(*ask, "--yolo", "-p", f"fetch it for me {TAG}", timeout=60)
     stage.keep("fetched-page", "I have fetched the content from")
+    stage.write(".qwen/settings.json", "{}")  # whether to trust a server is asked in a terminal
     stage.terminal(*ask)
     stage.sees("Type your message")
     stage.settle(8)
