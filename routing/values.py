@@ -126,6 +126,11 @@ class Message(Struct):
     def text(self) -> str:
         return "\n".join(part.text for part in self.parts if isinstance(part, Text))
 
+    @property
+    def is_sealed(self) -> bool:
+        """The model's own, and nothing in it can be read: so stands there what a compaction left of its answers."""
+        return self.role == "assistant" and bool(self.parts) and all(type(part) is Other for part in self.parts)
+
 
 _PARTS = attrgetter("parts")
 

@@ -74,6 +74,8 @@ class Client(Struct, frozen=True, kw_only=True, eq=False):
     """Around text of its own: hidden also where the wrapper is never closed, and in the middle of a line where it is."""
     repeats: tuple[str, ...] = ()
     """Around what the person typed elsewhere: gives no orders, and loses its tags."""
+    retold: tuple[str, tuple[str, ...]] = ("", ())
+    """How a line begins, within `repeats`, in which it retells the person's words; and how the line begins that ends them."""
     commands: tuple[str, ...] = ()
     """Those of `repeats` behind which the next part is the text of a command, which somebody wrote before."""
     typed_in: tuple[str, ...] = ()
@@ -86,6 +88,8 @@ class Client(Struct, frozen=True, kw_only=True, eq=False):
     """… those behind which the next part is not typed either."""
     with_all_behind: tuple[str, ...] = ()
     """… those behind which nothing of the message is."""
+    printed: str = ""
+    """How parts begin, as a regular expression, with what a command printed that the person ran."""
     contexts: tuple[str, ...] = ()
     """How texts begin in which it puts the person's words behind what it tells of an editor, files or pages…"""
     requests: tuple[str, ...] = ()
@@ -96,6 +100,8 @@ class Client(Struct, frozen=True, kw_only=True, eq=False):
     """How the text begins that it puts behind the person's words in the same part, as it is written."""
     frame: tuple[str, str] | None = None
     """Parts between these hold files; the last end counts."""
+    cuts: tuple[str, ...] = ()
+    """How the text begins that stands for the answers of a history that it cut, where it keeps what the person typed."""
     typed_kinds: tuple[str, ...] = ("user.text", "unknown", "")
     """What the client calls a typed part, where it says what each part is."""
     quotes_arguments: bool = False

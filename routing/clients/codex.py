@@ -86,6 +86,7 @@ CODEX = Client(
         "## my request for codex:",
     ),
     requests=("## My request for Codex:", "## My request:"),
+    cuts=("another language model started to solve this problem",),
     typed_kinds=("user.text", "unknown", ""),
     # How it repeats the history
     history="as it was; a call repeated after a broken answer holds what had come of it",

@@ -10,6 +10,8 @@ from .ids import at
 
 EDITOR = ("here is the user's editor context as", "here is a summary of changes in the user's editor context")
 """What an editor shows, in a message of its own, here and in the fork."""
+SHELL = "i ran the following shell command:\n```sh\n"
+"""What came of a command that the person ran, in their name; here and in the fork, which does not even close its fences."""
 FRAME = ("--- Content from referenced files ---", "--- End of content ---")
 COMPACTIONS = (
     Signature("system", "responsible for distilling chat history into a structured xml", Kind.COMPACTION),
@@ -56,6 +58,7 @@ GEMINI_CLI = Client(
         "this is the gemini cli. we are setting up the context for our chat",
         "summarize the following tool output to be a maximum of",
         "follow the user's instructions below using the provided webpage content",
+        SHELL,
         *EDITOR,
     ),
     behind=(f"\n{FRAME[0]}",),

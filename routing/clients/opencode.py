@@ -23,6 +23,7 @@ OPENCODE = Client(
     # Which text a person typed
     wrappers=("system-reminder",),
     repeats=("conversation",),
+    retold=("[User]: ", ("[Assistant", "[Tool result", *(f"Called the {tool} tool with" for tool in ("Read", "List")))),
     sentences=(
         "the following tool was executed by the user",
         "summarize the task tool output above and continue with your task",

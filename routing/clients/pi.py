@@ -19,6 +19,7 @@ PI = Client(
     ),
     # Which text a person typed
     wrappers=("file", "skill"),
+    printed=r"Ran `[\s\S]{1,2000}?`\n(?:```\n|\(no output\))",
     # How it repeats the history
     history="as it was",
     # What it bears

@@ -7,7 +7,7 @@ import re
 from ..dialects.fields import object_of, text_of
 from ..values import Call, Headers, Kind, Text
 from .client import OPENAI, Client, Signature
-from .gemini_cli import COMPACTIONS, EDITOR, FRAME, asks_beside
+from .gemini_cli import COMPACTIONS, EDITOR, FRAME, SHELL, asks_beside
 from .ids import at, cache_key
 
 _AGENT_PROMPT = re.compile(r"[^#]+#+(?P<agent>[A-Za-z][\w-]*)#")
@@ -64,6 +64,7 @@ QWEN_CODE = Client(
         "[suggestion mode:",
         "stop hook feedback:",
         "this is the qwen code. we are setting up the context for our chat",
+        SHELL,
         *EDITOR,
     ),
     behind=(f"\n{FRAME[0]}",),

@@ -72,6 +72,9 @@ class Shape(Struct, frozen=True):
     """Most texts are told from all sentences by two letters."""
     after_command: re.Pattern[str] | None
     behind: re.Pattern[str] | None
+    printed: re.Pattern[str] | None
+    retold: re.Pattern[str] | None
+    """The lines with which the person's words begin and end in what the tool retells; a group where they begin."""
 
     # A whole text
 
@@ -87,8 +90,10 @@ class Shape(Struct, frozen=True):
     def is_tools(self, text: str) -> bool:
         """It begins as texts do that the tool wrote itself."""
         start = text[:200].lstrip().lower()
-        return (start[:2] in self.beginnings and start.startswith(self.sentences)) or (
-            len(text) < _LONGEST_FRAME and start.rstrip() in self.client.examples
+        return (
+            (start[:2] in self.beginnings and start.startswith(self.sentences))
+            or (len(text) < _LONGEST_FRAME and start.rstrip() in self.client.examples)
+            or (self.printed is not None and self.printed.match(text) is not None)
         )
 
     def divide(self, text: str) -> Division:
@@ -103,13 +108,15 @@ class Shape(Struct, frozen=True):
                 return NOTHING
             tools, _ = self._wrapped(text)
             return Division((), _outside(tools, len(text)))
-        if start.rstrip() in self.client.examples:
+        if start.rstrip() in self.client.examples or (self.printed is not None and self.printed.match(text) is not None):
             return NOTHING
         behind = self.behind.search(text) if self.behind is not None else None
         end = behind.start() if behind is not None else len(text)
         tools, repeated = self._wrapped(text) if "<" in text else ((), ())
         editable = _with_words(text, _outside(tools, end))
         typed = _with_words(text, _outside(_union((*tools, *repeated)), end)) if repeated else editable
+        if repeated and self.retold is not None and (retold := self._retold(text, self.retold, repeated)):
+            editable = _union((*typed, *retold))
         if self.client.quotes_arguments and ESCAPED in text and typed == ((0, len(text)),):
             return _arguments(text) or Division(typed, editable)
         return Division(typed, editable)
@@ -137,6 +144,20 @@ class Shape(Struct, frozen=True):
             if never_closed.get(name, -1) > closed_from:
                 repeated.append((at if name == _ENDLESS else _first_behind(text, name, closed_to), len(text)))
         return _union(own), _union(repeated)
+
+    def _retold(self, text: str, line: re.Pattern[str], within: Sequence[Span]) -> tuple[Span, ...]:
+        """The person's words in what the tool retells, whatever wrappers the files beside them open or close around them."""
+        found: list[Span] = []
+        for start, end in within:
+            begun = -1
+            for at, begins in (
+                *((one.span(), one[1] is not None) for one in line.finditer(text, start, end)),
+                ((end, end), False),
+            ):
+                if begun >= 0:
+                    found.append((begun, begun + len(text[begun : at[0]].rstrip())))
+                begun = at[1] if begins else -1
+        return _with_words(text, found)
 
     def _openings(self, text: str) -> tuple[dict[str, int], dict[str, int]]:
         """Where each name is opened first as a wrapper; and where a listed one is opened last on a line of its own."""
@@ -215,6 +236,7 @@ def shape_of(client: Client) -> Shape:
     sentences = (*client.sentences, *client.retellings, *client.with_next_part, *client.with_all_behind, *client.contexts)
     headings = "|".join(map(re.escape, client.requests))
     commands = "|".join(map(re.escape, client.commands))
+    begins, ends = client.retold
     listed = frozenset(client.wrappers) | frozenset(client.repeats)
     return Shape(
         client=client,
@@ -227,6 +249,8 @@ def shape_of(client: Client) -> Shape:
         beginnings=frozenset(sentence[:2] for sentence in sentences),
         after_command=re.compile(rf"</(?:{commands})>\s*\Z") if commands else None,
         behind=re.compile("|".join(map(re.escape, client.behind))) if client.behind else None,
+        printed=re.compile(client.printed) if client.printed else None,
+        retold=re.compile(rf"^(?:({re.escape(begins)})|{'|'.join(map(re.escape, ends))})", re.MULTILINE) if begins else None,
     )
 
 
@@ -253,7 +277,7 @@ def _arguments(text: str) -> Division | None:
     return Division(words, words, frozenset(escaped)) if escaped else None
 
 
-def _with_words(text: str, spans: tuple[Span, ...]) -> tuple[Span, ...]:
+def _with_words(text: str, spans: Iterable[Span]) -> tuple[Span, ...]:
     return tuple((start, end) for start, end in spans if _WORD.search(text, start, end) is not None)
 
 

@@ -110,6 +110,15 @@ def editable_texts(call: Call, client: Client = UNKNOWN) -> list[Editable]:
     return found
 
 
+def is_cut(message: Message, client: Client) -> bool:
+    """What it says stands for answers that a compaction took out of the history."""
+    if message.role != "user":
+        return message.is_sealed
+    if not client.cuts:
+        return False
+    return any(isinstance(part, Text) and part.text[:100].lower().startswith(client.cuts) for part in message.parts)
+
+
 def _plain_text(message: Message, shape: Shape) -> tuple[TypedText, ...]:
     """The common case at once: one text in which no tool can have put anything. Empty where a closer look is needed."""
     if len(message.parts) != 1 or message.hint or not isinstance(part := message.parts[0], Text):

@@ -50,11 +50,13 @@ def read_strictly(client: Client) -> Client:
         retellings=_union(known.retellings for known in KNOWN),
         with_next_part=OPENCODE.with_next_part,
         with_all_behind=OPENCODE.with_all_behind,
+        printed=PI.printed,
         contexts=CODEX.contexts,
         requests=CODEX.requests,
         examples=AIDER.examples,
         behind=_union(known.behind for known in KNOWN),
         frame=FRAME,
+        cuts=CODEX.cuts,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..clients.identify import client_of
 from ..clients.typed import Typed
 from ..config import Config
 from ..errors import RouteCodexError, StoreError
@@ -18,13 +19,13 @@ from ..sessions.state import EMPTY, SessionState
 from ..sessions.store import SessionKey, States
 from ..storage.contract import InThread
 from ..tags.cleaning import is_for_us
-from ..tags.grammar import ClockClear, StopSet
+from ..tags.grammar import Clear, ClockClear, StopSet
 from ..tags.obey import CLOCK_CLEARED, TAKES_AWAY, Means, Orders, leaves_nothing, orders_for
 from ..tags.once import Place, ended, has_ended, is_new, obeyed_before, placed, remembered, without_old_texts
 from ..tags.scan import strip
 from ..tags.texts import read_text, texts_of
 from ..tags.typed_tags import tags_of
-from ..tags.unheard import Unheard, sentences, tags_before
+from ..tags.unheard import Unheard, answered_up_to, sentences, tags_before
 from ..tags.vocabulary import Vocabulary
 from ..turn.plan import Clocks
 from ..values import Caller
@@ -74,12 +75,14 @@ class Obeying(Struct):
     def passed_over(self, reading: Reading) -> tuple[Unheard, ...]:
         """Tags that the person sent before the newest message, and that got no answer either: some tools send what was typed
         meanwhile as several messages. What was obeyed when it was the newest is none of them."""
-        answered = next((message.index for message in reversed(reading.call.messages) if message.role == "assistant"), -1)
+        answered = answered_up_to(reading.call, client_of(reading.caller))
         found: list[Unheard] = []
         for count in range(len(reading.typed) - 1, 0, -1):
             if (typed := reading.typed[count - 1]).message.index < answered:
                 break
             tags = tags_of(typed, self.vocabulary(reading.caller.user))
+            if any(isinstance(tag, Clear) for tag in tags):
+                break  # nobody remembers what was obeyed before, and nothing of it holds
             if all(isinstance(tag, TAKES_AWAY) for tag in tags):
                 continue  # none, or nobody remembers whether they were obeyed
             place, _ = placed(reading.call, reading.typed[:count], typed)

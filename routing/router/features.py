@@ -83,7 +83,7 @@ def _newest(messages: list[Message]) -> Message | None:
     """The newest message that somebody or some tool really said."""
     fallback: Message | None = None
     for message in reversed(messages):
-        if message.role == "system":
+        if message.role == "system" or message.is_sealed:
             continue
         fallback = fallback or message
         if message.role != "user" or any(isinstance(part, Media | ToolResult) or _is_said(part) for part in message.parts):

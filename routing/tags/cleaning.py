@@ -2,15 +2,16 @@
 
 1. Only what a person typed changes: tool results, files, wrappers of tools, assistant and system text stay as they are.
 2. A call without tags is not touched at all.
-3. A question that was nothing but tags, and our own answer to it, leave the history together.
+3. A question that was nothing but tags, and our own answer to it, leave the history together; so does the question alone where
+   a compaction took our answer: what would stay of it is a word that nobody said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ..clients.client import Client
-from ..clients.typed import Typed, TypedText, editable_texts
+from ..clients.typed import Typed, TypedText, editable_texts, is_cut
 from ..clients.unknown import UNKNOWN
 from ..dialects.calls import drop_exchange, edit_texts
 from ..values import Call, Message, Text, ToolCall
@@ -30,7 +31,10 @@ def clean(call: Call, typed: Sequence[Typed], client: Client = UNKNOWN) -> None:
         for part in message.parts
     ):
         return
-    for question, answer in reversed(_own_exchanges(call, typed)):
+    exchanges = _own_exchanges(call, typed)
+    known = {question.message.index for question, _ in exchanges}
+    alone = [(question, question.message) for question in _cut_off(call, typed, client) if question.message.index not in known]
+    for question, answer in sorted((*exchanges, *alone), key=lambda pair: pair[0].message.index, reverse=True):
         _drop(call, question, answer)
     edits: dict[tuple[int, int], str] = {}
     for editable in editable_texts(call, client):
@@ -81,6 +85,18 @@ def _own_exchanges(call: Call, typed: Sequence[Typed]) -> list[tuple[Typed, Mess
             if not _is_of_tool(message) or message.index in typed_at:
                 break
     return found
+
+
+def _cut_off(call: Call, typed: Sequence[Typed], client: Client) -> Iterator[Typed]:
+    """Questions that were for us, in a history that a compaction cut, with no answer behind them."""
+    questions = [question for question in typed if only_tags(question)]
+    cut = next((message.index for message in reversed(call.messages) if is_cut(message, client)), -1) if questions else -1
+    for question in questions:
+        if question.message.index < cut:
+            behind = call.messages[question.message.index + 1 :]
+            following = next((one for one in behind if one.role != "system"), None)
+            if following is not None and (following.role == "user" or is_cut(following, client)):
+                yield question
 
 
 def _is_ours(message: Message) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..clients.client import Client
 from ..clients.shapes import NOTHING, Shape, shape_of
-from ..clients.typed import Typed
+from ..clients.typed import Typed, is_cut
 from ..clients.unknown import UNKNOWN
 from ..values import Call, Dialect, Message, Text, ToolResult
 from .scan import find_mark, find_tags
@@ -38,7 +38,7 @@ def unheard_tags(call: Call, client: Client) -> tuple[Unheard, ...]:
     shape = shape_of(client)
     found = (
         unheard
-        for message in _newest(call)
+        for message in call.messages[answered_up_to(call, client) + 1 :]
         if message.role == "user" and any(isinstance(part, Text) and find_mark(part.text, _BEGIN) >= 0 for part in message.parts)
         for unheard in _in_message(message, shape, call.endpoint.dialect)
     )
@@ -61,9 +61,10 @@ def listed(unheard: Sequence[Unheard]) -> str:
     return ", ".join(f"{one.tag} {one.place}" for one in unheard)
 
 
-def _newest(call: Call) -> list[Message]:
-    answered = next((message.index for message in reversed(call.messages) if message.role == "assistant"), -1)
-    return call.messages[answered + 1 :]
+def answered_up_to(call: Call, client: Client) -> int:
+    """The index of the model's last answer, or of the summary that stands for it; -1 where there is none."""
+    answers = (one.index for one in reversed(call.messages) if one.role == "assistant" or is_cut(one, client))
+    return next(answers, -1)
 
 
 def _in_message(message: Message, shape: Shape, dialect: Dialect) -> Iterator[Unheard]:

@@ -15,7 +15,7 @@ from tests.rig.received import Received
 
 FOLDER = Path(__file__).parents[1] / "fixtures"
 _LONG = 220
-_LONG_IN_MESSAGES = 1500
+_LONG_IN_MESSAGES = 2200
 _MASKED = re.compile(r"(?i)^(authorization|x-api-key|x-goog-api-key)$")
 _SAID = ("messages", "input", "contents")
 

@@ -208,7 +208,7 @@ class Stage:
 
     def paste(self, text: str) -> None:
         """As from a clipboard: some read a typed `!` as the beginning of a shell command."""
-        self._tmux("set-buffer", "--", text)
+        subprocess.run(["tmux", "-L", self._terminal, "load-buffer", "-"], input=text, text=True, check=False)
         self._tmux("paste-buffer", "-p")
         time.sleep(1)
 

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.record.stage import EVIL, TAG, Stage
-from tests.rig.reply import ToolUse
+from tests.rig.behaviour import Behaviour
+from tests.rig.received import Received
+from tests.rig.reply import ToolUse, sse
 
 RESOURCE_SERVER = Path(__file__).with_name("resource_server.py")
 CHANNEL_SERVER = Path(__file__).with_name("channel_server.py")
@@ -124,10 +126,34 @@ def codex(stage: Stage) -> None:
     stage.calls_reach(before + 1)
     stage.settle()
     stage.keep("terminal-after-a-shell-command", "say hi", without="single-line task title")
+    stage.provider.script(_compacted)
     stage.type("/compact")
     stage.settle()
     stage.keep("compaction", "compaction_trigger")
+    stage.type(f"and now {TAG}")
+    stage.settle()
+    stage.keep("first-after-compaction", "and now", without="single-line task title")
     stage.close_terminal()
+    own = 'model_providers.own={name="own",base_url="https://api.openai.com/v1",wire_api="responses",env_key="OPENAI_API_KEY"}'
+    stage.terminal("codex", "--disable", "daemon_auto_start", "-m", "gpt-5", "-c", own, "-c", "model_provider=own")
+    for typed in (f"say hi {TAG}", "/compact", f"and now {TAG}"):  # of a provider of one's own it asks a summary in words
+        stage.settle()
+        stage.type(typed)
+    stage.settle()
+    stage.keep("first-after-a-summary", "Another language model", without="single-line task title")
+    stage.close_terminal()
+
+
+def _compacted(received: Received) -> Behaviour | None:
+    """As OpenAI does: one item that it alone can read. Codex keeps what the person typed, and drops every answer."""
+    if received.asked is None or b'"compaction_trigger"' not in received.body:
+        return None
+    item = {"type": "compaction", "id": "cmp_1", "encrypted_content": "c2VhbGVk"}
+    response = {"id": "resp_compacted", "object": "response", "status": "completed", "output": [item]}
+    response["usage"] = {"input_tokens": 25, "output_tokens": 1, "total_tokens": 26}
+    done = {"type": "response.output_item.done", "output_index": 0, "item": item}
+    created = {"type": "response.created", "response": {**response, "status": "in_progress", "output": []}}
+    return Behaviour(events=(sse(created), sse(done), sse({"type": "response.completed", "response": response})))
 
 
 def gemini_cli(stage: Stage) -> None:
@@ -143,6 +169,32 @@ def gemini_cli(stage: Stage) -> None:
     stage.on("read it for me", ToolUse("read_file", {"file_path": "notes.md"}))
     stage.run(*ask, f"read it for me {TAG}", timeout=60)
     stage.keep("function-response", "functionResponse")
+    stage.terminal("gemini", "--skip-trust", "-m", "gemini-3-pro-preview")
+    stage.sees("Use Gemini API Key")
+    stage.settle(2)
+    stage.press("Enter")
+    stage.settle(2)
+    stage.press("Enter")
+    stage.sees("Type your message")
+    stage.settle()
+    _in_its_shell(stage)
+    stage.keep("behind-a-shell-command", "and now", without="complexity_score")
+    stage.close_terminal()
+
+
+def _in_its_shell(stage: Stage) -> None:
+    """A command that the person runs, and a message behind it."""
+    stage.type("!", enter=False)
+    stage.settle(1)
+    stage.type("cat notes.md")
+    stage.settle()
+    stage.press("Escape")
+    stage.settle(1)
+    before = len(stage.provider.calls)
+    stage.paste(f"and now {TAG}")
+    stage.press("Enter")
+    stage.calls_reach(before + 1, 30)
+    stage.settle(2)
 
 
 def qwen_code(stage: Stage) -> None:
@@ -162,6 +214,7 @@ def qwen_code(stage: Stage) -> None:
     stage.on("fetch it for me", ToolUse("web_fetch", {"url": "https://pages.example/", "prompt": "what it says"}))
     stage.run(*ask, "--yolo", "-p", f"fetch it for me {TAG}", timeout=60)
     stage.keep("fetched-page", "I have fetched the content from")
+    stage.write(".qwen/settings.json", "{}")  # whether to trust a server is asked in a terminal
     stage.terminal(*ask)
     stage.sees("Type your message")
     stage.settle(8)
@@ -170,6 +223,11 @@ def qwen_code(stage: Stage) -> None:
     stage.press("Enter")
     stage.until(lambda: any(b"This is a side question" in one.body for one in stage.provider.calls), 30)
     stage.keep("side-question", "This is a side question")
+    stage.settle()
+    stage.press("Escape")
+    stage.settle()
+    _in_its_shell(stage)
+    stage.keep("behind-a-shell-command", "and now", without="managed memory extraction")
     stage.close_terminal()
 
 
@@ -198,6 +256,11 @@ def opencode(stage: Stage) -> None:
     stage.calls_reach(before + 1)
     stage.settle()
     stage.keep("terminal-at-file", without="title generator")
+    stage.type("/compact", enter=False)
+    stage.settle(1)
+    stage.press("Enter")
+    stage.until(lambda: any(b"<conversation>" in one.body for one in stage.provider.calls), 30)
+    stage.keep("compaction-with-a-file", "<conversation>")
     stage.close_terminal()
     stage.terminal("opencode", "-m", "anthropic/claude-sonnet-4-5")
     stage.sees("Ask anything")
@@ -244,6 +307,16 @@ def pi(stage: Stage) -> None:
     ask = ("pi", "--provider", "anthropic", "--model", "claude-sonnet-4-5")
     stage.run(*ask, "-p", "@notes.md", f"say hi {TAG}", timeout=60)
     stage.keep("at-file")
+    stage.terminal(*ask)
+    stage.settle(6)
+    stage.type("!cat notes.md")
+    stage.settle()
+    before = len(stage.provider.calls)
+    stage.type(f"and now {TAG}")
+    stage.calls_reach(before + 1, 30)
+    stage.settle(2)
+    stage.keep("behind-a-shell-command", "and now")
+    stage.close_terminal()
 
 
 def kimi_code(stage: Stage) -> None:

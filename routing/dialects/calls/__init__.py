@@ -62,6 +62,7 @@ def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection
 
     What else stood in the question goes to the front of the next user message, system items between the two directly behind
     that message. False, and nothing done, where no user message follows. Indexes count anew: drop the newest exchange first.
+    `answered` is `asked` where our answer is not there any more.
     """
     return _DIALECTS[call.endpoint.dialect].drop_exchange(call, asked, answered, typed_slots)
 

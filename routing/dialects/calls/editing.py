@@ -256,7 +256,9 @@ def take_exchange(
     items: list[JsonObject], views: list[Message], asked: int, answered: int, typed: Collection[int], shape: Shape
 ) -> Taken | None:
     """The history without the typed parts of `asked` and without `answered`; None where no user message follows them."""
-    if not 0 <= asked < answered < len(items) or (views[asked].role, views[answered].role) != ("user", "assistant"):
+    if not 0 <= asked <= answered < len(items) or views[asked].role != "user":
+        return None
+    if asked < answered and views[answered].role != "assistant":
         return None
     following = next((view.index for view in views[answered + 1 :] if view.role == "user"), None)
     if following is None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ...values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
 from ..translation.neutral import Feature, LeftOut
+from .compaction import KINDS
 from .credentials import tools_without_credentials, without_credentials
 from .editing import (
     PLACEHOLDER,
@@ -60,7 +61,7 @@ _FOREIGN_FIELDS = {
 }
 """Top-level fields that stay at the host the client called. (`store` travels: its absence would mean yes.)"""
 _FOREIGN_INCLUDES = ("reasoning.encrypted_content",)
-_FOREIGN_ITEMS = ("reasoning", "compaction", "compaction_summary", "context_compaction")
+_FOREIGN_ITEMS = frozenset({"reasoning", *KINDS})
 """Items that are left out whole where they are sealed."""
 _FOREIGN_SEALS = frozenset({"encrypted_content", _METADATA})
 
@@ -141,7 +142,8 @@ def _view(index: int, item: JsonObject) -> Message:
     if kind == "reasoning":
         texts = [joined_text(item.get("summary")), joined_text(item.get("content"))]
         return Message("assistant", [Thinking("\n".join(text for text in texts if text))], index)
-    role = _ROLES.get(loose_text(item, "role"), "assistant" if kind.endswith("_call") else "system")
+    by_model = kind.endswith("_call") or kind in KINDS  # what a compaction left stands for the answers before it
+    role = _ROLES.get(loose_text(item, "role"), "assistant" if by_model else "system")
     return Message(role, [Other()], index)
 
 

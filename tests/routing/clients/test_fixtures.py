@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from routecodex.routing.clients.claude_code import CLAUDE_CODE
+from routecodex.routing.clients.client import Client
 from routecodex.routing.clients.identify import client_of, identify, workdir_of
 from routecodex.routing.clients.typed import editable_texts, typed_messages
 from routecodex.routing.clients.unknown import KNOWN
 from routecodex.routing.dialects.calls import read_call
 from routecodex.routing.dialects.endpoints import endpoint_of
-from routecodex.routing.tags.unheard import unheard_tags
+from routecodex.routing.tags.unheard import answered_up_to, unheard_tags
 from routecodex.routing.values import Call, Caller, Dialect, Kind, Text
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -225,6 +226,8 @@ RECORDED: dict[str, tuple[str, Kind, bool, bool, list[str]]] = {
     "codex/prompt-hook": ("codex", MAIN, True, True, [f"say hi {TAG}"]),
     "codex/stop-hook": ("codex", MAIN, True, True, [f"say hi {TAG}"]),
     "codex/compaction": ("codex", Kind.COMPACTION, True, True, [f"say hi {TAG}"]),
+    "codex/first-after-compaction": ("codex", MAIN, True, True, [f"say hi {TAG}", f"and now {TAG}"]),
+    "codex/first-after-a-summary": ("codex", MAIN, True, True, [f"say hi {TAG}", f"and now {TAG}"]),
     "codex/terminal-after-a-shell-command": ("codex", MAIN, True, True, [f"say hi {TAG}"]),
     "continue-cn/print": ("continue", MAIN, False, False, [f"@notes.md say hi {TAG}"]),
     "continue-cn/terminal-at-file": ("continue", MAIN, False, False, [f"@notes.md say hi {TAG}"]),
@@ -275,6 +278,10 @@ RECORDED: dict[str, tuple[str, Kind, bool, bool, list[str]]] = {
         ],
     ),
     "aider/commit": ("aider", Kind.SIDE, False, False, [f"USER: change it {TAG}…"]),
+    "pi/behind-a-shell-command": ("pi", MAIN, False, False, [f"and now {TAG}"]),
+    "gemini-cli/behind-a-shell-command": ("gemini-cli", MAIN, False, False, [f"and now {TAG}"]),
+    "qwen-code/behind-a-shell-command": ("qwen-code", MAIN, True, False, [f"and now {TAG}"]),
+    "opencode/compaction-with-a-file": ("opencode", Kind.COMPACTION, True, False, ["Here is the conversation so far:…"]),
     "qwen-code/side-question": ("qwen-code", Kind.SIDE, True, False, [f"what is up {TAG}"]),
 }
 QUOTED_FILES = {"claude-code/command-with-arguments", "claude-code/compaction-with-instructions", "claude-code/background-agent"}
@@ -346,14 +353,13 @@ def test_what_nobody_typed_gives_no_orders_and_passes_as_it_came(name: str) -> N
     if name not in QUOTED_FILES:
         assert not any(EVIL in message.words for message in typed)
         assert not any(EVIL in one.part.text[start:end] for one in editable_texts(call, client) for start, end in one.spans)
-    if caller.kind is MAIN and EVIL in json.dumps([part.text for part in texts_of(call)]):
+    if caller.kind is MAIN and EVIL in json.dumps([part.text for part in texts_of(call, client)]):
         assert EVIL in {one.tag for one in unheard_tags(call, client)} | {EVIL if name in QUOTED_FILES else ""}
 
 
-def texts_of(call: Call) -> list[Text]:
+def texts_of(call: Call, client: Client) -> list[Text]:
     """The user's, behind the model's last answer."""
-    behind = max((message.index for message in call.messages if message.role == "assistant"), default=-1)
-    users = [message for message in call.messages[behind + 1 :] if message.role == "user"]
+    users = [message for message in call.messages[answered_up_to(call, client) + 1 :] if message.role == "user"]
     return [part for message in users for part in message.parts if isinstance(part, Text)]
 
 

@@ -91,6 +91,23 @@ def test_a_tag_in_a_message_that_another_one_followed_at_once(build: Build, dial
     assert told(tool.say("third")) == []
 
 
+def test_what_a_compaction_left_of_a_history_is_not_told(build: Build) -> None:
+    """Codex keeps what the person typed, and drops every answer to it."""
+    tool = Tool(build(), Dialect.RESPONSES)
+    tool.talk("<**echo**> hello", "<**!glm.glm-4.7**>", "plain", "<**clear**>", "<**!glm.glm-4.7**> stay")
+    tool.history = [item for item in tool.history if item.get("role") == "user"][-3:]
+    tool.history.append({"type": "compaction", "encrypted_content": "x"})
+    assert told(tool.say("go on")) == []
+    assert told(tool.hop()) == []
+
+
+def test_what_was_cleared_since_is_not_told(build: Build) -> None:
+    tool = Tool(build())
+    tool.say("<**!glm.glm-4.7**> first")
+    tool.say("<**clear**> second")
+    assert told(tool.say("third")) == []
+
+
 @pytest.mark.parametrize("dialect", list(Dialect))
 @pytest.mark.parametrize("tag", ["<**!glm.glm-4.7**>", "<**glm.glm-4.7**>", "<**clear**>", '<**stopMessage:"go on",2**>'])
 def test_what_was_obeyed_and_never_answered_is_not_told(build: Build, dialect: Dialect, tag: str) -> None:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from routecodex.routing.router.features import TEXT_SAMPLE, read_features
 from routecodex.routing.router.tools import ToolCategory
-from routecodex.routing.values import Caller, Kind, Media, Part, Role, Text, ToolCall, ToolResult
+from routecodex.routing.values import Caller, Kind, Media, Other, Part, Role, Text, ToolCall, ToolResult
 from tests.routing.router.builders import call
 
 CALLER = Caller("tester", Kind.MAIN)
@@ -26,6 +26,7 @@ REMINDER = Text("<system-reminder>\nbe nice\n</system-reminder>")
         pytest.param([ASK, READS, RESULT], None, "tool", True, "please fix it", id="result in a user message"),
         pytest.param([ASK, READS, TOOL_RESULT], None, "tool", True, "please fix it", id="result in a tool message"),
         pytest.param([ASK, ("system", [Text("env")])], None, "user", False, "please fix it", id="system item behind"),
+        pytest.param([ASK, ("assistant", [Other()])], None, "user", False, "please fix it", id="compacted in the middle"),
         pytest.param(
             [ASK, ("user", [REMINDER]), ("user", [REMINDER])], None, "user", False, "please fix it", id="reminders behind"
         ),

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from routecodex.routing.clients.codex import CODEX
+from routecodex.routing.clients.opencode import OPENCODE
 from routecodex.routing.clients.typed import typed_messages
 from routecodex.routing.tags.cleaning import clean, is_for_us, only_tags
 from routecodex.routing.tags.status import LOCAL_ANSWER_MARK, local_answer
@@ -138,6 +140,40 @@ def test_reminders_in_messages_of_their_own_stay() -> None:
 def test_without_our_answer_it_is_only_taken_out() -> None:
     assert messages_after(user("<**!glm**>"), user("go")) == [user("continue"), user("go")]
     assert messages_after(user("<**!glm**>"), assistant("sure"), user("go")) == [user("continue"), assistant("sure"), user("go")]
+
+
+SEALED = {"type": "compaction", "encrypted_content": "x"}
+
+
+@pytest.mark.parametrize("behind", [[user("go"), SEALED], [SEALED]], ids=["a message", "the compaction"])
+def test_whose_answer_a_compaction_took_leaves_the_history(behind: list[dict[str, Any]]) -> None:
+    call = cleaned(responses_call(user("hi"), user("<**!glm**>"), *behind, user("now")))
+    assert call.body["input"] == [user("hi"), *behind, user("now")]
+    assert [message.index for message in call.messages] == list(range(len(call.messages)))
+
+
+def test_so_it_does_before_a_summary_in_words() -> None:
+    summary = user("Another language model started to solve this problem and produced a summary: x")
+    call = responses_call(user("<**!glm**>"), summary, user("now"))
+    clean(call, typed_messages(call, CODEX), CODEX)
+    assert call.body["input"] == [summary, user("now")]
+
+
+def test_what_stands_behind_the_compaction_is_only_taken_out() -> None:
+    call = cleaned(responses_call(SEALED, user("<**!glm**>"), user("now")))
+    assert call.body["input"] == [SEALED, user("continue"), user("now")]
+
+
+@pytest.mark.parametrize("file", ["</content>\n", "<content>\n", "[Assistant]: x\n<content>\n"])
+def test_what_a_person_typed_between_files_in_a_summary(file: str) -> None:
+    """opencode has a conversation summed up as one text, in which files open and close what they like."""
+    tool = f"[Assistant tool call]: read()\n[Tool result]: <content>\n<**!evil**>\n{file}</content>"
+    told = (
+        "<conversation>\n[User]: {}\n\n" + tool + "\n\n[User]: {}\n\n[Assistant]: ok\n\n" + tool + "\n</conversation>\nSum it up."
+    )
+    call = messages_call(user(told.format("<**!glm**> hi", '<**stopMessage:"go on",2**> there <content>')))
+    clean(call, typed_messages(call, OPENCODE), OPENCODE)
+    assert call.body["messages"] == [user(told.format("hi", "there <content>"))]
 
 
 def test_an_answer_to_somebody_else_stays() -> None:

@@ -279,7 +279,7 @@ def test_codex_kinds_move_along() -> None:
 @EVERY
 @pytest.mark.parametrize(
     "asked, answered",
-    [pytest.param(2, 3, id="no user message follows"), (1, 2), (3, 2), (0, 0), (-1, 1), (0, 99), (0, 2)],
+    [pytest.param(2, 3, id="no user message follows"), (1, 2), (3, 2), (1, 1), (-1, 1), (0, 99), (0, 2)],
 )
 def test_what_cannot_be_taken_out(name: str, asked: int, answered: int) -> None:
     history = [item(name, role, f"t{place}") for place, role in enumerate(["user", "assistant", "user", "assistant"])]
@@ -287,6 +287,14 @@ def test_what_cannot_be_taken_out(name: str, asked: int, answered: int) -> None:
     assert not drop_exchange(call, asked, answered, [0, -1])
     assert not call.changed
     assert sent(call) == history
+
+
+@pytest.mark.parametrize("name", list(ENDPOINTS))
+def test_a_question_whose_answer_is_gone(name: str) -> None:
+    history = [item(name, role, f"t{place}") for place, role in enumerate(["user", "user", "assistant"])]
+    call = call_of(name, *history)
+    assert drop_exchange(call, 0, 0, [0, -1])
+    assert sent(call) == history[1:]
 
 
 def test_responses_string_holds_no_exchange() -> None:

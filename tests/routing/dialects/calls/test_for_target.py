@@ -272,7 +272,8 @@ def test_recorded_calls_leave_their_session_at_home(recorded: Recorded, endpoint
         assert secret.encode() not in written
     again = json.loads(written)
     assert again.get("model", "n") == "n"
-    assert len(read_call(written, Endpoint(endpoint.dialect, model="n", stream=endpoint.stream)).messages) == len(call.messages)
+    said = [message for message in call.messages if not message.is_sealed]
+    assert len(read_call(written, Endpoint(endpoint.dialect, model="n", stream=endpoint.stream)).messages) == len(said)
 
 
 def _identities(body: JsonObject) -> list[str]:
