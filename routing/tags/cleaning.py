@@ -93,7 +93,7 @@ def _cut_off(call: Call, typed: Sequence[Typed], client: Client) -> Iterator[Typ
     cut = next((message.index for message in reversed(call.messages) if is_cut(message, client)), -1) if questions else -1
     for question in questions:
         if question.message.index < cut:
-            behind = call.messages[question.message.index + 1 :]
+            behind = map(call.messages.__getitem__, range(question.message.index + 1, len(call.messages)))
             following = next((one for one in behind if one.role != "system"), None)
             if following is not None and (following.role == "user" or is_cut(following, client)):
                 yield question
