@@ -205,6 +205,18 @@ def test_what_is_wrong_with_a_file(tmp_path: Path, source: str, line: int | None
         assert message == f"plugins: {path}{f':{line}' if line else ''}: {said}"
 
 
+def test_a_file_of_somebody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = put(tmp_path, "mine.py", GOOD)
+
+    def denied(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", denied)
+    with pytest.raises(ConfigError) as raised:
+        load_plugins([path])
+    assert raised.value.message == f"plugins: {path}: it cannot be read (Permission denied): let this user read it"
+
+
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "folder.py").mkdir()
     os.mkfifo(tmp_path / "pipe.py")

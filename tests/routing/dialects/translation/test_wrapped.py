@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 
 import pytest
 
@@ -23,6 +24,14 @@ def cleaned(path: str, body: dict[str, object]) -> dict[str, object]:
     found = unsealed(read_call(json.dumps(body).encode(), endpoint))
     assert MARKED not in json.dumps(found.body).encode()
     return found.body
+
+
+@pytest.mark.parametrize("more, fits", [(0, True), (1, False)])
+def test_a_word_of_more_than_four_megabytes_is_none_of_ours(more: int, fits: bool) -> None:
+    around = len(b64decode(wrap(Seal(Dialect.GEMINI, "google", {"a": ""}))))
+    word = wrap(Seal(Dialect.GEMINI, "google", {"a": "x" * ((3 << 20) - around + more)}))
+    assert len(word) == (4 << 20) + 4 * more
+    assert (unwrap(word) is not None) is fits
 
 
 def test_messages() -> None:
