@@ -19,7 +19,7 @@ from routecodex.routing.dialects.translation import going_up
 from routecodex.routing.errors import RouteCodexError
 from routecodex.routing.jsonbytes import loads
 from routecodex.routing.router.registry import Key, Model, Provider, Url
-from routecodex.routing.turn.upstream import Received, write
+from routecodex.routing.turn.upstream import HistorySealed, Received, write
 from routecodex.routing.values import Dialect, Endpoint, Target
 from tests.everything import ENDPOINTS, EVERYTHING, UNSAYABLE
 from tests.routing.dialects.calls.recorded import CALLS, Recorded
@@ -47,6 +47,8 @@ EXTRAS: dict[Dialect, dict[str, str]] = {
 
 GENERATED = [(one, endpoint) for one, endpoint in CALLS if endpoint.action == "generate"]
 COMPACTION = "codex/11-responses-compaction-trigger"
+SEALED = "codex/20-first-after-compaction"
+"""It holds what its maker alone can read: nobody else is asked."""
 each_dialect = pytest.mark.parametrize("spoken", list(Dialect))
 
 
@@ -86,6 +88,10 @@ def sent(recorded: Recorded, endpoint: Endpoint, spoken: Dialect, model: str) ->
 @each_dialect
 @pytest.mark.parametrize("recorded, endpoint", GENERATED, ids=[one.name for one, _ in GENERATED])
 def test_a_recorded_call(shapes: Lines, recorded: Recorded, endpoint: Endpoint, spoken: Dialect) -> None:
+    if recorded.name == SEALED and spoken is not endpoint.dialect:
+        with pytest.raises(HistorySealed):
+            sent(recorded, endpoint, spoken, MODELS[spoken][0])
+        return
     for model in MODELS[spoken]:
         body = sent(recorded, endpoint, spoken, model)
         assert problems(shapes, spoken, body) == [], model
