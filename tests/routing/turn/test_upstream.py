@@ -445,3 +445,5 @@ def test_who_compacts_by_itself(house: House, host: str, said: bool | None, itse
     assert (request.translated is None) is itself
     if request.translated is not None:
         assert request.translated.compacts
+    home = asked(found, HOME, "client", "")
+    assert (home.translated, b"compaction_trigger" in home.body) == (None, True), "whoever the tool asks by itself knows how"

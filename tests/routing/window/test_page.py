@@ -211,3 +211,9 @@ def test_no_line_moves_a_terminals_cursor() -> None:
 def _call(text: str) -> bytes:
     body: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": text}]}
     return json.dumps(body).encode()
+
+
+def test_of_what_was_left_out_four_lines_are_told() -> None:
+    lines = list(page.request_lines({"leftOut": "word " * 500}, b"{}", MESSAGES))
+    (first,) = (at for at, line in enumerate(lines) if line.startswith("left out of what was sent: "))
+    assert [line.startswith("… ") for line in lines[first : first + 5]] == [False] * 4 + [True]
