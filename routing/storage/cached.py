@@ -15,7 +15,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
@@ -79,7 +79,7 @@ def no_rest() -> None:
     pass
 
 
-def unhurried(names: Sequence[str], rest: Rest) -> Iterator[str]:
+def unhurried(names: Iterable[str], rest: Rest) -> Iterator[str]:
     """The names, with a rest after every few of them."""
     for count, name in enumerate(names, 1):
         yield name
@@ -203,15 +203,15 @@ class CachedFolder(Generic[V]):
         return removed
 
     def remove_older(self, oldest_ns: int, endings: tuple[str, ...], rest: Rest = no_rest) -> int:
-        names = [name for name in self._names() if name.endswith(endings)]
+        names = (name for name in self._names() if name.endswith(endings))
         return sum(self._is_older(name, oldest_ns) and self._remove(name, oldest_ns) for name in unhurried(names, rest))
 
     def remove_strays(self) -> int:
         """Temporary files belong to whoever holds the lock: with the lock in hand, one that is there was left by a crash."""
         return sum(self._remove(name, None) for name in self._names() if name.endswith(TEMPORARY))
 
-    def _names(self) -> list[str]:
-        return [name for name in self.folder.names() if name.startswith(self._own)]
+    def _names(self) -> Iterator[str]:
+        return (name for name in self.folder.each_name() if name.startswith(self._own))
 
     def _is_older(self, name: str, oldest_ns: int) -> bool:
         """At a glance: a lock for each of ten thousand files took twenty seconds."""

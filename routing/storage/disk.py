@@ -16,7 +16,7 @@ import stat
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..errors import Locked, StoreError
@@ -90,10 +90,15 @@ class Folder:
         self._threads = tuple(threading.Lock() for _ in range(_STRIPES))
 
     def names(self) -> list[str]:
-        try:
-            return sorted(entry.name for entry in os.scandir(self.path) if not entry.is_dir(follow_symlinks=False))
-        except OSError:
-            return []
+        return sorted(self.each_name())
+
+    def each_name(self) -> Iterator[str]:
+        """In no order, one after the other: of a month's conversations there are very many, and a list of them would leave its
+        room behind."""
+        with suppress(OSError), os.scandir(self.path) as entries:
+            for entry in entries:
+                if not entry.is_dir(follow_symlinks=False):
+                    yield entry.name
 
     def stamp(self, name: str) -> Stamp | None:
         """None where there is no such file."""

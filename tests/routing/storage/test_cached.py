@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -160,6 +161,20 @@ def test_a_sweep_locks_only_what_goes_and_lets_others_have_their_turns(tmp_path:
     assert files.sweep(time.time(), 30, lambda: rests.append(len(locked))) == 1
     assert locked == ["7.json"]
     assert len(rests) == 40 // 16
+
+
+def test_a_sweep_holds_no_list_of_a_months_conversations(tmp_path: Path) -> None:
+    """What it took for a moment each hour stayed with the process: its room lay between what others needed."""
+    files = over(tmp_path)
+    for number in range(2_000):
+        (tmp_path / f"session-of-somebody-{number:06}.json").touch()
+    tracemalloc.start()
+    try:
+        assert files.sweep(time.time(), 30) == 0
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 60_000, "their names alone take 160,000 bytes"
 
 
 def test_a_disk_that_fails_each_time_is_remembered_in_bounds(tmp_path: Path) -> None:
