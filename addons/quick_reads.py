@@ -37,11 +37,11 @@ def _get(own: Method) -> Method:
         if type(key) is not str or type(headers) is not http.Headers:
             return own(headers, key, default)
         wanted = key.encode(*_CODED).lower()
-        found: bytes | None = None
+        found: list[bytes] = []
         for name, value in headers.fields:
             if len(name) == len(wanted) and name.lower() == wanted:
-                found = value if found is None else b"%b, %b" % (found, value)
-        return found.decode(*_CODED) if found is not None else default
+                found.append(value)
+        return b", ".join(found).decode(*_CODED) if found else default
 
     return get
 

@@ -8,6 +8,7 @@ import pytest
 from mitmproxy import http, options, optmanager
 
 from routecodex.addons import quick_reads
+from tests.rig.work import assert_linear
 
 PLACES = ((http.Headers, "get_all"), (http.Headers, "get"), (http.Headers, "__init__"), (optmanager.OptManager, "__getattr__"))
 
@@ -38,6 +39,13 @@ def test_headers() -> None:
         http.Headers([("a", "b")])  # type: ignore[list-item]
     with pytest.raises((TypeError, AttributeError)):
         headers.get(1)  # type: ignore[call-overload]
+
+
+def test_a_name_that_somebody_repeats_without_end_costs_linear_work() -> None:
+    def repeated(times: int) -> http.Headers:
+        return http.Headers([(b"a", b"0123456789")] * times)
+
+    assert_linear(lambda headers: headers.get("a"), repeated, 20_000)
 
 
 def test_a_subclass_has_its_own() -> None:
