@@ -342,7 +342,7 @@ def _end(one: Received) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.record.sitting", description=__doc__.splitlines()[0])
-    parser.add_argument("client", nargs="*", choices=[*SEATS, []], help="all, where none is named")
+    parser.add_argument("client", nargs="*", choices=[*SEATS, []], metavar="CLIENT", help="all, where none is named")
     kept = os.environ.get("ROUTECODEX_CLIENTS", Path.home() / ".cache" / "routecodex-clients")
     parser.add_argument("--folder", type=Path, default=Path(kept))
     parser.add_argument("--talk", action="store_true", help="print screens, and what the provider received")

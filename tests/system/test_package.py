@@ -172,14 +172,7 @@ def test_mitmdump_takes_the_script_out_of_the_package(installed: Path, tmp_path:
         assert answer.json["content"][0]["text"] == "hello"
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        name if name == ".".join(map(str, sys.version_info[:2])) else pytest.param(name, marks=pytest.mark.long)
-        for name in PYTHONS
-        if name not in OLD
-    ],
-)
+@pytest.mark.parametrize("name", [name for name in PYTHONS if name not in OLD])
 def test_every_python(name: str, wheel: Path, tmp_path: Path) -> None:
     """What needs no proxy needs none of our dependencies either."""
     bin = environment(tmp_path / "venv", PYTHONS[name])
