@@ -8,12 +8,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..clients.client import Client
 from ..clients.typed import Typed, TypedText, editable_texts, is_cut
 from ..clients.unknown import UNKNOWN
-from ..dialects.calls import drop_exchange, edit_texts
+from ..dialects.calls import Exchange, drop_exchanges, edit_texts
 from ..values import Call, Message, Text, ToolCall
 from .scan import may_hold_tags, strip
 from .status import LOCAL_ANSWER_MARK
@@ -31,11 +31,9 @@ def clean(call: Call, typed: Sequence[Typed], client: Client = UNKNOWN) -> None:
         for part in message.parts
     ):
         return
-    exchanges = _own_exchanges(call, typed)
-    known = {question.message.index for question, _ in exchanges}
-    alone = [(question, question.message) for question in _cut_off(call, typed, client) if question.message.index not in known]
-    for question, answer in sorted((*exchanges, *alone), key=lambda pair: pair[0].message.index, reverse=True):
-        _drop(call, question, answer)
+    answers = {question.message.index: (question, question.message) for question in _cut_off(call, typed, client)}
+    answers |= {question.message.index: (question, answer) for question, answer in _own_exchanges(call, typed)}
+    _drop(call, answers.values())
     edits: dict[tuple[int, int], str] = {}
     for editable in editable_texts(call, client):
         text = editable.edited(strip)
@@ -50,12 +48,18 @@ def is_for_us(call: Call, newest: Typed) -> bool:
     return only_tags(newest) and all(_is_of_tool(message) for message in call.messages[newest.message.index + 1 :])
 
 
-def _drop(call: Call, question: Typed, answer: Message) -> None:
+def _drop(call: Call, exchanges: Iterable[tuple[Typed, Message]]) -> None:
     """What a tool wrote into the same text stays, and moves on with the rest."""
-    asked = question.message.index
-    rests = {text.part.slot: _beside(text) for text in tags_at_end(question)}
-    edit_texts(call, {(asked, slot): rest for slot, rest in rests.items() if rest})
-    drop_exchange(call, asked, answer.index, [slot for slot, rest in rests.items() if not rest])
+    edits: dict[tuple[int, int], str] = {}
+    gone: list[Exchange] = []
+    for question, answer in exchanges:
+        asked = question.message.index
+        rests = {text.part.slot: _beside(text) for text in tags_at_end(question)}
+        edits |= {(asked, slot): rest for slot, rest in rests.items() if rest}
+        gone.append(Exchange(asked, answer.index, [slot for slot, rest in rests.items() if not rest]))
+    if gone:
+        edit_texts(call, edits)
+        drop_exchanges(call, gone)
 
 
 def _beside(text: TypedText) -> str:
@@ -76,10 +80,9 @@ def _own_exchanges(call: Call, typed: Sequence[Typed]) -> list[tuple[Typed, Mess
     typed_at = {question.message.index for question in typed}
     found: list[tuple[Typed, Message]] = []
     for question in typed:
-        behind = call.messages[question.message.index + 1 :]
-        if not behind or not tags_at_end(question):
+        if not tags_at_end(question):
             continue
-        for message in behind:
+        for message in _behind(call, question):
             if _is_ours(message):
                 found.append((question, message))
             if not _is_of_tool(message) or message.index in typed_at:
@@ -93,10 +96,14 @@ def _cut_off(call: Call, typed: Sequence[Typed], client: Client) -> Iterator[Typ
     cut = next((message.index for message in reversed(call.messages) if is_cut(message, client)), -1) if questions else -1
     for question in questions:
         if question.message.index < cut:
-            behind = map(call.messages.__getitem__, range(question.message.index + 1, len(call.messages)))
-            following = next((one for one in behind if one.role != "system"), None)
+            following = next((one for one in _behind(call, question) if one.role != "system"), None)
             if following is not None and (following.role == "user" or is_cut(following, client)):
                 yield question
+
+
+def _behind(call: Call, question: Typed) -> Iterator[Message]:
+    """One after the other: a slice for each of many questions would copy the history as often."""
+    return map(call.messages.__getitem__, range(question.message.index + 1, len(call.messages)))
 
 
 def _is_ours(message: Message) -> bool:

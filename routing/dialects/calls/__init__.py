@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
 from ...errors import BadCall
@@ -17,9 +17,9 @@ from ...short_cache import LONGEST
 from ...values import Call, Dialect, Endpoint, JsonObject
 from ..translation.neutral import LeftOut
 from . import chat, gemini, messages, responses
-from .editing import inner_body
+from .editing import Exchange, inner_body
 
-__all__ = ["bare", "drop_exchange", "edit_texts", "for_target", "inner_body", "read_call"]
+__all__ = ["Exchange", "bare", "drop_exchanges", "edit_texts", "for_target", "inner_body", "read_call"]
 
 
 class _Calls(Protocol):
@@ -27,7 +27,7 @@ class _Calls(Protocol):
 
     def read_call(self, raw: bytes, endpoint: Endpoint) -> Call: ...
     def edit_texts(self, call: Call, edits: Mapping[tuple[int, int], str]) -> None: ...
-    def drop_exchange(self, call: Call, asked: int, answered: int, typed_slots: Collection[int]) -> bool: ...
+    def drop_exchanges(self, call: Call, exchanges: Iterable[Exchange]) -> bool: ...
     def bare(self, call: Call, model: str, own: Collection[str], left: LeftOut) -> JsonObject: ...
     def at_home(self, call: Call, model: str) -> bytes: ...
 
@@ -57,14 +57,13 @@ def edit_texts(call: Call, edits: Mapping[tuple[int, int], str]) -> None:
     _DIALECTS[call.endpoint.dialect].edit_texts(call, edits)
 
 
-def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection[int]) -> bool:
-    """Take a question that was nothing but tags, and our answer to it, out of the history.
+def drop_exchanges(call: Call, exchanges: Iterable[Exchange]) -> bool:
+    """Take questions that were nothing but tags, and our answers to them, out of the history.
 
-    What else stood in the question goes to the front of the next user message, system items between the two directly behind
-    that message. False, and nothing done, where no user message follows. Indexes count anew: drop the newest exchange first.
-    `answered` is `asked` where our answer is not there any more.
+    What else stood in a question goes to the front of the next user message, system items between the two directly behind
+    that message. One that no user message follows stays. False, and nothing done, where all stay.
     """
-    return _DIALECTS[call.endpoint.dialect].drop_exchange(call, asked, answered, typed_slots)
+    return _DIALECTS[call.endpoint.dialect].drop_exchanges(call, exchanges)
 
 
 def for_target(call: Call, model: str, *, foreign: bool, own: Collection[str] = (), left: LeftOut | None = None) -> bytes:

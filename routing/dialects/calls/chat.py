@@ -5,7 +5,7 @@ A message's tool calls stand behind its content as the slots -2, -3, …; thinki
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -15,6 +15,7 @@ from ..signed import without_foreign
 from ..translation.neutral import Feature, LeftOut
 from .credentials import without_credentials
 from .editing import (
+    Exchange,
     Shape,
     content_of,
     drop_from_history,
@@ -77,8 +78,8 @@ def edit_texts(call: Call, edits: Mapping[tuple[int, int], str]) -> None:
     edit_history(call, call.body, "messages", edits, _SHAPE, _view)
 
 
-def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection[int]) -> bool:
-    return drop_from_history(call, call.body, "messages", asked, answered, typed_slots, _SHAPE, _view)
+def drop_exchanges(call: Call, exchanges: Iterable[Exchange]) -> bool:
+    return drop_from_history(call, call.body, "messages", exchanges, _SHAPE, _view)
 
 
 def bare(call: Call, model: str, own: Collection[str], left: LeftOut) -> JsonObject:

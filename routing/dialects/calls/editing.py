@@ -8,8 +8,8 @@
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Callable, Collection, Mapping
-from typing import cast
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple, cast
 
 from msgspec import Struct
 
@@ -231,11 +231,33 @@ def _hand_on(mark: object, parts: list[object], heir: int | None) -> None:
         parts[heir] = {**cast(JsonObject, parts[heir]), _CACHE: mark}
 
 
+class Exchange(NamedTuple):
+    """A question that was nothing but tags, and our answer to it; `asked` once more where that is not there any more."""
+
+    asked: int
+    answered: int
+    typed_slots: Collection[int]
+
+
+class Moved(NamedTuple):
+    """A part that leaves its message, and where it stood."""
+
+    part: object
+    source: JsonObject
+    slot: int
+
+
+def _alone(item: JsonObject, at: int, moved: Sequence[Moved]) -> JsonObject:
+    return item
+
+
 class Shape(Struct, frozen=True):
-    """How a dialect writes a message: the field of its content, and what stands before the text of a text part."""
+    """How a dialect writes a message: the field of its content, what stands before the text of a text part, and what else
+    changes with a content that took others' parts in at a place."""
 
     key: str
     text_part: Mapping[str, object]
+    beside: Callable[[JsonObject, int, Sequence[Moved]], JsonObject] = _alone
 
     def as_parts(self, content: object) -> list[object]:
         if isinstance(content, str):
@@ -243,47 +265,95 @@ class Shape(Struct, frozen=True):
         return list(content) if isinstance(content, list) else []
 
 
-class Taken(Struct, frozen=True):
-    """A history without one exchange; `moved` slots of the question now stand at `at` of the item `receiver`."""
+class _Backwards:
+    """A history written anew from its end: each item is looked at once, however much is taken out."""
 
-    items: list[JsonObject]
-    receiver: int
-    moved: tuple[int, ...]
-    at: int
+    def __init__(self, shape: Shape) -> None:
+        self.written: list[JsonObject] = []
+        """From the end; last is the nearest user message."""
+        self.before: list[JsonObject] = []
+        """What stands before that message, likewise."""
+        self.receiver: Message | None = None
+        """That message as it was; its item takes in what questions before it held."""
+        self._shape = shape
+        self._results: list[Moved] = []
+        self._others: list[Moved] = []
+
+    def put(self, item: JsonObject, view: Message) -> None:
+        if view.role != "user":
+            self.before.append(item)
+            return
+        self._settle()
+        self.written += [*self.before, item]
+        self.before, self.receiver = [], view
+
+    def put_behind(self, items: Sequence[JsonObject]) -> None:
+        """Directly behind the nearest user message."""
+        self.written[-1:] = [*reversed(items), self.written[-1]]
+
+    def give(self, moved: Sequence[Moved], view: Message) -> None:
+        """To the nearest user message: in front of what it says, but behind results of tools, which come first."""
+        of_tools = {part.slot for part in view.parts if isinstance(part, ToolResult)}
+        first = next((place for place, one in enumerate(moved) if one.slot not in of_tools), len(moved))
+        self._results += moved[:first]
+        self._others += reversed(moved[first:])
+
+    def items(self) -> list[JsonObject]:
+        self._settle()
+        return [*reversed(self.before), *reversed(self.written)]
+
+    def _settle(self) -> None:
+        moved = [*self._results, *reversed(self._others)]
+        if moved and self.receiver is not None:
+            item, at = self.written[-1], 0
+            while at < len(self.receiver.parts) and isinstance(self.receiver.parts[at], ToolResult):
+                at += 1
+            old = self._shape.as_parts(item.get(self._shape.key))
+            grown = {**item, self._shape.key: [*old[:at], *(part for part, _, _ in moved), *old[at:]]}
+            self.written[-1] = self._shape.beside(grown, at, moved)
+        self._results, self._others = [], []
 
 
-def take_exchange(
-    items: list[JsonObject], views: list[Message], asked: int, answered: int, typed: Collection[int], shape: Shape
-) -> Taken | None:
-    """The history without the typed parts of `asked` and without `answered`; None where no user message follows them."""
-    if not 0 <= asked <= answered < len(items) or views[asked].role != "user":
-        return None
-    if asked < answered and views[answered].role != "assistant":
-        return None
-    following = next((view.index for view in views[answered + 1 :] if view.role == "user"), None)
-    if following is None:
-        return None
-    question = items[asked].get(shape.key)
-    parts = shape.as_parts(question)
-    is_typed = {0: -1 in typed} if isinstance(question, str) else {slot: slot in typed for slot in range(len(parts))}
-    moved = tuple(slot for slot, yes in is_typed.items() if not yes)
-    receiver, at = items[following], 0
-    if moved:
-        kept = [parts[slot] for slot in moved]
-        removed = [part for slot, part in enumerate(parts) if is_typed[slot]] + shape.as_parts(items[answered].get(shape.key))
-        heir = next((slot for slot in reversed(range(len(kept))) if _can_carry_mark(kept[slot])), None)
-        for part in reversed(removed):
-            _hand_on(_mark_of(part), kept, heir)
-        old = shape.as_parts(receiver.get(shape.key))
-        # results of tools come first in their message
-        while at < len(views[following].parts) and isinstance(views[following].parts[at], ToolResult):
-            at += 1
-        receiver = {**receiver, shape.key: [*old[:at], *kept, *old[at:]]}
-    between = range(asked + 1, answered)
-    stay = [items[index] for index in between if views[index].role != "system"]
-    system = [items[index] for index in between if views[index].role == "system"]
-    ahead = [*items[:asked], *stay, *items[answered + 1 : following]]
-    return Taken([*ahead, receiver, *system, *items[following + 1 :]], len(ahead), moved, at)
+def without_exchanges(
+    items: list[JsonObject], views: list[Message], exchanges: Iterable[Exchange], shape: Shape
+) -> list[JsonObject]:
+    """The history without the typed parts of each question and without its answer; one that no user message follows stays."""
+    history, end = _Backwards(shape), len(items)
+    for exchange in sorted(exchanges, key=lambda one: one.asked, reverse=True):
+        asked, answered, typed = exchange
+        if not 0 <= asked <= answered < end or views[asked].role != "user":
+            continue
+        if asked < answered and views[answered].role != "assistant":
+            continue
+        for index in reversed(range(answered + 1, end)):
+            history.put(items[index], views[index])
+        end = answered + 1
+        if history.receiver is None:
+            continue
+        answer = shape.as_parts(items[answered].get(shape.key)) if asked < answered else []
+        history.give(_moved(items[asked], typed, answer, shape), views[asked])
+        between = range(asked + 1, answered)
+        history.put_behind([items[index] for index in between if views[index].role == "system"])
+        for index in reversed(between):
+            if views[index].role != "system":
+                history.put(items[index], views[index])
+        end = asked
+    for index in reversed(range(end)):
+        history.put(items[index], views[index])
+    return history.items()
+
+
+def _moved(question: JsonObject, typed: Collection[int], answer: list[object], shape: Shape) -> list[Moved]:
+    """What is not typed; the last of it inherits a cache mark of what goes."""
+    content = question.get(shape.key)
+    parts = shape.as_parts(content)
+    is_typed = [-1 in typed] if isinstance(content, str) else [slot in typed for slot in range(len(parts))]
+    slots = [slot for slot, yes in enumerate(is_typed) if not yes]
+    kept = [parts[slot] for slot in slots]
+    heir = next((place for place in reversed(range(len(kept))) if _can_carry_mark(kept[place])), None)
+    for part in reversed([*(part for part, yes in zip(parts, is_typed, strict=True) if yes), *answer]):
+        _hand_on(_mark_of(part), kept, heir)
+    return [Moved(part, question, slot) for part, slot in zip(kept, slots, strict=True)]
 
 
 View = Callable[[int, JsonObject], Message]
@@ -306,21 +376,23 @@ def edit_history(
     call: Call, holder: JsonObject, field: str, edits: Mapping[tuple[int, int], str], shape: Shape, view: View
 ) -> None:
     """`edit_texts` where the history is a list of messages."""
-    for index, texts in edits_by_message(call, edits).items():
-        items = items_in(holder, field)
+    found = edits_by_message(call, edits)
+    items = items_in(holder, field) if found else []
+    for index, texts in found.items():
         items[index], _ = edited(items[index], shape.key, texts)
         call.messages[index] = view(index, items[index])
         call.changed = True
 
 
 def drop_from_history(
-    call: Call, holder: JsonObject, field: str, asked: int, answered: int, typed: Collection[int], shape: Shape, view: View
+    call: Call, holder: JsonObject, field: str, exchanges: Iterable[Exchange], shape: Shape, view: View
 ) -> bool:
-    """`drop_exchange`, likewise."""
-    taken = take_exchange(items_in(holder, field), call.messages, asked, answered, typed, shape)
-    if taken is None:
+    """`drop_exchanges`, likewise."""
+    items = items_in(holder, field)
+    left = without_exchanges(items, call.messages, exchanges, shape)
+    if len(left) == len(items):
         return False
-    holder[field] = taken.items
+    holder[field] = left
     call.messages[:] = views_of(holder, field, view)
     call.changed = True
     return True

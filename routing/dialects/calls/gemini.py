@@ -5,7 +5,7 @@ The interface takes field names in camelCase and in snake_case; so does this.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ... import jsonbytes
 from ...values import (
@@ -26,6 +26,7 @@ from ...values import (
 from ..translation.neutral import Feature, LeftOut
 from .credentials import without_credentials
 from .editing import (
+    Exchange,
     Shape,
     content_of,
     drop_from_history,
@@ -110,10 +111,10 @@ def edit_texts(call: Call, edits: Mapping[tuple[int, int], str]) -> None:
     edit_history(call, inner_body(call), "contents", edits, _SHAPE, _view)
 
 
-def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection[int]) -> bool:
+def drop_exchanges(call: Call, exchanges: Iterable[Exchange]) -> bool:
     if not call.messages:
         return False
-    return drop_from_history(call, inner_body(call), "contents", asked, answered, typed_slots, _SHAPE, _view)
+    return drop_from_history(call, inner_body(call), "contents", exchanges, _SHAPE, _view)
 
 
 def bare(call: Call, model: str, own: Collection[str], left: LeftOut) -> JsonObject:

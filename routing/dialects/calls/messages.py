@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ...values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
 from ..translation.neutral import Feature, LeftOut
 from .credentials import without_credentials
 from .editing import (
     SPEAK,
+    Exchange,
     Shape,
     content_of,
     drop_from_history,
@@ -78,8 +79,8 @@ def edit_texts(call: Call, edits: Mapping[tuple[int, int], str]) -> None:
     edit_history(call, call.body, "messages", edits, _SHAPE, _view)
 
 
-def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection[int]) -> bool:
-    return drop_from_history(call, call.body, "messages", asked, answered, typed_slots, _SHAPE, _view)
+def drop_exchanges(call: Call, exchanges: Iterable[Exchange]) -> bool:
+    return drop_from_history(call, call.body, "messages", exchanges, _SHAPE, _view)
 
 
 def bare(call: Call, model: str, own: Collection[str], left: LeftOut) -> JsonObject:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ...values import Call, Endpoint, JsonObject, Media, Message, Other, Part, Role, Text, Thinking, ToolCall, ToolResult
 from ..translation.neutral import Feature, LeftOut
@@ -14,9 +14,11 @@ from .compaction import KINDS
 from .credentials import tools_without_credentials, without_credentials
 from .editing import (
     PLACEHOLDER,
+    Exchange,
+    Moved,
     Shape,
-    Taken,
     content_of,
+    drop_from_history,
     edited,
     edits_by_message,
     items_in,
@@ -31,14 +33,12 @@ from .editing import (
     renamed,
     result_text,
     sent,
-    take_exchange,
     text_in,
     views_of,
     without,
     without_deep,
 )
 
-_SHAPE = Shape("content", {"type": "input_text"})
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
 _METADATA = "internal_chat_message_metadata_passthrough"
 _KINDS = "content_item_kinds"
@@ -89,30 +89,26 @@ def read_call(raw: bytes, endpoint: Endpoint) -> Call:
 
 
 def edit_texts(call: Call, edits: Mapping[tuple[int, int], str]) -> None:
-    for index, texts in edits_by_message(call, edits).items():
-        call.changed = True
-        if isinstance(call.body.get("input"), str):
-            call.body["input"] = texts[-1] if texts[-1].strip() else PLACEHOLDER
-            call.messages[:] = _views(call.body)
-            continue
-        items = items_in(call.body, "input")
+    found = edits_by_message(call, edits)
+    if not found:
+        return
+    call.changed = True
+    if isinstance(call.body.get("input"), str):
+        text = found[0][-1]
+        call.body["input"] = text if text.strip() else PLACEHOLDER
+        call.messages[:] = _views(call.body)
+        return
+    items = items_in(call.body, "input")
+    for index, texts in found.items():
         item, gone = edited(items[index], "content", texts)
         items[index] = _shrunk(item, frozenset(gone)) if gone else item
         call.messages[index] = _view(index, items[index])
 
 
-def drop_exchange(call: Call, asked: int, answered: int, typed_slots: Collection[int]) -> bool:
+def drop_exchanges(call: Call, exchanges: Iterable[Exchange]) -> bool:
     if not isinstance(call.body.get("input"), list):
         return False
-    items = items_in(call.body, "input")
-    taken = take_exchange(items, call.messages, asked, answered, typed_slots, _SHAPE)
-    if taken is None:
-        return False
-    taken.items[taken.receiver] = _with_moved(taken, object_in(items[asked], _METADATA))
-    call.body["input"] = taken.items
-    call.messages[:] = _views(call.body)
-    call.changed = True
-    return True
+    return drop_from_history(call, call.body, "input", exchanges, _SHAPE, _view)
 
 
 def bare(call: Call, model: str, own: Collection[str], left: LeftOut) -> JsonObject:
@@ -223,15 +219,17 @@ def _shrunk(item: JsonObject, gone: Collection[int]) -> JsonObject:
     return _with_parallel(item, lambda old, _: [entry for slot, entry in enumerate(old) if slot not in gone])
 
 
-def _with_moved(taken: Taken, source: JsonObject) -> JsonObject:
-    """The receiver of the moved parts, told what they are."""
+def _with_moved(receiver: JsonObject, at: int, moved: Sequence[Moved]) -> JsonObject:
+    """The receiver of these parts, told what they are."""
 
     def grown(old: list[object], key: str) -> list[object]:
-        known = list_in(source, key)
-        arrived = [known[slot] if slot < len(known) else _PARALLEL[key] for slot in taken.moved]
-        return [*old[: taken.at], *arrived, *old[taken.at :]]
+        known = ((list_in(object_in(source, _METADATA), key), slot) for _, source, slot in moved)
+        return [*old[:at], *(entries[slot] if slot < len(entries) else _PARALLEL[key] for entries, slot in known), *old[at:]]
 
-    return _with_parallel(taken.items[taken.receiver], grown) if taken.moved else taken.items[taken.receiver]
+    return _with_parallel(receiver, grown)
+
+
+_SHAPE = Shape("content", {"type": "input_text"}, _with_moved)
 
 
 def _scrubbed(source: JsonObject, own: Collection[str], left: LeftOut) -> JsonObject:

@@ -1,11 +1,12 @@
 """Texts edited and exchanges taken out, the same cases in the four dialects."""
 
 import json
+import random
 from typing import Any
 
 import pytest
 
-from routecodex.routing.dialects.calls import drop_exchange, edit_texts, for_target, read_call
+from routecodex.routing.dialects.calls import Exchange, drop_exchanges, edit_texts, for_target, read_call
 from routecodex.routing.values import Call, Dialect, Endpoint, Text
 from tests.rig.work import assert_linear
 
@@ -164,7 +165,7 @@ def test_exchange_taken_out_whole(name: str) -> None:
         item(name, "user", "go on"),
     )
     slot = call.messages[2].parts[0].slot
-    assert drop_exchange(call, 2, 3, {slot})
+    assert drop_exchanges(call, [Exchange(2, 3, {slot})])
     assert sent(call) == [item(name, "user", "first"), item(name, "assistant", "answer"), item(name, "user", "go on")]
     assert call.changed
 
@@ -178,7 +179,7 @@ def test_what_stood_beside_moves_to_the_next_user_message(name: str) -> None:
         item(name, "user", "go", "on"),
         item(name, "assistant", "done"),
     )
-    assert drop_exchange(call, 0, 1, [1])
+    assert drop_exchanges(call, [Exchange(0, 1, [1])])
     assert sent(call) == [
         item(name, "user", part(name, "<reminder>", extra=1), "<env>", "go", "on"),
         item(name, "assistant", "done"),
@@ -195,7 +196,7 @@ def test_a_string_becomes_a_list_only_to_take_something(name: str) -> None:
         item(name, "assistant", "done"),
         item(name, "user", "stays"),
     )
-    assert drop_exchange(call, 0, 1, [1])
+    assert drop_exchanges(call, [Exchange(0, 1, [1])])
     assert sent(call) == [
         item(name, "user", "<reminder>", "go on"),
         item(name, "assistant", "done"),
@@ -216,7 +217,7 @@ def test_system_items_between_go_behind(name: str) -> None:
         item(name, "system", "second"),
         item(name, "assistant", "done"),
     )
-    assert drop_exchange(call, 0, 3, [1])
+    assert drop_exchanges(call, [Exchange(0, 3, [1])])
     assert sent(call) == [
         item(name, "user", "<late reminder>"),
         item(name, "user", "<reminder>", "go on"),
@@ -249,7 +250,7 @@ def test_cache_mark_of_an_exchange(
         item(name, "assistant", marked("now glm", answer)),
         item(name, "user", "go on"),
     )
-    assert drop_exchange(call, 0, 1, [1])
+    assert drop_exchanges(call, [Exchange(0, 1, [1])])
     assert sent(call) == [{"role": "user", "content": [marked("<reminder>", after), part(name, "go on")]}]
 
 
@@ -261,7 +262,7 @@ def test_moved_parts_stand_behind_results_of_tools() -> None:
         item("messages", "assistant", "now glm"),
         item("messages", "user", result, "go on"),
     )
-    assert drop_exchange(call, 0, 1, [1])
+    assert drop_exchanges(call, [Exchange(0, 1, [1])])
     assert sent(call) == [item("messages", "user", result, "<reminder>", "go on")]
 
 
@@ -272,7 +273,7 @@ def test_codex_kinds_move_along() -> None:
         item("responses", "assistant", "now glm"),
         codex("user", ("go on", "user.text")),
     )
-    assert drop_exchange(call, 0, 1, [1])
+    assert drop_exchanges(call, [Exchange(0, 1, [1])])
     assert sent(call) == [codex("user", ("env", "environment"), ("go on", "user.text"))]
 
 
@@ -284,7 +285,7 @@ def test_codex_kinds_move_along() -> None:
 def test_what_cannot_be_taken_out(name: str, asked: int, answered: int) -> None:
     history = [item(name, role, f"t{place}") for place, role in enumerate(["user", "assistant", "user", "assistant"])]
     call = call_of(name, *history)
-    assert not drop_exchange(call, asked, answered, [0, -1])
+    assert not drop_exchanges(call, [Exchange(asked, answered, [0, -1])])
     assert not call.changed
     assert sent(call) == history
 
@@ -293,23 +294,22 @@ def test_what_cannot_be_taken_out(name: str, asked: int, answered: int) -> None:
 def test_a_question_whose_answer_is_gone(name: str) -> None:
     history = [item(name, role, f"t{place}") for place, role in enumerate(["user", "user", "assistant"])]
     call = call_of(name, *history)
-    assert drop_exchange(call, 0, 0, [0, -1])
+    assert drop_exchanges(call, [Exchange(0, 0, [0, -1])])
     assert sent(call) == history[1:]
 
 
 def test_responses_string_holds_no_exchange() -> None:
     call = read_call(b'{"model":"m","input":"x"}', ENDPOINTS["responses"])
-    assert not drop_exchange(call, 0, 1, [-1])
+    assert not drop_exchanges(call, [Exchange(0, 1, [-1])])
 
 
 @EVERY
-def test_two_exchanges_newest_first(name: str) -> None:
+def test_two_exchanges(name: str) -> None:
     history = []
     for place in range(3):
         history += [item(name, "user", f"<r{place}>", f"t{place}"), item(name, "assistant", f"a{place}")]
     call = call_of(name, *history)
-    assert drop_exchange(call, 2, 3, [1])
-    assert drop_exchange(call, 0, 1, [1])
+    assert drop_exchanges(call, [Exchange(0, 1, [1]), Exchange(2, 3, [1])])
     assert sent(call) == [item(name, "user", "<r0>", "<r1>", "<r2>", "t2"), item(name, "assistant", "a2")]
 
 
@@ -326,3 +326,45 @@ def test_a_message_of_very_many_tags_is_edited_in_linear_time() -> None:
 
     assert edited(make(30_000)) == [{"role": "user", "content": [part("messages", "last", cache_control=MARK)]}]
     assert_linear(edited, make, 8_000)
+
+
+@EVERY
+def test_many_exchanges_at_once_are_as_one_by_one(name: str) -> None:
+    """X03"""
+    chance = random.Random(7)
+    for _ in range(60):
+        history, exchanges = _with_exchanges(name, chance)
+        once, single = call_of(name, *history), call_of(name, *history)
+        drop_exchanges(once, exchanges)
+        for exchange in reversed(exchanges):
+            drop_exchanges(single, [exchange])
+        assert sent(once) == sent(single)
+
+
+def _with_exchanges(name: str, chance: random.Random) -> tuple[list[dict[str, object]], list[Exchange]]:
+    history: list[dict[str, object]] = []
+    exchanges = []
+    for place in range(chance.randrange(1, 8)):
+        parts = [f"{place}.{slot}" for slot in range(chance.randrange(1, 4))]
+        result = {"type": "tool_result", "tool_use_id": "1", "content": "x"}
+        history.append(item(name, "user", *([result] if name == "messages" and chance.random() < 0.3 else []), *parts))
+        asked = len(history) - 1
+        for role in chance.choices(["user", "system"], k=chance.randrange(3)):
+            history.append(item(name, role if name not in ("gemini", "envelope") else "user", f"beside {len(history)}"))
+        if chance.random() < 0.8:
+            history.append(item(name, "assistant", "ours"))
+            answered = len(history) - 1
+        else:
+            answered = asked
+        if chance.random() < 0.7:
+            exchanges.append(Exchange(asked, answered, [-1, *chance.sample(range(4), 2)]))
+    return history, exchanges
+
+
+@MARKED
+def test_a_mark_of_what_stays_is_not_doubled(name: str) -> None:
+    """Where our answer is gone: a provider takes four of them at most."""
+    kept = [part(name, "<reminder>", cache_control=MARK), part(name, "<env>")]
+    call = call_of(name, item(name, "user", *kept, "<**x**>"), item(name, "user", "go on"))
+    assert drop_exchanges(call, [Exchange(0, 0, [2])])
+    assert sent(call) == [{"role": "user", "content": [*kept, part(name, "go on")]}]
