@@ -80,14 +80,12 @@ def _own_exchanges(call: Call, typed: Sequence[Typed]) -> list[tuple[Typed, Mess
     typed_at = {question.message.index for question in typed}
     found: list[tuple[Typed, Message]] = []
     for question in typed:
-        if not tags_at_end(question):
-            continue
         for message in _behind(call, question):
             if _is_ours(message):
                 found.append((question, message))
             if not _is_of_tool(message) or message.index in typed_at:
                 break
-    return found
+    return [(question, answer) for question, answer in found if tags_at_end(question)]
 
 
 def _cut_off(call: Call, typed: Sequence[Typed], client: Client) -> Iterator[Typed]:
