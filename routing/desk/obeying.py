@@ -21,11 +21,11 @@ from ..storage.contract import InThread
 from ..tags.cleaning import is_for_us
 from ..tags.grammar import Clear, ClockClear, StopSet
 from ..tags.obey import CLOCK_CLEARED, TAKES_AWAY, Means, Orders, leaves_nothing, orders_for
-from ..tags.once import Place, ended, has_ended, is_new, obeyed_before, placed, remembered, without_old_texts
+from ..tags.once import Place, ended, has_ended, is_new, obeyed_before, placed, places_of, remembered, without_old_texts
 from ..tags.scan import strip
 from ..tags.texts import read_text, texts_of
 from ..tags.typed_tags import tags_of
-from ..tags.unheard import Unheard, answered_up_to, sentences, tags_before
+from ..tags.unheard import MOST, Unheard, answered_up_to, sentences, tags_before
 from ..tags.vocabulary import Vocabulary
 from ..turn.plan import Clocks
 from ..values import Caller
@@ -76,19 +76,22 @@ class Obeying(Struct):
         """Tags that the person sent before the newest message, and that got no answer either: some tools send what was typed
         meanwhile as several messages. What was obeyed when it was the newest is none of them."""
         answered = answered_up_to(reading.call, client_of(reading.caller))
-        found: list[Unheard] = []
-        for count in range(len(reading.typed) - 1, 0, -1):
-            if (typed := reading.typed[count - 1]).message.index < answered:
+        obeyed = {message.place for message in self.store.load(reading.key).obeyed}
+        before = reading.typed[:-1]
+        places: list[str] = []
+        found: dict[Unheard, None] = {}
+        for count, typed in zip(range(len(before), 0, -1), reversed(before), strict=True):
+            if typed.message.index < answered or len(found) >= MOST:
                 break
             tags = tags_of(typed, self.vocabulary(reading.caller.user))
             if any(isinstance(tag, Clear) for tag in tags):
                 break  # nobody remembers what was obeyed before, and nothing of it holds
             if all(isinstance(tag, TAKES_AWAY) for tag in tags):
                 continue  # none, or nobody remembers whether they were obeyed
-            place, _ = placed(reading.call, reading.typed[:count], typed)
-            if all(message.place != place.place for message in self.store.load(reading.key).obeyed):
-                found += tags_before(typed)
-        return tuple(found)
+            places = places or places_of(reading.call, before)
+            if places[count - 1] not in obeyed:
+                found |= dict.fromkeys(tags_before(typed))
+        return tuple(found)[:MOST]
 
     def at_once(self, reading: Reading) -> Orders | None:
         """The orders where nothing of them has to be written; else None, and `obey` is to be called."""

@@ -44,7 +44,7 @@ class Place(Struct, frozen=True):
 
 def placed(call: Call, typed: Sequence[Typed], newest: Typed) -> tuple[Place, tuple[str, ...]]:
     """The place of the newest typed message; and the places at which each of the texts before its last one ends."""
-    digest = hashlib.sha256((call.previous_id or "").encode("utf-8", "surrogatepass"))
+    digest = _begun(call)
     places: list[str] = []
     cores: list[bytes] = []
     for left, message in zip(range(len(typed), 0, -1), typed, strict=True):
@@ -56,6 +56,20 @@ def placed(call: Call, typed: Sequence[Typed], newest: Typed) -> tuple[Place, tu
     own = hashlib.sha256(b"\n".join(cores[-len(newest.texts) :])).hexdigest()[:_DIGITS]
     answered = any(message.role == "assistant" for message in call.messages[newest.message.index + 1 :])
     return Place(places[-1], own, frozenset(places[:-1]), answered), tuple(places[-len(typed[-1].texts) :])
+
+
+def places_of(call: Call, typed: Sequence[Typed]) -> list[str]:
+    """The place of each of these messages when it was the newest."""
+    digest, places = _begun(call), []
+    for message in typed:
+        for text in message.texts:
+            digest.update(_core(text.words))
+        places.append(digest.hexdigest()[:_DIGITS])
+    return places
+
+
+def _begun(call: Call) -> hashlib._Hash:
+    return hashlib.sha256((call.previous_id or "").encode("utf-8", "surrogatepass"))
 
 
 def _core(words: str) -> bytes:

@@ -18,7 +18,8 @@ from ..values import Call, Dialect, Message, Text, ToolResult
 from .scan import find_mark, find_tags
 
 BEFORE = "in a message before your last one"
-_MOST = 8
+MOST = 8
+"""So many of them are told."""
 _LONGEST = 60
 _BEGIN = "<**"
 _MOST_OPENINGS = 1000
@@ -42,13 +43,13 @@ def unheard_tags(call: Call, client: Client) -> tuple[Unheard, ...]:
         if message.role == "user" and any(isinstance(part, Text) and find_mark(part.text, _BEGIN) >= 0 for part in message.parts)
         for unheard in _in_message(message, shape, call.endpoint.dialect)
     )
-    return tuple(islice(dict.fromkeys(islice(found, 10 * _MOST)), _MOST))
+    return tuple(islice(dict.fromkeys(islice(found, 10 * MOST)), MOST))
 
 
 def tags_before(typed: Typed) -> tuple[Unheard, ...]:
     """Those of a message that was typed before the newest one, which alone gives orders."""
-    found = (Unheard(_shortened(tag.body), BEFORE, False) for text in typed.texts for tag in find_tags(text.words, _MOST))
-    return tuple(islice(dict.fromkeys(found), _MOST))
+    found = (Unheard(_shortened(tag.body), BEFORE, False) for text in typed.texts for tag in find_tags(text.words, MOST))
+    return tuple(islice(dict.fromkeys(found), MOST))
 
 
 def sentences(unheard: Sequence[Unheard]) -> tuple[str, ...]:
@@ -72,7 +73,7 @@ def _in_message(message: Message, shape: Shape, dialect: Dialect) -> Iterator[Un
     for part, division, _ in shape.divided(message, dialect):
         at = 0
         for start, end in (*division.typed, (len(part.text), len(part.text))):
-            for tag in find_tags(part.text[at:start], _MOST):
+            for tag in find_tags(part.text[at:start], MOST):
                 if beside:
                     place, known = "beside a function's response", True
                 elif division is NOTHING and not shape.is_tools(part.text):
