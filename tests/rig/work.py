@@ -57,3 +57,33 @@ def _cpu_s(work: Callable[[T], object], given: T) -> float:
     finally:
         if collected:
             gc.enable()
+
+
+def lines_of(work: Callable[[], object]) -> int:
+    """The lines of Python that it runs, those of loops each time: the same number on every machine, loaded or not."""
+    count = 0
+
+    def note(frame: object, event: str, argument: object) -> Any:
+        nonlocal count
+        count += event == "line"
+        return note
+
+    before: Any = sys.gettrace()
+    sys.settrace(note)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+LINES_FOUR_TIMES = 5.5
+"""They are counted, not measured: what is linear gives 4, and a quadratic part shows long before it is all."""
+
+
+def assert_as_many_lines(work: Callable[[T], object], make: Callable[[int], T], size: int) -> None:
+    """`work(make(4 * size))` runs four times the lines of `work(make(size))`."""
+    small, large = (make(each) for each in (size, 4 * size))
+    work(make(1))  # what is made once
+    few, many = lines_of(lambda: work(small)), lines_of(lambda: work(large))
+    assert many < LINES_FOUR_TIMES * few, f"four times the input runs {many / few:.1f} times the lines: {few:,} and {many:,}"

@@ -241,22 +241,22 @@ class Tool:
     history: list[dict[str, Any]] = field(default_factory=list)
 
     def say(self, text: str, *, image: bool = False) -> Handled:
-        self.history.append(_user(self.dialect, text, image=image))
+        self.history.append(user_item(self.dialect, text, image=image))
         return self.ask()
 
     def handed(self, text: str) -> Received:
         """The call alone."""
-        self.history.append(_user(self.dialect, text, image=False))
+        self.history.append(user_item(self.dialect, text, image=False))
         return self.received()
 
     def hop(self, result: str = "done") -> Handled:
         """The model called a tool, and here is what came of it."""
-        self.history += _hop(self.dialect, result, len(self.history))
+        self.history += hop_items(self.dialect, result, len(self.history))
         return self.ask()
 
     def hear(self, text: str = "fine") -> None:
         """The answer joins the history."""
-        self.history.append(_assistant(self.dialect, text))
+        self.history.append(assistant_item(self.dialect, text))
 
     def talk(self, *texts: str) -> list[Handled]:
         """Messages that are answered well, one after another."""
@@ -297,7 +297,7 @@ class Tool:
 _PNG = "iVBORw0KGgo="
 
 
-def _user(dialect: Dialect, text: str, *, image: bool = False) -> dict[str, Any]:
+def user_item(dialect: Dialect, text: str, *, image: bool = False) -> dict[str, Any]:
     match dialect:
         case Dialect.MESSAGES:
             source = {"type": "base64", "media_type": "image/png", "data": _PNG}
@@ -314,7 +314,7 @@ def _user(dialect: Dialect, text: str, *, image: bool = False) -> dict[str, Any]
             return {"role": "user", "parts": [{"text": text}, *images]}
 
 
-def _assistant(dialect: Dialect, text: str) -> dict[str, Any]:
+def assistant_item(dialect: Dialect, text: str) -> dict[str, Any]:
     match dialect:
         case Dialect.RESPONSES:
             return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
@@ -324,7 +324,7 @@ def _assistant(dialect: Dialect, text: str) -> dict[str, Any]:
             return {"role": "assistant", "content": text}
 
 
-def _hop(dialect: Dialect, result: str, number: int) -> list[dict[str, Any]]:
+def hop_items(dialect: Dialect, result: str, number: int) -> list[dict[str, Any]]:
     """A tool call and its result."""
     id = f"call_{number}"
     match dialect:

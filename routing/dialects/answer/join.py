@@ -60,6 +60,56 @@ class _Round(Struct):
     """It came in another dialect than the client's."""
 
 
+_MOST_UNMEASURED = 64
+"""Texts that may still grow; of more of them the first counts as it is."""
+
+
+class _Lengths:
+    """How much text stands before a block. What is over is measured once, however many sources of it are told."""
+
+    def __init__(self) -> None:
+        self._known: dict[Block, tuple[int, int]] = {}
+        self._all, self._into = 0, dict[Block, int]()
+        self._content = self._place = 0
+        """Where the first text stands that is not measured."""
+
+    def before(self, own: Block, contents: Sequence[Content]) -> tuple[int, int] | None:
+        """In the whole answer, and of that in the block where the client sees it; None where it is no text of these."""
+        self._measure(contents)
+        if own in self._known:
+            return self._known[own]
+        into = own.into or own
+        total, inside = self._all, self._into.get(into, 0)
+        for place, content in enumerate(contents[self._content :]):
+            for block in content.texts[0 if place else self._place :]:
+                if block is own:
+                    return total, inside
+                size = _size(block, content)
+                total, inside = total + size, inside + (size if (block.into or block) is into else 0)
+        return None
+
+    def _measure(self, contents: Sequence[Content]) -> None:
+        while self._content < len(contents):
+            content, is_last = contents[self._content], self._content == len(contents) - 1
+            texts = content.texts
+            while self._place < len(texts):
+                block = texts[self._place]
+                if is_last and not content.is_over(block) and len(texts) - self._place <= _MOST_UNMEASURED:
+                    return
+                into, size = block.into or block, _size(block, content)
+                inside = self._into.get(into, 0)
+                self._known[block] = self._all, inside
+                self._all, self._into[into] = self._all + size, inside + size
+                self._place += 1
+            if is_last:
+                return
+            self._content, self._place = self._content + 1, 0
+
+
+def _size(block: Block, content: Content) -> int:
+    return len(block.glue) + len(str(content.blocks[block]))
+
+
 class Join:
     def __init__(
         self,
@@ -86,6 +136,7 @@ class Join:
         """Those that count."""
         self.content = Content(apart=apart)
         """What the running round has said so far."""
+        self._lengths = _Lengths()
         self.over = False
         """The running round is."""
         self.later = False
@@ -159,7 +210,7 @@ class Join:
         self._held, self._waiting_bytes = [], 0
         self.later = bool(self.rounds)
         self._unclosed = [block for block in self._open if not block.closed] if self.later else []
-        self.content = Content(apart=self._apart)
+        self.content, self._lengths = Content(apart=self._apart), _Lengths()
         self.over = self.visible = self._ending = False
         self.plain, self._nameless = None, []
         self.foreign = self.composes = foreign
@@ -513,15 +564,13 @@ class Join:
     def _placed(self, cited: Cited) -> Cited:
         """A source of a text as the client sees it."""
         own, citation = cited.block, cited.citation
-        into, before, lead = own.into or own, 0, len(own.glue)
-        texts = [(block, text) for content in self._contents for block, text in content.blocks.items() if block.kind == "text"]
-        for block, text in texts:
-            if block is own:
-                start, end = (citation.start, citation.end) if 0 <= citation.start < citation.end else (0, len(str(text)))
-                return Cited(into, replace(citation, start=lead + start, end=lead + end), before)
-            size = len(block.glue) + len(str(text))
-            before, lead = (before, lead + size) if (block.into or block) is into else (before + size, lead)
-        return cited
+        place = self._lengths.before(own, self._contents)
+        if place is None:
+            return cited
+        before, lead = place[0] - place[1], place[1] + len(own.glue)
+        here = 0 <= citation.start < citation.end
+        start, end = (citation.start, citation.end) if here else (0, len(str(own.text or "")))
+        return Cited(own.into or own, replace(citation, start=lead + start, end=lead + end), before)
 
     @property
     def _contents(self) -> list[Content]:

@@ -104,6 +104,8 @@ class Content:
 
     def __init__(self, *, apart: bool = False) -> None:
         self.blocks: dict[Block, GrowingText] = {}
+        self.texts: list[Block] = []
+        """Those of them that are text."""
         self.extras: dict[Block, list[JsonObject]] = {}
         self.cited: dict[Block, list[Cited]] = {}
         self.fields: list[Field] = []
@@ -186,7 +188,13 @@ class Content:
         if text is None:
             text = self.blocks[block] = GrowingText()
             block.text = block.text or text
+            if block.kind == "text":
+                self.texts.append(block)
         return text
+
+    def is_over(self, block: Block) -> bool:
+        """Its provider said so."""
+        return block in self._over
 
     @property
     def text(self) -> str:

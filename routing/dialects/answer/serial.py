@@ -71,6 +71,8 @@ class Serial:
     def __init__(self) -> None:
         self._waiting: dict[Block, _Waiting] = {}
         self._order: list[_Waiting] = []
+        self._seals = 0
+        """So many of those behind the first are seals: nobody looks at them again."""
 
     def order(self, events: Sequence[Event]) -> Sequence[Event]:
         """What may be told now."""
@@ -127,7 +129,8 @@ class Serial:
             self._order.append(one)
         one.queue.append(event)
         if type(event) is Piece and event.text:
-            one.says = True
+            if not one.says:
+                one.says, self._seals = True, 0
             if block.kind == "call":
                 one.text.append(event.text)
 
@@ -135,11 +138,10 @@ class Serial:
         order = self._order
         while order:
             one = order[0]
-            if one.is_over and any(not other.is_seal for other in order[1:]):
+            if one.is_over and self._goes_on_elsewhere():
                 one.ended = True
             if one.ended and not one.is_somebodys:
-                del order[0]
-                del self._waiting[one.block]
+                self._drop_first()
                 continue
             if not one.may_begin:
                 return
@@ -148,10 +150,19 @@ class Serial:
             one.queue.clear()
             if not one.ended:
                 return
-            del order[0]
-            del self._waiting[one.block]
+            self._drop_first()
             one.block.closed = True
             out.append(Closed(one.block))
+
+    def _goes_on_elsewhere(self) -> bool:
+        """Something else than a seal stands behind the first."""
+        while (behind := self._seals + 1) < len(self._order) and self._order[behind].is_seal:
+            self._seals = behind
+        return behind < len(self._order)
+
+    def _drop_first(self) -> None:
+        del self._waiting[self._order.pop(0).block]
+        self._seals = max(0, self._seals - 1)
 
     def _end(self, out: list[Event], open_: Sequence[_Waiting] = ()) -> None:
         """All is over, but for these; of those what has begun is told, and nothing behind it. What never began and is half
@@ -159,6 +170,7 @@ class Serial:
         for one in self._order:
             one.ended = one not in open_
         self._order = [one for one in self._order if one.begun or (one.ended and not one.block.half)]
+        self._seals = 0
         self._tell(out)
         self._order.clear()
         self._waiting.clear()

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
@@ -86,6 +86,8 @@ class Reader(AnyReader):
         self._blocks: dict[object, Block] = {}
         """Items, by the provider's index or id."""
         self._parts: dict[Block, dict[object, Part]] = {}
+        self._unfinished: dict[Block, dict[object, Part]] = {}
+        """Those of them whose end has not come."""
         self._heard: dict[Block, int] = {}
         """How much of a call's arguments, or of reasoning."""
         self._thinks: dict[Block, tuple[str, object]] = {}
@@ -206,9 +208,10 @@ class Reader(AnyReader):
             self._last = None
         if block.kind == "text":
             parts = list_of(item.get("content"))
+            among = {at: part for at, part in self._parts.get(block, {}).items() if at not in range(len(parts))}
             for index, given in enumerate(parts):
                 if isinstance(given, dict):
-                    self._same_part(block, index, given, range(len(parts)))
+                    self._same_part(block, index, given, among)
                     self._end_part(block, index, given, out)
         elif kind in WRITTEN:
             self._rest(block, written_text(item.get(WRITTEN[kind])), out)
@@ -257,7 +260,7 @@ class Reader(AnyReader):
         parts = self._parts.setdefault(block, {})
         part = parts.get(index)
         if part is None:
-            part = parts[index] = Part(block, announced)
+            part = parts[index] = self._unfinished.setdefault(block, {})[index] = Part(block, announced)
             if part.kind == "refusal":  # of its part alone: texts before and behind it are none
                 out.append(Field("refused", None))
             block.ends_itself = True
@@ -294,7 +297,7 @@ class Reader(AnyReader):
         kind = "refusal" if "refusal" in document else "output_text"
         out: list[Event] = []
         block = self._block(document, "message", {}, out)
-        self._same_part(block, _number(document), {**document, "type": kind})
+        self._same_part(block, _number(document), {**document, "type": kind}, self._unfinished.get(block, {}))
         part = self._part(document, kind, out)
         if part is None:
             return [*out, *self._read_other(document)]
@@ -308,20 +311,20 @@ class Reader(AnyReader):
         if block.kind != "text":
             self._counts_on.discard(block)
             return [*out, *self._read_other(document)]
-        self._same_part(block, _number(document), given)
+        self._same_part(block, _number(document), given, self._unfinished.get(block, {}))
         self._end_part(block, _number(document), given, out)
         block.ends_itself = False
         return [*out, Closing(block, document)]
 
-    def _same_part(self, block: Block, index: int, given: JsonObject, all: range = range(0)) -> None:
+    def _same_part(self, block: Block, index: object, given: JsonObject, among: Mapping[object, Part]) -> None:
         """Some hosts count parts in one way in the deltas, and in another at the end: it is the one that says the same."""
         parts, kind = self._parts.get(block, {}), text_of(given.get("type"))
         size = len(text_of(given.get(KEYS.get(kind, ""))))
         if size and index not in parts:
-            for other, part in parts.items():
-                if other not in all and (all or not part.done) and (part.kind, part.heard) == (kind, size):
-                    parts[index] = part
-                    return
+            same = next((at for at, part in among.items() if (part.kind, part.heard) == (kind, size)), None)
+            if same is not None:
+                parts[index] = among[same]
+                self._unfinished[block].pop(same, None)
 
     def _end_part(self, block: Block, index: object, given: JsonObject, out: list[Event]) -> None:
         key = KEYS.get(text_of(given.get("type")), "")
@@ -331,6 +334,7 @@ class Reader(AnyReader):
         self._rest_of(part, text_of(given.get(key)), out)
         if not known and len(out) == before:
             out.append(Piece(block, "", part))
+        self._unfinished[block].pop(index, None)
         part.native, part.done = given, True
 
     def _rest_of(self, part: Part, whole: str, out: list[Event]) -> None:

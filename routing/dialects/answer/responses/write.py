@@ -189,7 +189,7 @@ class _Writer(AnyWriter):
         self._output: dict[int, JsonObject] = {}
         """Items that are done, by the client's index."""
         self._count = 0
-        self._ids: set[str] = set()
+        self._ids: dict[str, int] = {}
         self._message: _Item | None = None
         """Others' texts: the message in which a further one stands. It is open."""
         self._shown: _Shown | None = None
@@ -258,12 +258,12 @@ class _Writer(AnyWriter):
         if block.native is None or block.foreign:
             id = self._names.item(id, place)
         # ids of items differ within an answer, also where a provider gives every answer the same ones
-        free, number = id, 1
+        free = id
         while free in self._ids:
-            number += 1
-            free = f"{id}_{number}"
+            self._ids[id] += 1
+            free = f"{id}_{self._ids[id]}"
         if id:
-            self._ids.add(free)
+            self._ids[free] = 1
         block.place = place
         item = self._items[block] = _Item(block, place, free, native)
         return item
