@@ -176,7 +176,9 @@ def item(index: int, announced: Document, done: Document, *events: Document) -> 
 
 
 def written(count: int, *texts: str, sources: int = 0) -> list[Document]:
-    annotations = [{"type": "url_citation", "url": "https://a.example", "title": TITLE, "start_index": 0, "end_index": 1}] * sources
+    annotations = [
+        {"type": "url_citation", "url": "https://a.example", "title": TITLE, "start_index": 0, "end_index": 1}
+    ] * sources
     events: list[Document] = []
     done: list[Document] = []
     for place in range(count):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -12,7 +13,7 @@ from routecodex.routing.desk.desk import Plan
 from routecodex.routing.tags.status import LOCAL_ANSWER_MARK
 from routecodex.routing.turn.upstream import HistorySealed, Received
 from routecodex.routing.values import Dialect
-from tests.rig.work import assert_as_many_lines
+from tests.rig.work import assert_as_many_lines, assert_linear
 from tests.routing.house import Handled, House, Tool, assistant_item, config_text, hop_items, user_item
 
 Items: TypeAlias = list[dict[str, Any]]
@@ -164,6 +165,19 @@ def test_very_many_messages_are_linear_work(unit: str, dialect: Dialect, client:
         return handled
 
     assert_as_many_lines(work, make, 60)
+
+
+@pytest.mark.parametrize("base", ["https://x.example/v1", "https://api.mistral.ai/v1"])
+@pytest.mark.parametrize("unit", ["answers alone", "calls alone", "plain, unanswered"])
+def test_what_becomes_one_message_for_a_provider_is_put_together_once(unit: str, base: str, tmp_path: Path) -> None:
+    config = config_for("translated", Dialect.MESSAGES).replace("https://x.example/v1", base)
+
+    def make(count: int) -> Handled:
+        house = House(tmp_path / str(time.monotonic_ns()), config)
+        history = [item for number in range(count) for item in UNITS[unit](Dialect.MESSAGES, number)]
+        return house.handle(Tool(house, history=[*history, user_item(Dialect.MESSAGES, "now")]).received())
+
+    assert_linear(lambda handled: handled.plan.request().body, make, 3_000)
 
 
 @pytest.mark.parametrize("dialect", Dialect)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from msgspec import Struct, field
 
@@ -73,11 +74,11 @@ def call_id(id: str, host: Host) -> str:
 def _merged(messages: Sequence[Message]) -> list[Message]:
     """The assistant's messages in a row as one: what it calls in parallel must stand in one message."""
     merged: list[Message] = []
-    for message in messages:
-        if merged and message.role == merged[-1].role == "assistant":
-            merged[-1] = Message("assistant", (*merged[-1].blocks, *message.blocks))
+    for role, row in groupby(messages, key=lambda message: message.role):
+        if role == "assistant":
+            merged.append(Message(role, tuple(block for message in row for block in message.blocks)))
         else:
-            merged.append(message)
+            merged += row
     return merged
 
 
@@ -271,14 +272,14 @@ def _arguments(text: str) -> str:
 
 def _in_order(messages: Sequence[JsonObject]) -> list[JsonObject]:
     ordered: list[JsonObject] = []
-    for message in messages:
-        before = ordered[-1].get("role") if ordered else ""
-        if message["role"] == "user" and before == "user":
-            ordered[-1] = {"role": "user", "content": _content([*_parts(ordered[-1]), *_parts(message)])}
-            continue
-        if message["role"] == "user" and before == "tool":
-            ordered.append({"role": "assistant", "content": _GO_ON})
-        ordered.append(message)
+    for role, together in groupby(messages, key=lambda message: message["role"]):
+        row = list(together)
+        if role == "user":
+            if ordered and ordered[-1]["role"] == "tool":
+                ordered.append({"role": "assistant", "content": _GO_ON})
+            if len(row) > 1:
+                row = [{"role": "user", "content": _content([part for message in row for part in _parts(message)])}]
+        ordered += row
     if ordered and ordered[-1]["role"] == "assistant":
         ordered[-1] = {**ordered[-1], "prefix": True}
     return ordered
