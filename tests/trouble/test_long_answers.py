@@ -361,3 +361,21 @@ def test_very_many_pieces_are_linear_work(
         return size + sum(map(len, answer.finish()))
 
     assert_as_many_lines(told, make, 100)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_each_source_of_many_texts_stays_at_its_own(rounds: int, stream: bool) -> None:
+    answer = Answer(Asked(Endpoint(Dialect.RESPONSES), stream, "0123", "m", 1, maker="acme"), own=frozenset({"clock"}))
+    out = b""
+    for number in range(rounds):
+        answer.begin_round(Round(Dialect.MESSAGES, "acme"))
+        texts = [one for place in range(4) for one in block(place, CITED_TEXT, {**WORD, "text": f"{number}.{place} "}, CITED)]
+        out += b"".join(map(answer.feed, messages(texts)))
+        answer.end_round()
+        out += answer.feed(b"")
+    out += b"".join(answer.finish())
+    whole = json.loads(out.rpartition(b"data: ")[2]) if stream else json.loads(out)
+    parts = [part for item in whole.get("response", whole)["output"] for part in item["content"]]
+    cited = [part["text"][one["start_index"] : one["end_index"]].strip() for part in parts for one in part["annotations"]]
+    assert cited == [f"{number}.{place}" for number in range(rounds) for place in range(4)]

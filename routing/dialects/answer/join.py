@@ -75,9 +75,9 @@ class _Lengths:
 
     def before(self, own: Block, contents: Sequence[Content]) -> tuple[int, int] | None:
         """In the whole answer, and of that in the block where the client sees it; None where it is no text of these."""
-        self._measure(contents)
         if own in self._known:
             return self._known[own]
+        self._measure(contents, own)
         into = own.into or own
         total, inside = self._all, self._into.get(into, 0)
         for place, content in enumerate(contents[self._content :]):
@@ -88,13 +88,15 @@ class _Lengths:
                 total, inside = total + size, inside + (size if (block.into or block) is into else 0)
         return None
 
-    def _measure(self, contents: Sequence[Content]) -> None:
+    def _measure(self, contents: Sequence[Content], up_to: Block) -> None:
+        """Not further: where the client sees a block is known when it was shown."""
         while self._content < len(contents):
             content, is_last = contents[self._content], self._content == len(contents) - 1
             texts = content.texts
             while self._place < len(texts):
                 block = texts[self._place]
-                if is_last and not content.is_over(block) and len(texts) - self._place <= _MOST_UNMEASURED:
+                is_open = is_last and not content.is_over(block)
+                if block is up_to or (is_open and len(texts) - self._place <= _MOST_UNMEASURED):
                     return
                 into, size = block.into or block, _size(block, content)
                 inside = self._into.get(into, 0)
