@@ -195,7 +195,7 @@ class CachedFolder(Generic[V]):
 
     def sweep(self, now: float, retention_days: float, rest: Rest = no_rest) -> int:
         """Removes what nobody has asked for so long (epoch seconds; no retention: for ever) and what crashes left. How many."""
-        for file in self._used_since_last_sweep():
+        for file in unhurried(self._used_since_last_sweep(), rest):
             _touch(os.path.join(self.folder.path, file), now)
         removed = self.remove_strays()
         if retention_days > 0:
@@ -235,12 +235,14 @@ class CachedFolder(Generic[V]):
             self._warn(error.message)
             return False
 
-    def _used_since_last_sweep(self) -> list[str]:
+    def _used_since_last_sweep(self) -> Iterator[str]:
         with self._memory:
-            used = [(place.file, known) for place, known in self._known.items() if known.used and known.stamp is not None]
-        for _, known in used:
-            known.used = False
-        return [file for file, _ in used]
+            places = list(self._known)
+        for place in places:
+            known = self._known.get(place)
+            if known is not None and known.used and known.stamp is not None:
+                known.used = False
+                yield place.file
 
     # One file
 
