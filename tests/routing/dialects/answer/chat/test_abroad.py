@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from routecodex.routing.dialects.answer.beside import Citation
 from routecodex.routing.dialects.answer.chat.abroad import Abroad
-from routecodex.routing.dialects.answer.events import Cited, Ended, Lost
+from routecodex.routing.dialects.answer.events import Cited, Ended, Lost, Opened
 from tests.routing.dialects.answer.talks import chunk
 
 
@@ -29,3 +29,11 @@ def test_places_are_known_where_there_is_one_text() -> None:
     second = reader.read(chunk({"annotations": [one]}))
     assert [event.citation.end for events in (first, second) for event in events if type(event) is Cited] == [1, -1]
     assert [event.what for event in first if type(event) is Lost] == ["file"]
+
+
+def test_what_is_spoken_is_a_text_that_has_sources() -> None:
+    source = {"type": "url_citation", "url_citation": {"url": "https://a.example", "title": "A"}}
+    told = Abroad().read(chunk({"audio": {"transcript": "so it is"}, "annotations": [source]}))
+    (text,) = (event.block for event in told if type(event) is Opened)
+    (cited,) = (event for event in told if type(event) is Cited)
+    assert (cited.block, cited.citation.url) == (text, "https://a.example")
