@@ -31,9 +31,12 @@ def test_places_are_known_where_there_is_one_text() -> None:
     assert [event.what for event in first if type(event) is Lost] == ["file"]
 
 
-def test_what_is_spoken_is_a_text_that_has_sources() -> None:
-    source = {"type": "url_citation", "url_citation": {"url": "https://a.example", "title": "A"}}
-    told = Abroad().read(chunk({"audio": {"transcript": "so it is"}, "annotations": [source]}))
-    (text,) = (event.block for event in told if type(event) is Opened)
+def test_what_is_spoken_in_pieces_is_one_text_that_has_sources() -> None:
+    source = {"type": "url_citation", "url_citation": {"url": "https://a.example", "start_index": 0, "end_index": 2}}
+    reader = Abroad()
+    begun = reader.read(chunk({"audio": {"transcript": "so"}}))
+    told = reader.read(chunk({"audio": {"transcript": " it is"}, "annotations": [source]}))
+    (text,) = (event.block for event in begun if type(event) is Opened)
     (cited,) = (event for event in told if type(event) is Cited)
-    assert (cited.block, cited.citation.url) == (text, "https://a.example")
+    assert cited.block is text
+    assert (cited.citation.start, cited.citation.end) == (0, 2)
