@@ -158,14 +158,17 @@ def _the_one(given: argparse.Namespace, verb: str) -> servers.Said:
 
 def _look_elsewhere() -> None:
     """Files know nothing of what lies in a Redis: only a proxy that runs can be asked for that."""
+    if not (hasattr(socket, "AF_UNIX") and servers.running()) and _lie_in_redis():
+        raise Failed("sessions lie in the Redis that sessions.store names, and no proxy runs that could be asked", _ASK_FIRST)
+
+
+def _lie_in_redis() -> bool:
     from ....routing.config import load
     from ....routing.errors import ConfigError
 
-    if hasattr(socket, "AF_UNIX") and servers.running():
-        return
     with contextlib.suppress(ConfigError):
-        if load(config_file(), os.environ).store != "files":
-            raise Failed("sessions lie in the Redis that sessions.store names, and no proxy runs that could be asked", _ASK_FIRST)
+        return load(config_file(), os.environ).store != "files"
+    return False
 
 
 def _move(given: argparse.Namespace) -> int:
@@ -180,6 +183,8 @@ def _move(given: argparse.Namespace) -> int:
     except ImportError:
         raise Failed("Redis needs its client for Python", "pip install 'routecodex[redis]'") from None
     print(f"{given.what.capitalize()}ed: {count} {'entry' if count == 1 else 'entries'}.", file=sys.stderr)
+    if not given.store and _lie_in_redis():
+        print("Those are files; sessions.store names a Redis: --store with its URL means what lies there.", file=sys.stderr)
     return 0
 
 

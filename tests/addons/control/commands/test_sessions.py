@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.addons.control.commands.person import Person
@@ -18,3 +20,15 @@ def test_what_lies_in_redis_is_not_nothing(person: Person, words: str) -> None:
     person.file(".config/routecodex/mitm-config.yaml", config.replace("redis://:secret-word@h", "files"))
     assert person.types(*words.split()) == (1 if words.endswith(" a") else 0)
     assert "no proxy runs" not in person.said + person.warned
+
+
+def test_an_export_of_files_says_so_where_sessions_lie_in_redis(person: Person, tmp_path: Path) -> None:
+    config = 'virtualrouter: {routing: {default: [echo]}}\nsessions: {store: "redis://:secret-word@h"}\n'
+    person.file(".config/routecodex/mitm-config.yaml", config)
+    assert person.types("sessions", "export", str(tmp_path / "moved")) == 0
+    assert "Exported: 0 entries" in person.warned
+    assert "--store with its URL" in person.warned
+    assert "secret-word" not in person.warned
+    person.file(".config/routecodex/mitm-config.yaml", config.replace("redis://:secret-word@h", "files"))
+    assert person.types("sessions", "export", str(tmp_path / "moved")) == 0
+    assert "--store" not in person.warned
