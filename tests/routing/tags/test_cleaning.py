@@ -10,11 +10,10 @@ import pytest
 
 from routecodex.routing.clients.codex import CODEX
 from routecodex.routing.clients.opencode import OPENCODE
-from routecodex.routing.clients.typed import Typed, typed_messages
+from routecodex.routing.clients.typed import typed_messages
 from routecodex.routing.tags.cleaning import clean, is_for_us, only_tags
 from routecodex.routing.tags.status import LOCAL_ANSWER_MARK, local_answer
 from routecodex.routing.values import Call
-from tests.rig.work import assert_linear
 from tests.routing.clients.test_fixtures import TABLE, recorded
 from tests.routing.sessions.calls import assistant, chat_call, gemini_call, messages_call, responses_call, user
 
@@ -131,26 +130,6 @@ def test_what_a_tool_put_into_the_same_text_moves_on(typed: str) -> None:
     question = user(f"<system-reminder>x</system-reminder>\n{typed}")
     left = messages_after(question, OURS, {"role": "user", "content": [block("go")]})
     assert left == [{"role": "user", "content": [block("<system-reminder>x</system-reminder>"), block("go")]}]
-
-
-@pytest.mark.parametrize(
-    "behind, end",
-    [
-        pytest.param([OURS], [], id="with our answers"),
-        pytest.param([], [], id="without"),
-        pytest.param([], [user("Another language model started to solve this problem: x")], id="a compaction took them"),
-    ],
-)
-@pytest.mark.parametrize("of_tool", ["", "<system-reminder>x</system-reminder>"])
-def test_very_many_questions_are_left_out_in_linear_time(behind: list[Any], end: list[Any], of_tool: str) -> None:
-    """A4"""
-    question = user(of_tool, "<**echo**>") if of_tool else user("<**echo**>")
-
-    def make(count: int) -> tuple[Call, list[Typed]]:
-        call = responses_call(*[question, *behind] * count, *end, user("hi"))
-        return call, typed_messages(call, CODEX)
-
-    assert_linear(lambda made: clean(*made, CODEX), make, 500)
 
 
 def test_reminders_in_messages_of_their_own_stay() -> None:
