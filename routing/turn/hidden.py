@@ -10,9 +10,11 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple, Protocol
 
 from msgspec import Struct
@@ -161,7 +163,8 @@ def _places(call: Call, typed: Sequence[Typed] | None, wanted: Collection[Key], 
         if heard is None:
             said = typed_messages(call, client) if typed is None else typed
             heard = [(one.message.index, _typed(one, client)) for one in said]
-        key = Key(answer, next((words for index, words in reversed(heard) if index < start), ""))
+        before = bisect_left(heard, start, key=itemgetter(0)) - 1
+        key = Key(answer, heard[before][1] if before >= 0 else "")
         if key in wanted:
             yield _Place(start, end, key, seen[key])
             seen[key] += 1
@@ -223,7 +226,8 @@ def _swaps(call: Call, entry: Hidden, raw: Sequence[JsonObject], place: _Place) 
     items = as_client_sends(entry.dialect, held, entry.items) if entry.items else held
     if not entry.results:
         return [Swap(place.start, place.end, [*items, *entry.behind])] if entry.items or entry.behind else []
-    after = next((view.index for view in call.messages[place.end :] if view.role != "system"), None)
+    behind = range(place.end, len(call.messages))
+    after = next((index for index in behind if call.messages[index].role != "system"), None)
     following = raw[after] if after is not None and call.messages[after].role == "user" else None
     joined = join_results(entry.dialect, entry.results, following)
     if joined is None or after is None:

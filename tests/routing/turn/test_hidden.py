@@ -20,7 +20,7 @@ from routecodex.routing.jsonbytes import dumps
 from routecodex.routing.tags.cleaning import clean
 from routecodex.routing.turn.hidden import Hidden, hidden_in, put_back
 from routecodex.routing.values import Call, Dialect
-from tests.rig.work import assert_linear
+from tests.rig.work import assert_as_many_lines, assert_linear
 from tests.routing.turn.hidden_talk import TALKS, Item, Talk
 
 BASH = ("toolu_1", "Bash", {"command": "ls", "n": 1})
@@ -467,6 +467,17 @@ def test_a_long_history_is_linear_work() -> None:
         assert put_back(call, [entry]) == 1
 
     assert_linear(work, make, 400)
+
+
+def test_very_many_answers_that_are_all_the_same_are_linear_work() -> None:
+    talk = TALKS[2]
+    items, merged = followed(talk)
+
+    def make(turns: int) -> tuple[Call, Hidden]:
+        entry = remembered(talk, talk.call(talk.user("q")), items, merged)
+        return talk.call(*[one for n in range(turns) for one in (talk.user(f"q{n}"), *merged)], talk.user("q"), *merged), entry
+
+    assert_as_many_lines(lambda given: put_back(given[0], [given[1]]), make, 60)
 
 
 @by_dialect
