@@ -180,6 +180,25 @@ def test_what_becomes_one_message_for_a_provider_is_put_together_once(unit: str,
     assert_linear(lambda handled: handled.plan.request().body, make, 3_000)
 
 
+@pytest.mark.parametrize("dialect, with_ids", [*((dialect, True) for dialect in Dialect), (Dialect.GEMINI, False)])
+def test_very_many_calls_side_by_side_are_linear_work(dialect: Dialect, with_ids: bool, tmp_path: Path) -> None:
+    """Their results come the other way round."""
+    config, folders = config_for("translated", dialect), iter(tmp_path / str(number) for number in range(3))
+
+    def make(count: int) -> tuple[House, Received]:
+        hops = [hop_items(dialect, "done", number) for number in range(count)]
+        if dialect is Dialect.GEMINI:
+            for number, (call, result) in enumerate(hops):
+                about = {"name": f"tool_{number}", **({"id": f"call_{number}"} if with_ids else {})}
+                call["parts"][0]["functionCall"] |= about
+                result["parts"][0]["functionResponse"] |= about
+        history = [user_item(dialect, "go"), *(call for call, _ in hops), *(result for _, result in reversed(hops))]
+        house = House(next(folders), config)
+        return house, Tool(house, dialect, history=history).received()
+
+    assert_as_many_lines(lambda made: made[0].handle(made[1]).plan.request().body, make, 150)
+
+
 @pytest.mark.parametrize("dialect", Dialect)
 def test_a_message_of_very_many_parts_is_linear_work(dialect: Dialect, tmp_path: Path) -> None:
     folders = iter(tmp_path / str(number) for number in range(3))

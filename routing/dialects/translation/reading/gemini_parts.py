@@ -5,8 +5,9 @@ from __future__ import annotations
 import binascii
 import re
 from base64 import b64decode
+from collections import defaultdict, deque
 from collections.abc import Collection, Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ....jsonbytes import dumps
 from ....short_cache import of_short
@@ -116,8 +117,7 @@ class History:
 
     def __init__(self, others: Others) -> None:
         self._others = others
-        self._open: list[tuple[str, str, str]] = []
-        """Calls without a result: the id that the client gave, the tool's name, our id."""
+        self._open = _Open()
         self._answered: dict[str, ToolResult] = {}
         """By the id that the client gave."""
         self._used: set[str] = set()
@@ -167,20 +167,18 @@ class History:
         if id in self._used:  # some hosts give the tool's name as the id of every call
             id = f"{id}_{self._calls}"
         self._used.add(id)
-        self._open.append((given, name, id))
+        self._open.put(given, name, id)
         return ToolUse(id, name, dumps(object_of(call.get("args"))).decode(), seal=seal)
 
     def _result(self, answer: JsonObject) -> list[Block]:
         """Nothing where the client says the same once more: a session that Gemini CLI takes up again holds every result twice."""
         self._results += 1
         name, given = text_of(answer.get("name")), text_of(answer.get("id"))
-        found = next((one for one in self._open if given and one[0] == given), None)
-        found = found or next((one for one in self._open if one[1] == name and not (given and one[0])), None)
+        found = self._open.take(given, name)
         if found is None:
             id = given or f"{name}_result_{self._results}"
         else:
-            self._open.remove(found)
-            name, id = name or found[1], found[2]
+            name, id = name or found.name, found.id
         text, error = _answered(answer.get("response"))
         media = tuple(self._shown(part) for part in list_of(answer.get("parts")) if isinstance(part, dict))
         blocks = (*((Text(text),) if text else ()), *(one for one in media if one is not None))
@@ -196,6 +194,43 @@ class History:
         if isinstance(part.get("inlineData"), dict):
             return _inline(named(part["inlineData"]))
         return _filed(named(part["fileData"])) if isinstance(part.get("fileData"), dict) else None
+
+
+class _Called(NamedTuple):
+    number: int
+    name: str
+    id: str
+
+
+class _Open:
+    """The calls whose results have not come; a result belongs to the first that fits."""
+
+    def __init__(self) -> None:
+        self._waiting: defaultdict[tuple[str, str], deque[_Called]] = defaultdict(deque)
+        self._count = 0
+        self._over: set[int] = set()
+
+    def put(self, given: str, name: str, id: str) -> None:
+        self._count += 1
+        call = _Called(self._count, name, id)
+        if given:
+            self._waiting["id", given].append(call)
+        self._waiting["name of one with an id" if given else "name", name].append(call)
+
+    def take(self, given: str, name: str) -> _Called | None:
+        """By its id; else by its name, where not both of them have one."""
+        ways = [("name", name)] if given else [("name", name), ("name of one with an id", name)]
+        found = self._first("id", given) if given else None
+        found = found or min(filter(None, (self._first(*way) for way in ways)), default=None)
+        if found is not None:
+            self._over.add(found.number)
+        return found
+
+    def _first(self, kind: str, word: str) -> _Called | None:
+        waiting = self._waiting.get((kind, word), deque())
+        while waiting and waiting[0].number in self._over:
+            waiting.popleft()
+        return waiting[0] if waiting else None
 
 
 def _seal(word: str, place: Literal["call", "part", ""]) -> Seal | None:
