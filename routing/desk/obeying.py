@@ -76,9 +76,9 @@ class Obeying(Struct):
         """Tags that the person sent before the newest message, and that got no answer either: some tools send what was typed
         meanwhile as several messages. What was obeyed when it was the newest is none of them."""
         answered = answered_up_to(reading.call, client_of(reading.caller))
-        obeyed = {message.place for message in self.store.load(reading.key).obeyed}
         before = reading.typed[:-1]
         places: list[str] = []
+        obeyed: set[str] = set()
         found: dict[Unheard, None] = {}
         for count, typed in zip(range(len(before), 0, -1), reversed(before), strict=True):
             if typed.message.index < answered or len(found) >= MOST:
@@ -88,7 +88,9 @@ class Obeying(Struct):
                 break  # nobody remembers what was obeyed before, and nothing of it holds
             if all(isinstance(tag, TAKES_AWAY) for tag in tags):
                 continue  # none, or nobody remembers whether they were obeyed
-            places = places or places_of(reading.call, before)
+            if not places:
+                places = places_of(reading.call, before)
+                obeyed = {message.place for message in self.store.load(reading.key).obeyed}
             if places[count - 1] not in obeyed:
                 found |= dict.fromkeys(tags_before(typed))
         return tuple(found)[:MOST]
