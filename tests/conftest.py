@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import importlib
 import itertools
 import os
@@ -77,7 +78,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
+    """What was read stays to the end: nobody looks through it again for what is left over."""
     note_asked([item.nodeid for item in session.items])
+    gc.freeze()
 
 
 def pytest_sessionfinish() -> None:
