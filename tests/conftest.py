@@ -53,7 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_pycollect_makeitem(collector: pytest.Collector) -> Generator[None, Any, Any]:
     made = yield
-    return rows.together(made) if isinstance(made, list) and not rows.wanted_alone(collector.config) else made
+    return rows.together(made) if isinstance(made, list) else made
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -71,6 +71,8 @@ def pytest_collection(session: pytest.Session) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if not rows.wanted_alone(metafunc.config):
+        rows.put_together(metafunc)
     if (times := metafunc.config.option.times) > 1:
         times = races.times_of_row(times, len(metafunc._calls))
         metafunc.fixturenames.append("time_number")
