@@ -42,7 +42,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     The core waits for nothing, and each worker reads all of it first.
     """
     processors = os.cpu_count() or 1
-    return min(6, processors if config.option.markexpr == "quick" else processors + 3)
+    return min(6, processors if config.option.markexpr == "quick" else processors + 4)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
