@@ -145,12 +145,12 @@ def waits_or_races(item: pytest.Item) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marked by rule; long tests are left out, not skipped: a skipped test would look like a test that ran.
+    """Marked by rule where that is asked for; long tests are left out, not skipped: a skipped test would look like one that ran.
 
     What waits is begun first: while one worker waits, others compute, and what is left for the end is short.
     """
     items.sort(key=lambda item: _place(item.path) == "routing")
-    for item in items:
+    for item in items if config.option.markexpr else ():
         if is_quick(item):
             item.add_marker(pytest.mark.quick)
         if waits_or_races(item):

@@ -29,7 +29,7 @@ def test_each_was_tried_once_and_all_as_one(request: pytest.FixtureRequest) -> N
         assert sorted(SEEN) == expected * len(ours)
 
 
-@pytest.mark.parametrize("number", [1, pytest.param(2, marks=pytest.mark.races), 3])
+@pytest.mark.parametrize("number", [1, pytest.param(2, marks=pytest.mark.filterwarnings("default")), 3])
 def test_what_is_marked_stays_alone(number: int) -> None:
     MARKED.append(number)
 
