@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import importlib
 import itertools
 import os
@@ -41,7 +42,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     The core waits for nothing, and each worker reads all of it first.
     """
     processors = os.cpu_count() or 1
-    return min(6, processors if config.option.markexpr == "quick" else processors + 3)
+    return min(6, processors if config.option.markexpr == "quick" else processors + 4)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,7 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_pycollect_makeitem(collector: pytest.Collector) -> Generator[None, Any, Any]:
     made = yield
-    return rows.together(made) if isinstance(made, list) and not rows.wanted_alone(collector.config) else made
+    return rows.together(made) if isinstance(made, list) else made
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -70,6 +71,8 @@ def pytest_collection(session: pytest.Session) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if not rows.wanted_alone(metafunc.config):
+        rows.put_together(metafunc)
     if (times := metafunc.config.option.times) > 1:
         times = races.times_of_row(times, len(metafunc._calls))
         metafunc.fixturenames.append("time_number")
@@ -77,7 +80,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
+    """What was read stays to the end: nobody looks through it again for what is left over."""
     note_asked([item.nodeid for item in session.items])
+    gc.freeze()
 
 
 def pytest_sessionfinish() -> None:
@@ -140,12 +145,12 @@ def waits_or_races(item: pytest.Item) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marked by rule; long tests are left out, not skipped: a skipped test would look like a test that ran.
+    """Marked by rule where that is asked for; long tests are left out, not skipped: a skipped test would look like one that ran.
 
     What waits is begun first: while one worker waits, others compute, and what is left for the end is short.
     """
     items.sort(key=lambda item: _place(item.path) == "routing")
-    for item in items:
+    for item in items if config.option.markexpr else ():
         if is_quick(item):
             item.add_marker(pytest.mark.quick)
         if waits_or_races(item):

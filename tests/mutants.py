@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.equivalents import BY_PLACE, BY_ROW
+from tests.imported import imports_in
 
 ROOT = Path(__file__).parents[1]
 NEEDED = (
@@ -213,7 +214,7 @@ def _graph(root: Path) -> dict[str, set[str]]:
     for file in [file for room in ("addons", "routing", "tests") for file in (root / room).rglob("*.py")]:
         own = file.relative_to(root)
         package = ["routecodex", *own.parent.parts] if own.parts[0] != "tests" else list(own.parent.parts)
-        for node in ast.walk(ast.parse(file.read_bytes())):
+        for node in imports_in(ast.parse(file.read_bytes()).body):
             if isinstance(node, ast.ImportFrom):
                 start = package[: len(package) + 1 - node.level] if node.level else []
                 module = [*start, *(node.module or "").split(".")] if node.module else start

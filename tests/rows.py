@@ -11,7 +11,7 @@ import inspect
 import os
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pytest
 
@@ -19,6 +19,17 @@ EVERYWHERE = frozenset(("own_folders", "request", "monkeypatch", "tmp_path_facto
 """What every test gets, though it does not ask for it."""
 
 T = TypeVar("T")
+
+
+class Row(Protocol):
+    """What pytest keeps of one."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def params(self) -> dict[str, Any]: ...
+    @property
+    def marks(self) -> Sequence[Any]: ...
 
 
 def covering(values: Sequence[T]) -> list[tuple[T, T, T]]:
@@ -35,31 +46,45 @@ def wanted_alone(config: pytest.Config) -> bool:
     return bool(options.rows or options.keyword or options.times > 1 or any("[" in argument for argument in config.args))
 
 
+_TOGETHER: dict[int, list[Row]] = {}
+"""By the row that stands for them, until the item is made."""
+
+
+def put_together(metafunc: pytest.Metafunc) -> None:
+    """Of the rows of a test function that can be one item only the first is made: making a row costs more than trying most."""
+    calls: list[Row] = metafunc._calls
+    if len(calls) < 2 or not _is_plain(metafunc):
+        return
+    plain = [call for call in calls if not call.marks]
+    if len(plain) > 1:
+        _TOGETHER[id(plain[0])] = plain
+        calls[:] = [call for call in calls if call.marks or call is plain[0]]
+
+
 def together(made: list[pytest.Item | pytest.Collector]) -> list[pytest.Item | pytest.Collector]:
-    """The rows of one test function, as one item where that asks the same."""
+    """What was made of the rows of one test function: those that were put together are one item, the last."""
     alone: list[pytest.Item | pytest.Collector] = []
-    rows: list[pytest.Function] = []
-    for row in made:
-        if isinstance(row, pytest.Function) and _is_plain(row):
-            rows.append(row)
+    one: list[pytest.Item | pytest.Collector] = []
+    for item in made:
+        if isinstance(item, pytest.Function) and (rows := _TOGETHER.pop(id(getattr(item, "callspec", None)), None)):
+            one.append(pytest.Function.from_parent(item.parent, name=item.originalname, callobj=_all_of(item.obj, rows)))
         else:
-            alone.append(row)
-    if len(rows) < 2:
-        return alone + rows
-    return [*alone, pytest.Function.from_parent(rows[0].parent, name=rows[0].originalname, callobj=_all_of(rows))]
+            alone.append(item)
+    return alone + one
 
 
-def _is_plain(row: pytest.Function) -> bool:
-    if row.cls is not None or not hasattr(row, "callspec"):
+def _is_plain(metafunc: pytest.Metafunc) -> bool:
+    """It asks for nothing but what stands in its rows, and nothing is said of it but them."""
+    if metafunc.cls is not None:
         return False
-    parametrized = list(row.iter_markers("parametrize"))
-    named = {name.strip() for mark in parametrized for name in _names(mark.args[0]) if not mark.kwargs.get("indirect")}
+    marks = list(metafunc.definition.iter_markers("parametrize"))
+    named = {name.strip() for mark in marks for name in _names(mark.args[0]) if not mark.kwargs.get("indirect")}
     return (
-        row.callspec.params.keys() <= named
-        and named | EVERYWHERE >= set(row.fixturenames)
-        and _asked_by(row.obj) <= named
-        and all(mark.name == "parametrize" for mark in row.own_markers)
-        and not getattr(row.obj, "is_hypothesis_test", False)
+        metafunc._calls[0].params.keys() <= named
+        and named | EVERYWHERE >= set(metafunc.fixturenames)
+        and _asked_by(metafunc.function) <= named
+        and all(mark.name == "parametrize" for mark in metafunc.definition.own_markers)
+        and not getattr(metafunc.function, "is_hypothesis_test", False)
     )
 
 
@@ -72,21 +97,17 @@ def _names(given: str | list[str] | tuple[str, ...]) -> list[str]:
     return given.split(",") if isinstance(given, str) else list(given)
 
 
-def _all_of(rows: list[pytest.Function]) -> Callable[[], None]:
-    tried: list[tuple[str, Callable[..., None], dict[str, Any]]] = [
-        (row.callspec.id, row.obj, row.callspec.params) for row in rows
-    ]
-
+def _all_of(test: Callable[..., None], rows: Sequence[Row]) -> Callable[[], None]:
     def every_row() -> None:
         failed: dict[str, BaseException] = {}
-        for name, test, given in tried:
+        for row in rows:
             try:
-                test(**given)
+                test(**row.params)
             except (Exception, pytest.fail.Exception) as wrong:
-                failed[name] = wrong
+                failed[row.id] = wrong
         for first in failed.values():
-            first.add_note(f"{len(failed)} of {len(tried)} rows: {', '.join(list(failed)[:20])}")
+            first.add_note(f"{len(failed)} of {len(rows)} rows: {', '.join(list(failed)[:20])}")
             raise first
 
-    every_row.rows = len(tried)  # type: ignore[attr-defined]
+    every_row.rows = len(rows)  # type: ignore[attr-defined]
     return every_row

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.imported import imports_in
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 ELSEWHERE = {f"tests/sdk/{name}.py" for name in ("heard", "run", "shapes", "rosetta")}
@@ -45,10 +47,10 @@ def modules_of(nodes: list[ast.stmt]) -> Iterator[str]:
             here = eval(compile(ast.Expression(top.test), "", "eval"), {"sys": sys})
             yield from modules_of(top.body if here else top.orelse)
             continue
-        for node in ast.walk(top):
+        for node in imports_in([top]):
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            elif node.module and not node.level:
                 yield node.module
 
 

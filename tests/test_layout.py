@@ -11,10 +11,13 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+
+from tests.imported import imports_in
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(path.relative_to(ROOT) for room in ("routing", "addons") for path in (ROOT / room).rglob("*.py"))
@@ -49,19 +52,30 @@ def name_of(path: Path) -> str:
 NAMES = {name_of(path): path for path in MODULES}
 
 
+@dataclass(frozen=True)
+class File:
+    is_told: bool
+    """It says what it is for, or there is nothing in it."""
+    at_import: tuple[ast.Import | ast.ImportFrom, ...]
+    wherever: tuple[ast.Import | ast.ImportFrom, ...]
+
+
 @functools.cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
+def file_of(path: Path) -> File:
+    """What is asked of a file here; all its nodes together are too much to keep."""
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    at_import = tuple(node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom))
+    return File(not tree.body or ast.get_docstring(tree) is not None, at_import, tuple(imports_in(tree.body)))
 
 
 @functools.cache
 def imports_of(path: Path) -> frozenset[str]:
     """Every module that a file imports, wherever in the file; of `from a import b` both `a` and `a.b`."""
     found: set[str] = set()
-    for node in ast.walk(tree_of(path)):
+    for node in file_of(path).wherever:
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             module = _module_of(path, node)
             found.add(module)
             found.update(f"{module}.{alias.name}" for alias in node.names)
@@ -98,7 +112,7 @@ def test_the_mind_knows_neither_mitmproxy_nor_the_network(path: Path) -> None:
 @pytest.mark.parametrize("path", [path for path in MODULES if path not in SCRIPTS], ids=str)
 def test_modules_call_each_other_from_where_they_stand(path: Path) -> None:
     """Beside another script's `settings` ours is still ours, whatever lies on the path."""
-    for node in ast.walk(tree_of(path)):
+    for node in file_of(path).wherever:
         if isinstance(node, ast.ImportFrom) and not node.level:
             first = (node.module or "").partition(".")[0]
             assert first not in {"routecodex", "routing", "addons"}, f"{path} imports from {node.module} by its whole name"
@@ -165,12 +179,11 @@ def _room(path: Path) -> str:
 
 def _needed_at_import(path: Path) -> set[str]:
     """What a module imports when it is loaded itself."""
-    tree = tree_of(path)
     found: set[str] = set()
-    for node in tree.body:
+    for node in file_of(path).at_import:
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             module = _module_of(path, node)
             inner = {f"{module}.{alias.name}" for alias in node.names}
             modules = {name for name in inner if name in NAMES}
@@ -183,8 +196,7 @@ def _needed_at_import(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", MODULES, ids=str)
 def test_every_module_says_what_it_is_for(path: Path) -> None:
-    tree = tree_of(path)
-    assert not tree.body or ast.get_docstring(tree)
+    assert file_of(path).is_told
 
 
 # --- tests mirror the tree ----------------------------------------------------------------------------------------------

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from tests import rows
 
 SEEN: list[tuple[int, str]] = []
+MARKED: list[int] = []
 
 
 @pytest.mark.parametrize("letter", ["a", "b"])
@@ -29,8 +29,22 @@ def test_each_was_tried_once_and_all_as_one(request: pytest.FixtureRequest) -> N
         assert sorted(SEEN) == expected * len(ours)
 
 
-def row(name: str, test: Callable[..., None], **given: Any) -> pytest.Function:
-    return cast(pytest.Function, SimpleNamespace(obj=test, callspec=SimpleNamespace(id=name, params=given)))
+@pytest.mark.parametrize("number", [1, pytest.param(2, marks=pytest.mark.filterwarnings("default")), 3])
+def test_what_is_marked_stays_alone(number: int) -> None:
+    MARKED.append(number)
+
+
+def test_what_was_marked_is_an_item_of_its_own(request: pytest.FixtureRequest) -> None:
+    ours = [item for item in request.session.items if item.path == request.path and "marked_stays" in item.name]
+    if rows.wanted_alone(request.config):
+        assert len(MARKED) == len(ours)
+    else:
+        assert sorted(item.name for item in ours) == ["test_what_is_marked_stays_alone", "test_what_is_marked_stays_alone[2]"]
+        assert sorted(MARKED) == [1, 2, 3]
+
+
+def row(name: str, **given: Any) -> rows.Row:
+    return SimpleNamespace(id=name, params=given, marks=())
 
 
 def test_those_that_fail_are_named_and_the_others_tried() -> None:
@@ -41,14 +55,14 @@ def test_those_that_fail_are_named_and_the_others_tried() -> None:
         assert number % 2, f"{number} is even"
 
     with pytest.raises(AssertionError, match="2 is even") as failed:
-        rows._all_of([row(f"row {number}", odd, number=number) for number in (1, 2, 3, 4)])()
+        rows._all_of(odd, [row(f"row {number}", number=number) for number in (1, 2, 3, 4)])()
     assert tried == [1, 2, 3, 4]
     assert failed.value.__notes__ == ["2 of 4 rows: row 2, row 4"]
 
 
 def test_a_row_that_says_so_itself_fails_too() -> None:
     with pytest.raises(pytest.fail.Exception, match="said so"):
-        rows._all_of([row("it", lambda: pytest.fail("said so"))])()
+        rows._all_of(lambda: pytest.fail("said so"), [row("it")])()
 
 
 def test_any_two_stand_together_in_any_two_places() -> None:

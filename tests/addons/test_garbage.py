@@ -14,11 +14,13 @@ from routecodex.addons import garbage
 
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
-    threshold = gc.get_threshold()
+    threshold, frozen = gc.get_threshold(), gc.get_freeze_count()
     gc.unfreeze()
     garbage._settled = False
     yield
     gc.unfreeze()
+    if frozen:
+        gc.freeze()
     gc.set_threshold(*threshold)
 
 

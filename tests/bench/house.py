@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import functools
 import io
 import json
 import sys
@@ -206,6 +207,7 @@ def _code_of(path: Path) -> int:
     return sum(bool(line) and not line.startswith("#") and number not in beside for number, line in lines)
 
 
+@functools.cache
 def _defined(source: str) -> dict[str, tuple[int, int]]:
     """Functions, classes and names of a module: from which line to which."""
     found: dict[str, tuple[int, int]] = {}
@@ -230,16 +232,26 @@ def _speaking(one: Brought, file: str, source: str) -> set[int]:
         return set(range(1, source.count("\n") + 1))
     defined = _defined(source)
     spans = [defined[name.partition(":")[2]] for name in one.whole if name.startswith(f"{file}:")]
-    told = {token.start[0] for token in tokenize.generate_tokens(io.StringIO(source).readline) if token.string in one.names}
-    for node in ast.walk(ast.parse(source)):
-        one_line = isinstance(node, ast.ImportFrom) and node.lineno == node.end_lineno
-        if one_line and not {imported.name for imported in node.names} <= set(one.names):
-            told.discard(node.lineno)  # it would stand there without, too
-        if isinstance(node, ast.match_case) and told & set(range(node.pattern.lineno, (node.pattern.end_lineno or 0) + 1)):
+    told = {line for word, line in _words(source) if word in one.names}
+    for node in _imports_and_cases(source):
+        if isinstance(node, ast.ImportFrom):
+            if node.lineno == node.end_lineno and not {imported.name for imported in node.names} <= set(one.names):
+                told.discard(node.lineno)  # it would stand there without, too
+        elif told & set(range(node.pattern.lineno, (node.pattern.end_lineno or 0) + 1)):
             alternatives = node.pattern.patterns if isinstance(node.pattern, ast.MatchOr) else [node.pattern]
             if all(any(name in ast.unparse(each) for name in one.names) for each in alternatives):
                 spans.append((node.pattern.lineno, node.body[-1].end_lineno or node.body[-1].lineno))
     return told | {line for first, last in spans for line in range(first, last + 1)}
+
+
+@functools.cache
+def _words(source: str) -> list[tuple[str, int]]:
+    return [(token.string, token.start[0]) for token in tokenize.generate_tokens(io.StringIO(source).readline)]
+
+
+@functools.cache
+def _imports_and_cases(source: str) -> list[ast.ImportFrom | ast.match_case]:
+    return [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom | ast.match_case)]
 
 
 def _files_of(place: Path) -> Iterator[Path]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from tests.rig.certificates import client_context
+from tests.rig.certificates import common_context
 from tests.rig.pipe import Pipe, connect, secure
 from tests.rig.proxy import Mitmdump
 
@@ -118,7 +118,7 @@ class Route:
                 await self._tunnel(pipe)
         if self.secure:
             trusted = [path for path in (self.proxy and self.proxy.ca_path, self.ca) if path]
-            await secure(pipe, client_context(*trusted, protocols=protocols), self.host)
+            await secure(pipe, common_context(*trusted, protocols=protocols), self.host)
         return pipe
 
     async def _tunnel(self, pipe: Pipe) -> None:

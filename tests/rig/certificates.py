@@ -136,9 +136,21 @@ def provider_authority() -> Authority:
 
 def client_context(*authorities: Path, protocols: tuple[str, ...] = ()) -> ssl.SSLContext:
     """A client that trusts these authorities and no others."""
+    return _trusting(tuple(path.read_text(encoding="ascii") for path in authorities), protocols)
+
+
+def common_context(*authorities: Path, protocols: tuple[str, ...] = ()) -> ssl.SSLContext:
+    """The same for all who trust the same: nobody may change it."""
+    return _common(tuple(path.read_text(encoding="ascii") for path in authorities), protocols)
+
+
+def _trusting(authorities: tuple[str, ...], protocols: tuple[str, ...]) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    for path in authorities:
-        context.load_verify_locations(path)
+    for certificates in authorities:
+        context.load_verify_locations(cadata=certificates)
     if protocols:
         context.set_alpn_protocols(list(protocols))
     return context
+
+
+_common = functools.lru_cache(maxsize=32)(_trusting)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import uuid
 from collections.abc import Callable, Coroutine
@@ -11,7 +12,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from routecodex.routing.config import read
+from routecodex.routing.config import Config, read
 from routecodex.routing.desk.desk import Desk, Learned, Plan, Reading, Reply, Rest
 from routecodex.routing.dialects.endpoints import endpoint_of
 from routecodex.routing.errors import RouteCodexError
@@ -94,6 +95,12 @@ class Clock:
         self.epoch += seconds
 
 
+@functools.lru_cache(maxsize=64)
+def _as_read(text: str) -> Config:
+    """Nobody changes a configuration that was read; to read the same one for each house took longer than most tests in it."""
+    return read(text, name="test.yaml", env={})
+
+
 @dataclass(slots=True)
 class House:
     folder: Path
@@ -108,7 +115,7 @@ class House:
 
     def open(self) -> None:
         """Also after a change of the configuration: what was learned stays."""
-        config = read(self.config, name="test.yaml", env={})
+        config = _as_read(self.config)
         clocks = Clocks(lambda: self.clock.now, lambda: self.clock.epoch, lambda: 0.0)
         store = FileStore(self.folder / "sessions")
         self.desk = Desk(config, store, self.learned, clocks, self.folder / "user", note=self.notes.append)

@@ -65,7 +65,7 @@ class Environment:
 
     def _build(self, folder: Path, python: Path) -> None:
         pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
-        install = [*pip, "install", "--quiet", "-r", str(self.requirements)]
+        install = [*pip, "install", "--quiet", "--no-compile", "-r", str(self.requirements)]  # most of it is never imported
         for step in ([sys.executable, "-m", "venv", "--clear", "--without-pip", str(folder)], install):
             try:
                 done = subprocess.run(step, capture_output=True, text=True, timeout=_BUILD_S, check=False)

@@ -331,16 +331,17 @@ UNREADABLE = {
 
 @pytest.mark.parametrize("shape", UNREADABLE)
 def test_answers_that_cannot_be_read(leaks: Leaks, shape: str) -> None:
-    """They quote the key that they were sent; each is an attempt that failed, or a later round that did."""
+    """They quote the key that they were sent; each is an attempt that failed, and a later round that did. The second attempt that
+    fails in a row is waited for two seconds: once is enough."""
     leaks.provider.forget()
     raw = Behaviour(raw=UNREADABLE[shape].replace(b"KEY", KEYS["other"].encode()), ending="close")
-    leaks.provider.enqueue(raw, raw, Behaviour(), raw)
+    leaks.provider.enqueue(raw, *([raw] if shape == "half a head" else []), Behaviour(), raw)
     case = Case('<**other.m**> <**stopMessage:"go on",1**>')
     planted = plant(Dialect.MESSAGES, shape, stream=True, only=[])
     answer = _send(leaks, "https://api.anthropic.com", planted.path, planted.body, planted.headers, case, Dialect.MESSAGES)
     leaks.answers.append(_head(answer) + answer.body)
     assert answer.ended == "complete"
-    assert len(leaks.provider.calls) > 1
+    assert len(leaks.provider.calls) >= 3
 
 
 def test_nothing_is_at_rest(leaks: Leaks) -> None:

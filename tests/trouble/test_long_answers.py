@@ -360,7 +360,7 @@ def test_very_many_pieces_are_linear_work(
         assert answer.end_round().complete
         return size + sum(map(len, answer.finish()))
 
-    assert_as_many_lines(told, make, 100)
+    assert_as_many_lines(told, make, 60)
 
 
 @pytest.mark.parametrize("stream", [True, False])
