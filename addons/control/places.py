@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...routing.which_config import FILE_NAME, chosen, own_file
-from .say import Failed
+from .say import Failed, unless_full
 
 ROOT = Path(__file__).resolve().parents[2]
 """The clone, or the package."""
@@ -54,7 +54,7 @@ def own_config() -> Path:
 
 def _home() -> Path:
     try:
-        return Path.home()
+        return Path.home().absolute()
     except RuntimeError:
         raise Failed("there is no home folder", "set HOME, or ROUTECODEX_USER_DIR and ROUTECODEX_CONFIG") from None
 
@@ -125,7 +125,7 @@ class Places:
         except OSError as error:
             raise Failed(
                 f"{error.filename or self.user} cannot be written: {error.strerror}",
-                "set ROUTECODEX_USER_DIR to a folder of yours",
+                unless_full(error, "set ROUTECODEX_USER_DIR to a folder of yours"),
             ) from None
 
 
