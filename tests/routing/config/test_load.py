@@ -476,6 +476,25 @@ def test_targets_that_are_not_there(written: str, message: str) -> None:
             "a colon that cannot stand here: check the indentation or put the text into quotes",
             id="indentation",
         ),
+        *(
+            pytest.param(f"{text}\n", f"mitm-config.yaml:{line}: not valid YAML: {said}", id=name)
+            for name, text, line, said in (
+                ("tab", "a:\n\tb: c", 2, "a tab that cannot stand here: write spaces"),
+                ("tab-behind", "a: b\t", 1, "a tab that cannot stand here: write spaces"),
+                ("at", "a: @b", 1, "a character that cannot stand here: put the text into quotes"),
+                ("bare-variable", "a: [{b: ${C}}]", 1, 'a text with braces, such as ${NAME}, needs quotes here: "${NAME}"'),
+                ("typographic", "a: {b: “${C}”}", 1, 'a text with braces, such as ${NAME}, needs quotes here: "${NAME}"'),
+                ("open", "a: {b: c\nd: e", 2, "a comma or a closing bracket is missing before this (line 1 opened one)"),
+                ("no-comma", "a: [b,\n'c' 'd']", 2, "a comma or a closing bracket is missing before this (line 1 opened one)"),
+                ("closed-twice", "a: [b]]", 1, "a closing bracket that nothing opened"),
+                ("dedent", "a:\n  b: 1\n c: 2", 3, "indented otherwise than the lines that it belongs to (they begin in line 1)"),
+                ("apostrophe", "a: 'it's'", 1, "text behind a closing quote: use the other kind of quotes around it"),
+                ("no-colon", "a:\n  b: 1\n  c\n  d: 1", 4, "line 3 is no name with a colon and a space behind it (name: value)"),
+                ("open-quote", 'a: 1\nb: "c\nd: e', 4, "the quote that line 2 opened is never closed"),
+                ("dash", "a: - b", 1, "a list's - cannot stand here: it begins a line of its own"),
+                ("backslash", 'a: "C:\\keys"', 1, "a \\ begins an escape in this text: put it into single quotes"),
+            )
+        ),
         pytest.param(
             "a: 1\n---\nb: 2\n", "mitm-config.yaml:2: not valid YAML: only one document may stand in the file", id="two"
         ),
