@@ -261,7 +261,7 @@ def _variables(person: Person) -> Iterator[Fault]:
     if person.config is None:
         return
     for line in person.config.warnings:
-        if "not set" in line or "cannot be read" in line:
+        if any(words in line for words in ("not set", " empty: ", "cannot be read")):
             yield Fault(line, f"write it into {person.config_path.parent / '.env'}, or export it before the proxy starts")
         elif "chmod" in line:
             what, _, how = line.rpartition(": ")

@@ -246,7 +246,7 @@ def test_forms_of_credentials(auth: str, keys: tuple[Key, ...], kind: str) -> No
     [
         pytest.param('{apiKey: "${NOPE}"}', {}, "mitm-config.yaml:5: NOPE is not set: key p.key1 is off", id="V20-unset"),
         pytest.param(
-            '{apiKey: "${NOPE}"}', {"NOPE": " "}, "mitm-config.yaml:5: NOPE is not set: key p.key1 is off", id="V20-blank"
+            '{apiKey: "${NOPE}"}', {"NOPE": " "}, "mitm-config.yaml:5: NOPE is empty: key p.key1 is off", id="V20-blank"
         ),
         pytest.param(
             '{apiKey: "${A}${B}"}', {}, "mitm-config.yaml:5: A and B are not set: key p.key1 is off", id="V20-two-in-one"
@@ -362,6 +362,31 @@ def test_a_default_route_of_keys_that_are_off_is_warned_about() -> None:
     config = tglm("glm.primary.glm-4.7", {})
     assert config.registry.routes["default"][0].targets == ()
     assert config.warnings[-1] == "mitm-config.yaml:9: the default route has no usable target: all its keys are off"
+
+
+@pytest.mark.parametrize(
+    "written, sent, said",
+    [
+        pytest.param("  key-1 \t", "key-1", "", id="white-space-around"),
+        pytest.param("$GLM_KEY", "$GLM_KEY", 'is sent as it stands: a variable is written "${NAME}"', id="shell"),
+        pytest.param("$env:GLM_KEY", "$env:GLM_KEY", 'is sent as it stands: a variable is written "${NAME}"', id="powershell"),
+        pytest.param("%GLM_KEY%", "%GLM_KEY%", 'is sent as it stands: a variable is written "${NAME}"', id="windows"),
+        pytest.param("{{ GLM_KEY }}", "{{ GLM_KEY }}", 'is sent as it stands: a variable is written "${NAME}"', id="template"),
+        pytest.param(
+            "Bearer key-1",
+            "Bearer key-1",
+            "begins with Bearer: write the key alone",
+            id="bearer",
+        ),
+        pytest.param("${QUOTED}", '"key-1"', "is sent with the quotes around it: take them out", id="quotes"),
+        pytest.param("key 1", "key 1", "has white space in it: no provider gives such keys", id="white-space-within"),
+    ],
+)
+def test_keys_that_can_hardly_be_ones(written: str, sent: str, said: str) -> None:
+    lines = f"baseURL: http://localhost/v1\nauth: {{keys: [{{alias: one, value: '{written}'}}]}}".replace("\t", " ")
+    config = tprovider(lines, {"QUOTED": '"key-1"'})
+    assert [key.value for key in config.registry.providers["p"].keys] == [sent]
+    assert config.warnings == ((f"mitm-config.yaml:5: key p.one {said}",) if said else ())
 
 
 def test_a_provider_that_declares_no_models_takes_any() -> None:

@@ -415,7 +415,7 @@ def test_a_provider_without_its_variable_says_which(tmp_path: Path, tag: str) ->
     house = House(tmp_path, config_text(providers=OFF))
     line = next(number for number, text in enumerate(house.config.splitlines(), 1) if "OFF_KEY" in text)
     message = Tool(house).say(f"{tag} hi").error[1]
-    assert f"is disabled: OFF_KEY is not set (test.yaml:{line}); set it and restart" in message
+    assert f"is disabled: OFF_KEY is not set (test.yaml:{line}); write it into .env, or set it and restart" in message
 
 
 @pytest.mark.parametrize("dialect", Dialect)
