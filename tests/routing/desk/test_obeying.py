@@ -385,7 +385,11 @@ def test_r8_a_target_that_is_down_cannot_be_kept_to(house: House, dialect: Diale
 def test_r8_a_target_that_is_switched_off_cannot_be_kept_to(house: House, dialect: Dialect) -> None:
     tool = Tool(house, dialect)
     tool.talk("<**#glm**> a")
-    assert tool.say("<**!glm.glm-4.7**> b").error[1].startswith("Requested provider glm is disabled.")
+    assert (
+        tool.say("<**!glm.glm-4.7**> b")
+        .error[1]
+        .startswith("Requested provider glm is disabled: <**@glm**> switches it on again.")
+    )
     assert house.desk.store.load(ONE).sticky is None
     assert tool.say("<**@glm**> <**!glm.glm-4.7**> c").target == "glm.key1.glm-4.7"
 
