@@ -29,6 +29,7 @@ _ODD = (
         'is sent as it stands: a variable is written "${NAME}"',
     ),
     (re.compile(r"bearer\s.*", re.IGNORECASE), "begins with Bearer: write the key alone"),
+    (re.compile(r"(?:export )?[A-Z_][A-Z0-9_]*=[^=].*"), "begins with a variable's name and =: write the key alone"),
     (re.compile(r"""(['"]).*\1"""), "is sent with the quotes around it: take them out"),
     (re.compile(r".*\s.*"), "has white space in it: no provider gives such keys"),
 )

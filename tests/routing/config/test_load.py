@@ -378,6 +378,7 @@ def test_a_default_route_of_keys_that_are_off_is_warned_about() -> None:
             "begins with Bearer: write the key alone",
             id="bearer",
         ),
+        pytest.param("GLM_KEY=k1", "GLM_KEY=k1", "begins with a variable's name and =: write the key alone", id="assignment"),
         pytest.param("${QUOTED}", '"key-1"', "is sent with the quotes around it: take them out", id="quotes"),
         pytest.param("key 1", "key 1", "has white space in it: no provider gives such keys", id="white-space-within"),
     ],
