@@ -518,6 +518,9 @@ def test_targets_that_are_not_there(written: str, message: str) -> None:
                 ("no-colon", "a:\n  b: 1\n  c\n  d: 1", 4, "line 3 is no name with a colon and a space behind it (name: value)"),
                 ("open-quote", 'a: 1\nb: "c\nd: e', 4, "the quote that line 2 opened is never closed"),
                 ("dash", "a: - b", 1, "a list's - cannot stand here: it begins a line of its own"),
+                ("ampersand", "a: & b", 1, "a text that begins with & needs quotes"),
+                ("pipe", "a: |b", 1, "a text that begins with | or > needs quotes"),
+                ("no-value", "a: ,", 1, "a value is missing before this"),
                 ("backslash", 'a: "C:\\keys"', 1, "a \\ begins an escape in this text: put it into single quotes"),
             )
         ),
