@@ -43,8 +43,8 @@ def config_file(option: str = "", env: Mapping[str, str] = os.environ) -> Path:
     """The file that holds; whoever names one that is not there is told so."""
     path = chosen(option, env, _home(), ROOT)
     if not path.is_file():
-        whose = "--config" if option else "ROUTECODEX_CONFIG" if env.get("ROUTECODEX_CONFIG") else ""
-        raise Failed(f"{path}: there is no such file", f"{whose} names it" if whose else "install RouteCodex anew", code=2)
+        named = "ROUTECODEX_CONFIG names it" if env.get("ROUTECODEX_CONFIG") else "install RouteCodex anew"
+        raise Failed(f"{path}: there is no such file", "is its name right?" if option else named, code=2)
     return path
 
 
