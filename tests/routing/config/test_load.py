@@ -797,6 +797,11 @@ def test_all_problems_of_a_file_are_told_at_once() -> None:
     "text, warning",
     [
         pytest.param(
+            "routing: {default: [origin], longcontxt: [echo]}",
+            'no call is sorted into the route "longcontxt": did you mean longcontext?',
+            id="route-slip",
+        ),
+        pytest.param(
             "routing: {default: [origin], longContext: [echo]}",
             'no call is sorted into the route "longContext": did you mean longcontext?',
             id="route",
