@@ -27,6 +27,7 @@ SHIPPED = ROOT / FILE_NAME
 SERVER_ID = "user"
 """Sessions of the proxy in the background lie under this name, whatever port it has today."""
 _LONGEST_SOCKET = 100
+_NO_HOME = "set HOME, or ROUTECODEX_USER_DIR and ROUTECODEX_CONFIG"
 
 
 def user_folder(env: Mapping[str, str] = os.environ) -> Path:
@@ -54,9 +55,12 @@ def own_config() -> Path:
 
 def _home() -> Path:
     try:
-        return Path.home().absolute()
+        home = Path.home()
     except RuntimeError:
-        raise Failed("there is no home folder", "set HOME, or ROUTECODEX_USER_DIR and ROUTECODEX_CONFIG") from None
+        raise Failed("there is no home folder", _NO_HOME) from None
+    if not home.is_absolute():  # the working directory decides nothing
+        raise Failed("HOME names no folder by its whole path", _NO_HOME)
+    return home
 
 
 @dataclass(frozen=True, slots=True)

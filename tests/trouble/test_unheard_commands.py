@@ -55,8 +55,8 @@ def test_a_folder_that_is_gone(command: str, tmp_path: Path) -> None:
 
 
 def test_a_home_that_is_named_from_the_working_directory(tmp_path: Path) -> None:
-    """What starts in the background stands elsewhere, and must find the same home."""
-    (tmp_path / "here").mkdir()
-    done = typed(tmp_path, "HOME=here; export HOME; routecodex doctor --json")
-    said = json.dumps(json.loads(done.stdout))
-    assert f"{tmp_path}/here/.routecodex/ca" in said
+    """Neither state nor a configuration is looked for wherever a person happens to be."""
+    done = typed(tmp_path, "HOME=here; export HOME; routecodex start")
+    assert done.returncode == 1
+    assert done.stderr.startswith("routecodex: HOME names no folder by its whole path\n  set HOME")
+    assert list(tmp_path.iterdir()) == []
