@@ -36,8 +36,8 @@ class Hello(Struct, frozen=True):
 
 def ask(url: str, limit_s: float = _LIMIT_S) -> Hello | None:
     """None where nobody answers within that time, or somebody else does."""
-    parts = urlsplit(url if "//" in url else f"http://{url}")
     try:
+        parts = urlsplit(url if "//" in url else f"http://{url}")
         host, port = parts.hostname, parts.port or 80
     except ValueError:
         return None

@@ -68,6 +68,7 @@ WITHHELD = (
 _POLL_S = 1.0
 _SWEEP_S = 3600.0
 _Stamp = tuple[int, int]
+_UNUSED = "The changed configuration is not used, the old one stays in force"
 _CLOCKS = Clocks(time.monotonic, time.time, lambda: float(time.localtime().tm_gmtoff))
 
 
@@ -84,6 +85,8 @@ class Settings:
         self._plugins: tuple[Plugin, ...] = ()
         self.hosts = intercept.Hosts(())
         self._config: Config | None = None
+        self._unused = ""
+        """Why the configuration as it stands in its file is not the one that holds."""
         self._desk: Desk | None = None
         self._overlay = Overlay()
         self._clockwork: Clockwork | None = None
@@ -335,8 +338,11 @@ class Settings:
                 return
             self._use(config, plugins)
         except (ConfigError, OSError) as error:
+            first, *others = str(error).splitlines() or [""]
+            more = f" (and {len(others)} more: `routecodex check`)" if others else ""
+            self._unused = f"{_UNUSED}: {first}{more}"
             if worker.leads():
-                logger.warning("The changed configuration is not used, the old one stays in force: %s", error)
+                logger.warning("%s: %s", _UNUSED, error)
         else:
             if worker.leads():
                 logger.info("Configuration reloaded: %s", path.name)
@@ -364,6 +370,7 @@ class Settings:
     def _use(self, config: Config, plugins: tuple[Plugin, ...]) -> None:
         self._plugins = plugins
         self._config = config
+        self._unused = ""
         self._close_usage(wait_s=0)
         self._watch_calls(config.telemetry)
         self.hosts = intercept.Hosts(config.intercept_hosts)
@@ -405,8 +412,13 @@ class Settings:
             finish_log=self._new_finish_log() if self.config.finish_reasons.log else None,
             on_seals=self._shared.sharing.seals if self._shared is not None else lambda key, maker, digests: None,
             on_departs=self._shared.sharing.departs if self._shared is not None else lambda key, mark, target: None,
-            ill=lambda: self._store.gone if self._store is not None else "",
+            ill=self._ill,
         )
+
+    def _ill(self) -> str:
+        """What is not well with this server as a whole, for who asks how it is."""
+        gone = f"{self.path} is gone: what stood in it stays in force" if self.path and not self.path.exists() else self._unused
+        return "\n".join(filter(None, (self._store.gone if self._store is not None else "", gone)))
 
     def _spend(self, spent: Spent) -> None:
         if self._usage is None or self._losses is None:

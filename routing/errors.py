@@ -133,9 +133,9 @@ def not_found(name: str, *, known: tuple[str, ...] = ()) -> NoTarget:
 
 
 def disabled(name: str, why: str = "") -> NoTarget:
-    """`why`: what the configuration says to it."""
-    because = f": {why}" if why else ""
-    return NoTarget(f"Requested provider {name} is disabled{because}", details={"provider": name, "reason": "disabled"})
+    """`why`: what the configuration says to it; where it says nothing, somebody has switched it off."""
+    because = why or f"<**@{name}**> switches it on again"
+    return NoTarget(f"Requested provider {name} is disabled: {because}", details={"provider": name, "reason": "disabled"})
 
 
 def not_for_you(name: str, why: str) -> NoTarget:

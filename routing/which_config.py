@@ -19,4 +19,4 @@ def chosen(option: str, env: Mapping[str, str], home: Path, root: Path) -> Path:
     if named := option or env.get(VARIABLE, ""):
         return Path(named).expanduser().absolute()
     own = own_file(home)
-    return own if own.is_file() else root / FILE_NAME
+    return own if home.is_absolute() and own.is_file() else root / FILE_NAME

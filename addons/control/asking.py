@@ -43,6 +43,8 @@ def client(env: Mapping[str, str] = os.environ) -> httpx.Client:
     proxy = surroundings.proxy_named(env)
     if proxy and "://" not in proxy:
         proxy = f"http://{proxy}"
+    if surroundings.parts_of(proxy) is None:
+        raise surroundings.no_address(env)
     through = proxy if proxy.startswith(("http://", "https://")) and hello.ask(proxy) is None else ""
     mounts: dict[str, httpx.BaseTransport] = {}
     trust = trusted(env)
@@ -55,8 +57,8 @@ def client(env: Mapping[str, str] = os.environ) -> httpx.Client:
 
 def wants_credentials(proxy: str, host: str) -> bool:
     """Whether a proxy lets nobody through to that host who does not say who he is. What lies behind it is not asked."""
-    parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
     try:
+        parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
         line = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=LIMIT_S)
     except ValueError:
         return False

@@ -17,8 +17,8 @@ from .say import Failed, note
 
 _DIFFERS = {
     "config": "--config",
-    "upstream": "the proxy that it goes through",
-    "authorities": "your company's certificates",
+    "upstream": "proxy behind it (HTTPS_PROXY)",
+    "authorities": "set of your company's certificates (SSL_CERT_FILE)",
     "web": "--web",
     "verbose": "--verbose",
     "workers": "--workers",

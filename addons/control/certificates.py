@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from .say import Failed
+from .say import Failed, unless_full
 
 TRUST = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "CODEX_CA_CERTIFICATE", "CURL_CA_BUNDLE")
 """Where a company's authority may have been named."""
@@ -79,7 +79,9 @@ def write(folder: Path, *texts: str) -> Path:
             half.write_text(whole)
             half.replace(path)
     except OSError as error:
-        raise Failed(f"{path} cannot be written: {error.strerror}", "set ROUTECODEX_USER_DIR to a folder of yours") from None
+        raise Failed(
+            f"{path} cannot be written: {error.strerror}", unless_full(error, "set ROUTECODEX_USER_DIR to a folder of yours")
+        ) from None
     return path
 
 

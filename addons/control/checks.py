@@ -32,6 +32,8 @@ from .sockets import LONGEST_PATH, is_too_long
 
 _MITMPROXY = ((11, 0, 2), (13,))
 _NODE = 22
+_LEAST_ROOM = 1 << 20
+"""For sessions, bundles of certificates and the log."""
 _CLOCK_S = 120.0
 _STORE_S = 3.0
 _STORE_CLOCK_S = 5.0
@@ -89,7 +91,7 @@ class Person(Struct, dict=True):
     @cached_property
     def heard(self) -> list[tuple[str, asking.Heard]]:
         """Each provider asked with each of its keys."""
-        if self.config is None:
+        if self.config is None or surroundings.parts_of(self.proxy) is None:
             return []
         found = []
         with asking.client(self.env) as client:
@@ -125,6 +127,9 @@ def _home(person: Person) -> Iterator[Fault]:
         there = next((one for one in (folder, *folder.parents) if one.exists()), folder)
         if not os.access(there, os.W_OK) or not there.is_dir():
             yield Fault(f"{folder} cannot be written", "chown it to yourself, or set ROUTECODEX_USER_DIR to a folder of yours")
+            return
+        if shutil.disk_usage(there).free < _LEAST_ROOM:
+            yield Fault(f"the disk that holds {folder} is full: what tags set cannot be kept", "make room on that disk")
             return
 
 
@@ -210,7 +215,11 @@ def _port(person: Person) -> Iterator[Fault]:
 def _proxy(person: Person) -> Iterator[Fault]:
     if not person.proxy or person.known is not None:
         return
-    parts = urlsplit(person.proxy if "://" in person.proxy else f"http://{person.proxy}")
+    parts = surroundings.parts_of(person.proxy if "://" in person.proxy else f"http://{person.proxy}")
+    if parts is None:
+        wrong = surroundings.no_address(person.env)
+        yield Fault(wrong.what, wrong.next_step)
+        return
     try:
         socket.create_connection((parts.hostname or "", parts.port or 80), 5).close()
     except (OSError, ValueError):
@@ -252,7 +261,7 @@ def _variables(person: Person) -> Iterator[Fault]:
     if person.config is None:
         return
     for line in person.config.warnings:
-        if "not set" in line or "cannot be read" in line:
+        if any(words in line for words in ("not set", " empty: ", "cannot be read")):
             yield Fault(line, f"write it into {person.config_path.parent / '.env'}, or export it before the proxy starts")
         elif "chmod" in line:
             what, _, how = line.rpartition(": ")

@@ -2,7 +2,8 @@
 
 1. A command imports neither mitmproxy nor anything else of others before it must: a status line is drawn many times a minute.
 2. Exit codes: 0 done; 1 could not be done; 2 asked for wrongly; `run` gives its tool's.
-3. Where a command goes wrong it raises `Failed` with what is wrong and what to do next; nobody sees a traceback for that.
+3. Where a command goes wrong it raises `Failed` with what is wrong and what to do next; nobody sees a traceback for that, nor
+   for what the system refuses (a full disk behind stdout, a folder that is gone) or for Ctrl-C.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import NoReturn, TextIO, cast
 
-from .say import Failed, Readable, fail
+from .say import Failed, Readable, fail, unless_full
 
 COMMANDS = {
     "run": "start a tool through the proxy: routecodex run claude",
@@ -51,6 +53,9 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us: nobody reads it
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - for as long as this process lives
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that has no arrows gets a question mark, not a traceback
@@ -61,15 +66,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _main(words: list[str]) -> int:
     command = words[0] if words else ""
-    if command not in COMMANDS:
-        return _without_command(words)
-    module = import_module(f"{__package__}.commands.{MODULES.get(command, command)}")
-    parser = Parser(f"routecodex {command}", description=module.__doc__, allow_abbrev=False)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--json", action="store_true", help="for programs: one JSON object on stdout")
-    module.arguments(parser)
     as_json = "--json" in words
     try:
+        if command not in COMMANDS:
+            return _without_command(words)
+        module = import_module(f"{__package__}.commands.{MODULES.get(command, command)}")
+        parser = Parser(f"routecodex {command}", description=module.__doc__, allow_abbrev=False)
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.add_argument("--json", action="store_true", help="for programs: one JSON object on stdout")
+        module.arguments(parser)
         given = parser.parse_args(words[1:])
         as_json = given.json
         code: int = module.act(given)
@@ -80,8 +85,41 @@ def _main(words: list[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whoever read this has left: nothing to say at the end either
         return 1
+    except OSError as error:
+        heard = _is_heard()
+        return fail(_refused(error, heard=heard), as_json=as_json and heard)
     except KeyboardInterrupt:
         return 130
+
+
+def _refused(error: OSError, *, heard: bool) -> Failed:
+    """What the system refused, and no command foresaw."""
+    if not heard:
+        return Failed(f"stdout cannot be written: {error.strerror}", unless_full(error, "look at what it leads to"))
+    if isinstance(error, FileNotFoundError) and not _stands_somewhere():
+        return Failed("the folder that this terminal stands in is gone", "cd to one that is there")
+    what = error.strerror or type(error).__name__
+    return Failed(
+        f"{error.filename}: {what}" if error.filename else what, unless_full(error, "`routecodex doctor` looks further")
+    )
+
+
+def _stands_somewhere() -> bool:
+    try:
+        os.getcwd()
+    except OSError:
+        return False
+    return True
+
+
+def _is_heard() -> bool:
+    """Whether stdout still takes anything; where it does not, nothing is said there at the end either."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return False
+    return True
 
 
 def _without_command(words: list[str]) -> int:
@@ -89,7 +127,7 @@ def _without_command(words: list[str]) -> int:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--version", action="store_true", help="say which version this is")
     parser.add_argument("command", nargs="?", help=argparse.SUPPRESS)
-    given, _ = parser.parse_known_args(words)
+    given, unknown = parser.parse_known_args(words)
     if given.version:
         from importlib.metadata import PackageNotFoundError, version
 
@@ -98,14 +136,18 @@ def _without_command(words: list[str]) -> int:
         except PackageNotFoundError:
             print("a clone")
         return 0
-    if given.command is None:
+    if not words:
         parser.print_help()
-        return 0 if not words else 2
+        return 0
+    name = next((word for word in words if word in COMMANDS), given.command or words[0])
+    if unknown and words[0].startswith("-"):
+        hint = f"options stand behind the command: routecodex {name if name in COMMANDS else 'COMMAND'} {words[0]}"
+        raise Failed(f"{words[0]} stands in the command's place", hint, code=2)
     from difflib import get_close_matches
 
-    near = get_close_matches(given.command, COMMANDS, 1)
+    near = get_close_matches(name, [*COMMANDS, "--help", "--version"], 1)
     hint = f"did you mean `routecodex {near[0]}`?" if near else "`routecodex --help` names the commands"
-    return fail(Failed(f"there is no command {given.command}", hint, code=2), as_json="--json" in words)
+    return fail(Failed(f"there is no command {name}", hint, code=2), as_json="--json" in words)
 
 
 def _overview() -> str:

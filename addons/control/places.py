@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...routing.which_config import FILE_NAME, chosen, own_file
-from .say import Failed
+from .say import Failed, unless_full
 
 ROOT = Path(__file__).resolve().parents[2]
 """The clone, or the package."""
@@ -27,6 +27,7 @@ SHIPPED = ROOT / FILE_NAME
 SERVER_ID = "user"
 """Sessions of the proxy in the background lie under this name, whatever port it has today."""
 _LONGEST_SOCKET = 100
+_NO_HOME = "set HOME, or ROUTECODEX_USER_DIR and ROUTECODEX_CONFIG"
 
 
 def user_folder(env: Mapping[str, str] = os.environ) -> Path:
@@ -43,8 +44,8 @@ def config_file(option: str = "", env: Mapping[str, str] = os.environ) -> Path:
     """The file that holds; whoever names one that is not there is told so."""
     path = chosen(option, env, _home(), ROOT)
     if not path.is_file():
-        whose = "--config" if option else "ROUTECODEX_CONFIG" if env.get("ROUTECODEX_CONFIG") else ""
-        raise Failed(f"{path}: there is no such file", f"{whose} names it" if whose else "install RouteCodex anew", code=2)
+        named = "ROUTECODEX_CONFIG names it" if env.get("ROUTECODEX_CONFIG") else "install RouteCodex anew"
+        raise Failed(f"{path}: there is no such file", "is its name right?" if option else named, code=2)
     return path
 
 
@@ -54,9 +55,12 @@ def own_config() -> Path:
 
 def _home() -> Path:
     try:
-        return Path.home()
+        home = Path.home()
     except RuntimeError:
-        raise Failed("there is no home folder", "set HOME, or ROUTECODEX_USER_DIR and ROUTECODEX_CONFIG") from None
+        raise Failed("there is no home folder", _NO_HOME) from None
+    if not home.is_absolute():  # the working directory decides nothing
+        raise Failed("HOME names no folder by its whole path", _NO_HOME)
+    return home
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +129,7 @@ class Places:
         except OSError as error:
             raise Failed(
                 f"{error.filename or self.user} cannot be written: {error.strerror}",
-                "set ROUTECODEX_USER_DIR to a folder of yours",
+                unless_full(error, "set ROUTECODEX_USER_DIR to a folder of yours"),
             ) from None
 
 

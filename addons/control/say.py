@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 from collections.abc import Mapping
 from typing import Any, TextIO
 
 from ...routing.visible import visible
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Failed(Exception):
@@ -16,6 +19,11 @@ class Failed(Exception):
     def __init__(self, what: str, next_step: str = "", *, code: int = 1) -> None:
         super().__init__(what)
         self.what, self.next_step, self.code = what, next_step, code
+
+
+def unless_full(error: OSError, next_step: str) -> str:
+    """What to do next: rights and other folders help no full disk."""
+    return "make room on that disk" if error.errno in _FULL else next_step
 
 
 class Readable:

@@ -3,7 +3,8 @@
 1. A lease is an open connection: a tool that is killed gives its lease back by that alone.
 2. The port of last time is taken again where it is free: a tool that outlived its proxy finds it there.
 3. The proxy holds the other end of a line to us and ends when that does: it is never orphaned.
-4. Standard library only, but for the lock.
+4. Where its socket is gone, or is another's, nobody can end it any more: it ends with the last tool, whoever wanted it kept.
+5. Standard library only, but for the lock.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ _AGAIN_S = 0.02
 _LOG_BYTES = 16 << 20
 _STREAM_LIMIT = 1 << 22
 _QUESTION_S = 10.0
+_LOOK_S = 5.0
 _HANDED = ("config", "upstream", "authorities", "web", "verbose", "workers", "flows")
 """What the first who comes decides for all: how the proxy is started."""
 LEASH, CREDENTIALS = "ROUTECODEX_LEASH", "ROUTECODEX_UPSTREAM_AUTH"
@@ -99,11 +101,15 @@ class Supervisor:
         self.places.line.unlink(missing_ok=True)  # the lock is ours: whoever bound it is dead
         server = await asyncio.start_unix_server(self._welcome, str(self.places.line), limit=_STREAM_LIMIT)
         self.places.line.chmod(0o600)
+        ours = _file(self.places.line)
+        looking = asyncio.create_task(self._look_for(ours))
         try:
             await self.over.wait()
         finally:
+            looking.cancel()
             server.close()
-            self.places.line.unlink(missing_ok=True)
+            if _file(self.places.line) == ours:
+                self.places.line.unlink(missing_ok=True)
             if self._watch is not None:
                 self._watch.cancel()
                 await asyncio.gather(self._watch, return_exceptions=True)
@@ -111,6 +117,15 @@ class Supervisor:
                 await self.proxy.end()
             for task in self._talks:
                 task.cancel()
+
+    async def _look_for(self, ours: tuple[int, int] | None) -> None:
+        """Whoever erases our folder (`rm -rf ~/.routecodex`) leaves us without a name."""
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            if _file(self.places.line) != ours:
+                self.kept = False
+                self._end_if_unused()
+                return
 
     async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -405,6 +420,15 @@ def _words_since(log: Path, place: int) -> str:
         return ""
     telling = [line for line in lines if line.strip() and not any(usual in line for usual in _USUAL)]
     return "\n".join(re.sub(r"^\[[\d:.]+\]\s*", "", line) for line in telling[-_MOST_LINES:])
+
+
+def _file(path: Path) -> tuple[int, int] | None:
+    """Which file lies there; None where there is none."""
+    try:
+        about = path.stat()
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino
 
 
 def _credentials(url: str) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from msgspec import Struct, field
 
@@ -34,10 +34,12 @@ def upstream(places: Places, env: Mapping[str, str]) -> tuple[str, Hello | None]
     if not url:
         return "", None
     whole = url if "://" in url else f"http://{url}"
-    parts = urlsplit(whole)
+    parts = parts_of(whole)
+    if parts is None:
+        raise no_address(env)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise Failed(
-            f"{next(name for name in PROXIES if env.get(name))} names a proxy of another kind ({parts.scheme})",
+            f"{_where(env)} names a proxy of another kind ({parts.scheme})",
             "only http and https proxies can be gone through: name one of these, or unset it",
         )
     if (known := hello.ask(whole)) is not None:
@@ -45,6 +47,24 @@ def upstream(places: Places, env: Mapping[str, str]) -> tuple[str, Hello | None]
     if parts.hostname in LOCAL and str(parts.port) == _last_port(places):
         return "", None  # an export that outlived our own proxy
     return f"{parts.scheme}://{parts.netloc}", None
+
+
+def _where(env: Mapping[str, str]) -> str:
+    return next(name for name in PROXIES if env.get(name))
+
+
+def no_address(env: Mapping[str, str]) -> Failed:
+    return Failed(f"{_where(env)} holds no address of a proxy", "write it as http://host:port, or unset it")
+
+
+def parts_of(url: str) -> SplitResult | None:
+    """None of what is no address, as with a port that is no number."""
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - raises where it is no number
+    except ValueError:
+        return None
+    return parts
 
 
 def without_password(url: str) -> str:

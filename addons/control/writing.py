@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from .say import Failed
+from .say import Failed, unless_full
 
 
 def read_text(path: Path) -> str:
@@ -35,4 +35,6 @@ def write(path: Path, text: str) -> None:
     except OSError as error:
         if half:
             Path(half).unlink(missing_ok=True)
-        raise Failed(f"{path} cannot be written: {error.strerror}", "look at the folder's permissions") from None
+        raise Failed(
+            f"{path} cannot be written: {error.strerror}", unless_full(error, "look at the folder's permissions")
+        ) from None

@@ -73,7 +73,7 @@ def _build_telemetry(document: schema.Telemetry, env: Mapping[str, str], notes: 
     for name, text in document.headers.items():
         full = expand(text, env, notes)
         if full.missing:
-            notes.warn(("telemetry", "headers", name), f"{unset(full.missing)}: sent without it")
+            notes.warn(("telemetry", "headers", name), f"{unset(full)}: sent without it")
         else:
             headers[name] = full.text
     otlp = (document.otlp or "").rstrip("/")
@@ -99,7 +99,7 @@ def _build_store(text: str, env: Mapping[str, str], notes: Notes) -> str:
     place = ("sessions", "store")
     full = expand(text, env, notes)
     if full.missing:
-        notes.refuse(place, f"{unset(full.missing)}: set it, or write store: files")
+        notes.refuse(place, f"{unset(full)}: set it, or write store: files")
     elif full.text != "files":
         try:
             check_store(full.text)

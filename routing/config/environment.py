@@ -18,6 +18,8 @@ class Expanded(Struct, frozen=True):
 
     text: str
     missing: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
+    """Of these, the variables that are set, and hold nothing."""
     malformed: bool = False
     """Holds a `${` that is neither `${NAME}` nor `${file:PATH}`."""
 
@@ -33,13 +35,28 @@ def expand(text: str, env: Mapping[str, str], notes: Notes) -> Expanded:
         return value
 
     malformed = "${" in MARK.sub("", text)
-    return Expanded(MARK.sub(fill, text), tuple(dict.fromkeys(missing)), malformed)
+    filled, names = MARK.sub(fill, text), tuple(dict.fromkeys(missing))
+    return Expanded(filled, names, tuple(name for name in names if name in env and not name.startswith(FILE)), malformed)
 
 
-def unset(missing: tuple[str, ...]) -> str:
-    names = [name for name in missing if not name.startswith(FILE)]
-    said = [f"{' and '.join(names)} are not set"] if len(names) > 1 else [said_missing(name) for name in names]
-    return " and ".join(said + [said_missing(name) for name in missing if name.startswith(FILE)])
+def unset(full: Expanded) -> str:
+    """Why something is off, as a sentence goes on."""
+    names = [name for name in full.missing if not name.startswith(FILE)]
+    said = [
+        f"{' and '.join(some)} {'are' if len(some) > 1 else 'is'} {what}"
+        for what, some in (
+            ("not set", [name for name in names if name not in full.empty]),
+            ("empty", [name for name in names if name in full.empty]),
+        )
+        if some
+    ]
+    return " and ".join(said + [said_missing(name) for name in full.missing if name.startswith(FILE)])
+
+
+def why_off(full: Expanded, where: str) -> str:
+    """The same for whoever asked for what is off: where it is named, and what to do."""
+    is_file = all(name.startswith(FILE) for name in full.missing)
+    return f"{unset(full)} ({where}); " + ("write the key into it" if is_file else "write it into .env, or set it and restart")
 
 
 _OFF = frozenset({"0", "false", "off", "no", "disable", "disabled"})

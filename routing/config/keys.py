@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ..router.registry import Key
 from . import schema
-from .environment import expand, unset
+from .environment import expand, unset, why_off
 from .notes import Notes, Path
 
 AuthKind: TypeAlias = Literal["apikey", "client", "none"]
@@ -23,6 +23,17 @@ LONE_KEYS: Mapping[str, tuple[Key, ...]] = {"client": (Key("client", 1),), "none
 """What stands in for a key where there is none, so that every target has one."""
 
 _ALIAS = re.compile(r"[A-Za-z0-9_-]+")
+_ODD = (
+    (
+        re.compile(r"\$\w+|%\w+%|\{+\s*\w+\s*\}+|\$\(.*\)|\$env:\w+", re.IGNORECASE),
+        'is sent as it stands: a variable is written "${NAME}"',
+    ),
+    (re.compile(r"bearer\s.*", re.IGNORECASE), "begins with Bearer: write the key alone"),
+    (re.compile(r"(?:export )?[A-Z_][A-Z0-9_]*=[^=].*"), "begins with a variable's name and =: write the key alone"),
+    (re.compile(r"""(['"]).*\1"""), "is sent with the quotes around it: take them out"),
+    (re.compile(r".*\s.*"), "has white space in it: no provider gives such keys"),
+)
+"""A key that can hardly be one, and what is said of it."""
 _HOW_TO = (
     'add auth: {type: apikey, keys: [{alias: primary, value: "${YOUR_KEY}"}]}, '
     "or auth: {type: none} for a server without keys, or auth: {type: client} to pass the caller's own credential on"
@@ -86,13 +97,17 @@ def _fill(provider: str, key: Key, document: schema.Key, env: Mapping[str, str],
         return replace(key, off=True, why=f"secret references and token files are not read here ({notes.where(at)})")
     full = expand(document.value, env, notes)
     if full.missing:
-        notes.warn((*at, "value"), f"{unset(full.missing)}: {name} is off")
-        return replace(key, off=True, why=f"{unset(full.missing)} ({notes.where((*at, 'value'))}); set it and restart")
+        notes.warn((*at, "value"), f"{unset(full)}: {name} is off")
+        return replace(key, off=True, why=why_off(full, notes.where((*at, "value"))))
     if full.malformed:
         notes.refuse((*at, "value"), "holds a ${ that is neither ${NAME} nor ${file:PATH}")
     elif not fits_header(full.text):
         notes.refuse((*at, "value"), "holds characters that a header cannot carry")
-    return replace(key, value=full.text)
+    value = full.text.strip()
+    odd = next((said for form, said in _ODD if form.fullmatch(value)), None)
+    if odd is not None:
+        notes.warn((*at, "value"), f"{name} {odd}")
+    return replace(key, value=value)
 
 
 def fits_header(text: str) -> bool:

@@ -13,7 +13,7 @@ from ..router.registry import ECHO, ORIGIN, Model, Provider, Url
 from ..tags.words import RESERVED
 from ..values import Dialect
 from . import schema
-from .environment import expand, unset
+from .environment import expand, unset, why_off
 from .hosts import read_url, stays_near
 from .keys import LONE_KEYS, build_keys, fits_header
 from .notes import Notes, Path
@@ -126,8 +126,8 @@ def _build_endpoints(
     for spoken, text, place in written:
         full = expand(text, env, notes)
         if full.missing:
-            notes.warn(place, f"{unset(full.missing)}: provider {at[-1]} is off")
-            why = why or f"{unset(full.missing)} ({notes.where(place)}); set it and restart"
+            notes.warn(place, f"{unset(full)}: provider {at[-1]} is off")
+            why = why or why_off(full, notes.where(place))
             continue
         try:
             endpoints[spoken] = read_url(full.text)
@@ -160,7 +160,7 @@ def _build_headers(provider: str, documents: Mapping[str, str], env: Mapping[str
         if _HEADER.fullmatch(name) is None or name in _FRAMING:
             notes.refuse(place, "is not a header that can be set here")
         elif full.missing:
-            notes.warn(place, f"{unset(full.missing)}: {provider} is asked without the header {name}")
+            notes.warn(place, f"{unset(full)}: {provider} is asked without the header {name}")
         elif not fits_header(full.text):
             notes.refuse(place, "holds characters that a header cannot carry")
         else:

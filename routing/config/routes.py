@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from ..router.classify import DEFAULT, ROUTES
 from ..router.registry import Key, Pool, Provider
+from ..tags.words import near
 from ..values import Target
 from . import schema
 from .notes import Notes, Path, nearest
@@ -34,7 +35,7 @@ def build_routes(router: schema.VirtualRouter, providers: Mapping[str, Provider]
         if not documents:
             continue
         close = nearest(name, ROUTES)
-        if name not in ROUTES and close and _fold(name) == _fold(close[0]):
+        if name not in ROUTES and close and near(_fold(name), _fold(close[0])):
             notes.warn((*_TOP, name), f"no call is sorted into the route {notes.quote(name)}: did you mean {close[0]}?")
         routes[name] = _build_pools(name, documents, router.load_balancing, reader)
     _check_default(routes, notes)

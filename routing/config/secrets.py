@@ -66,9 +66,7 @@ def path_of(name: str, folder: Path) -> Path:
 
 
 def said_missing(name: str) -> str:
-    """Why a `${…}` is empty, as a sentence goes on."""
-    if not name.startswith(FILE):
-        return f"{name} is not set"
+    """Why a `${file:…}` is empty, as a sentence goes on."""
     return f"the file {name.removeprefix(FILE).strip()} is empty or cannot be read"
 
 

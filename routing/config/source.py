@@ -111,10 +111,24 @@ def _untab(text: str) -> str:
 
 _SAID_PLAINLY = (
     ("undefined alias", "a text that begins with * needs quotes"),
+    (r"character '\\t'", "a tab that cannot stand here: write spaces"),
     ("found character", "a character that cannot stand here: put the text into quotes"),
     ("mapping values are not allowed", "a colon that cannot stand here: check the indentation or put the text into quotes"),
     ("another document", "only one document may stand in the file"),
+    (r"expected ',' or .* got '\{'", 'a text with braces, such as ${NAME}, needs quotes here: "${NAME}"'),
+    ("expected ',' or", "a comma or a closing bracket is missing before this (line {begun} opened one)"),
+    ("expected <block end>.*<scalar>", "text behind a closing quote: use the other kind of quotes around it"),
+    (r"found '[\]}]'", "a closing bracket that nothing opened"),
+    ("expected <block end>", "indented otherwise than the lines that it belongs to (they begin in line {begun})"),
+    ("could not find expected ':'", "line {begun} is no name with a colon and a space behind it (name: value)"),
+    ("expected the node content", "a value is missing before this"),
+    ("alphabetic or numeric", "a text that begins with & needs quotes"),
+    ("chomping or indentation", "a text that begins with | or > needs quotes"),
+    ("unexpected end of stream", "the quote that line {begun} opened is never closed"),
+    ("sequence entries are not allowed", "a list's - cannot stand here: it begins a line of its own"),
+    ("escape", "a \\ begins an escape in this text: put it into single quotes"),
 )
+"""What the reader of YAML finds, as a pattern, and what a person calls it; `begun` is the line where it began."""
 
 
 def _compose(text: str, name: str) -> Node | None:
@@ -127,7 +141,8 @@ def _compose(text: str, name: str) -> Node | None:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{name}:{mark.line + 1}" if mark else name
-        problem = _say_plainly(str(error.problem or error.context or "not readable"))
+        begun = (error.context_mark or mark).line + 1 if mark else 1
+        problem = _say_plainly(str(error.problem or error.context or "not readable"), begun)
     except YAMLError:
         where, problem = name, "it holds characters that text files do not have"
     except RecursionError:
@@ -137,9 +152,9 @@ def _compose(text: str, name: str) -> Node | None:
     raise ConfigError(f"{where}: not valid YAML: {problem}")
 
 
-def _say_plainly(problem: str) -> str:
-    unquoted = re.sub(r"(['\"]).*\1", "…", problem, flags=re.S)
-    return next((said for found, said in _SAID_PLAINLY if found in unquoted), unquoted)
+def _say_plainly(problem: str, begun: int) -> str:
+    said = next((said for found, said in _SAID_PLAINLY if re.search(found, problem)), None)
+    return re.sub(r"(['\"]).*\1", "…", problem, flags=re.S) if said is None else said.replace("{begun}", str(begun))
 
 
 def _line(node: Node) -> int:

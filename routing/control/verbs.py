@@ -92,7 +92,7 @@ def run(verb: Verb, served: Served, given: Given) -> JsonObject:
 
 
 def _status(served: Served, given: Given) -> JsonObject:
-    ill = [*filter(None, [served.desk.ill()])]
+    ill = served.desk.ill().splitlines()
     if served.person is not None:
         keys = [line for provider in _own(served) for line in _unwell(served, provider)]
         routing = _told(served.desk.overlay.state)

@@ -43,7 +43,7 @@ HELP = (
     "<**clear**>  back to normal routing; <**clock:clear**>  no more reminders",
     "<**status**>  what is in force and how the keys are; <**why**>  where the last message went; <**usage**>  what it cost",
     "<**models**>, <**models:p**>  what can be asked for, as tags to copy",
-    "A message of tags alone is answered here and sent nowhere. Text that only looks like a tag stands in backticks.",
+    "A message of tags alone is answered here and sent nowhere. In backticks a tag does nothing, and is taken out, too.",
 )
 
 

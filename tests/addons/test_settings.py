@@ -153,6 +153,22 @@ def test_where_sessions_are_kept_is_known_before_the_first_call(
     asyncio.run(first())
 
 
+def test_who_asks_how_it_is_hears_of_a_file_that_does_not_hold(loaded: settings.Settings) -> None:
+    assert loaded.path is not None
+    assert loaded._ill() == ""
+    loaded.path.write_text(SMALL + "proxi: {}\nsession: {}\n")
+    asyncio.run(loaded._reload())
+    assert loaded._ill() == (
+        "The changed configuration is not used, the old one stays in force: "
+        "mitm-config.yaml:4: proxi: unknown key (did you mean proxy?) (and 1 more: `routecodex check`)"
+    )
+    loaded.path.unlink()
+    assert loaded._ill() == f"{loaded.path} is gone: what stood in it stays in force"
+    loaded.path.write_text(SMALL)
+    asyncio.run(loaded._reload())
+    assert loaded._ill() == ""
+
+
 def test_another_file_that_was_chosen_meanwhile_stays(loaded: settings.Settings, tmp_path: Path) -> None:
     other = tmp_path / "other.yaml"
     other.write_text(SMALL + "proxy: {allowRemoteClients: true}\n")

@@ -89,7 +89,11 @@ def test_details_are_the_errors_own() -> None:
             "Requested provider glm.x not found in provider registry (nearest known: glm.y, glm.z)",
             {"provider": "glm.x"},
         ),
-        (disabled("glm"), "Requested provider glm is disabled", {"provider": "glm", "reason": "disabled"}),
+        (
+            disabled("glm"),
+            "Requested provider glm is disabled: <**@glm**> switches it on again",
+            {"provider": "glm", "reason": "disabled"},
+        ),
         (
             unhealthy("glm"),
             "Requested provider glm is not available (health check failed)",

@@ -122,13 +122,17 @@ def test_a_configuration_that_is_wrong_is_reported_and_the_old_one_stays(install
     assert f"mitm-config.yaml:{line}" in installed.proxy.log[before:]
     assert "nobody" in installed.proxy.log[before:]
     assert installed.host_of("<**six.m**> hello") == "six.example"
+    told = installed.ask("<**status**>").body.decode()
+    assert f"The changed configuration is not used, the old one stays in force: mitm-config.yaml:{line}: " in told
     before = len(installed.proxy.log)
     installed.config.unlink()
     time.sleep(0.3)
+    assert "mitm-config.yaml is gone: what stood in it stays in force." in installed.ask("<**status**>").body.decode()
     assert installed.host_of("<**six.m**> hello") == "six.example"
     installed.save(installed.config, CONFIG.replace("default: [origin]", "default: [six.m]"))
     installed.until_logged("Configuration reloaded", before)
     assert installed.host_of() == "six.example"
+    assert "in force:" not in installed.ask("<**status**>").body.decode()
 
 
 def test_a_host_that_is_added_is_opened_from_then_on(installed: Installed) -> None:

@@ -285,7 +285,7 @@ def test_r14_tags_go_before_the_model_of_the_call(talk: Talk) -> None:
     assert talk.say("<**!plain.plain-1**> b", "b").target.startswith("plain.example/")
     refused = talk.say("<**clear**><**#glm**> c", "c")
     assert refused.answer.status == 400
-    assert refused.text == "Requested provider glm is disabled"
+    assert refused.text == "Requested provider glm is disabled: <**@glm**> switches it on again"
 
 
 def test_r09_allow_reaches_what_no_candidate_route_holds(talk: Talk) -> None:
@@ -294,4 +294,4 @@ def test_r09_allow_reaches_what_no_candidate_route_holds(talk: Talk) -> None:
     assert talk.say("c").target.startswith("glm.example/")
     refused = talk.say("<**#glm**> d", "d")
     assert refused.answer.status == 400
-    assert refused.text == "Requested provider glm is disabled"
+    assert refused.text == "Requested provider glm is disabled: <**@glm**> switches it on again"

@@ -72,7 +72,7 @@ def act(given: argparse.Namespace) -> int:
     print(f"{given.name} stands in {target}.")
     for line in (*off, *odd):
         print(f"  {line}")
-    if off:
+    if any(key.off for key in provider.keys):
         print(f"  Put it into {target.parent / '.env'} (a line NAME=…, chmod 600), or give --key-file.")
     model = next(iter(provider.models), "MODEL")
     print(f"In a chat: <**{given.name}.{model}**> for one message, <**!{given.name}.{model}**> from then on.")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from .. import servers
 from ..places import config_file
-from ..say import Failed, print_json
+from ..say import Failed, print_json, unless_full
 
 if TYPE_CHECKING:
     from ....routing.storage.contract import Store
@@ -178,8 +178,14 @@ def _move(given: argparse.Namespace) -> int:
         raise Failed("which file?", f"routecodex sessions {given.what} FILE; - is the terminal", code=2)
     try:
         count = asyncio.run(_exported(given) if given.what == "export" else _imported(given))
-    except (RouteCodexError, OSError) as error:
-        raise Failed(str(getattr(error, "message", "") or error), "what was read or written before stays") from None
+    except RouteCodexError as error:
+        raise Failed(error.message, "what was read or written before stays") from None
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        done = "written" if given.what == "export" else "read"
+        what = f"{error.filename or given.id} cannot be {done}: {error.strerror or error}"
+        raise Failed(what, unless_full(error, "is its path right? what was read or written before stays")) from None
     except ImportError:
         raise Failed("Redis needs its client for Python", "pip install 'routecodex[redis]'") from None
     print(f"{given.what.capitalize()}ed: {count} {'entry' if count == 1 else 'entries'}.", file=sys.stderr)

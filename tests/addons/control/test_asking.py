@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from routecodex.addons.control import asking
+from routecodex.addons.control.say import Failed
 from routecodex.routing.config import read
 from tests.routing.house import config_text
 
@@ -41,6 +42,11 @@ def test_through_the_companys_proxy_but_not_to_this_machine(lines: Lines, writte
     with asking.client({"HTTPS_PROXY": written.format(lines.place)}) as client:
         assert client.get("http://api.example/v1/models").text == "GET http://api.example/v1/models HTTP/1.1\r\n"
         assert client.get(f"http://{lines.place}/v1/models").text == "GET /v1/models HTTP/1.1\r\n"
+
+
+def test_what_is_no_address_is_said() -> None:
+    with pytest.raises(Failed, match="HTTPS_PROXY holds no address of a proxy"):
+        asking.client({"HTTPS_PROXY": "http://127.0.0.1:port"})
 
 
 def test_straight_where_none_is_named(lines: Lines) -> None:

@@ -202,6 +202,11 @@ def unwritable_home(patient: Patient) -> list[Fault]:
     return patient.faults("home folder")
 
 
+def full_disk(patient: Patient) -> list[Fault]:
+    patient.monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(1 << 30, 1 << 30, 4096))
+    return patient.faults("home folder")
+
+
 def long_path(patient: Patient) -> list[Fault]:
     patient.monkeypatch.setenv("ROUTECODEX_USER_DIR", str(patient.home / ("x" * 100)))
     (patient.home / ("x" * 100) / "sessions" / "user").mkdir(parents=True)
@@ -227,6 +232,14 @@ def stale_socket(patient: Patient) -> list[Fault]:
 
 def dead_proxy(patient: Patient) -> list[Fault]:
     patient.env["HTTPS_PROXY"] = "http://127.0.0.1:9"
+    return patient.faults("proxy of this terminal")
+
+
+def proxy_without_a_port(patient: Patient) -> list[Fault]:
+    for wrong in ("http://127.0.0.1:port", "http://[::1"):
+        patient.env["HTTPS_PROXY"] = wrong
+        for told_once in ("providers reachable", "keys accepted", "company's proxy", "clock"):
+            assert patient.faults(told_once) == []
     return patient.faults("proxy of this terminal")
 
 
@@ -337,9 +350,11 @@ ILL: dict[Ill, str] = {
     expired_authority: "has expired",
     bundle_without_ours: "lacks the proxy's certificate",
     unwritable_home: "cannot be written",
+    full_disk: "is full",
     long_path: "longer than 103 bytes",
     taken_port: "something else listens",
     stale_socket: "left by a server that is gone",
+    proxy_without_a_port: "HTTPS_PROXY holds no address of a proxy",
     dead_proxy: "nobody answers at 127.0.0.1:9",
     mitmproxys_own_settings: "sets stream_large_bodies",
     mistakes: 'unknown provider "nobody"',

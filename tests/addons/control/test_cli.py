@@ -67,3 +67,31 @@ def test_what_stands_behind_a_tool_is_its_own(words: list[str], monkeypatch: pyt
     (given,) = heard
     assert given.tool[-len(words) + 1 :] == words[1:] or given.tool == words[1:]
     assert (given.json, given.config, given.verbose) == (False, "", False)
+
+
+@pytest.mark.parametrize(
+    "words, said, next_step",
+    [
+        (["--json", "status"], "--json stands in the command's place", "routecodex status --json"),
+        (["--config", "x.yaml", "check"], "--config stands in the command's place", "routecodex check --config"),
+        (["-v"], "-v stands in the command's place", "routecodex COMMAND -v"),
+        (["version"], "there is no command version", "did you mean `routecodex --version`?"),
+        (["help"], "there is no command help", "did you mean `routecodex --help`?"),
+        (["--"], "there is no command --", "`routecodex --help` names the commands"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_stands_in_a_commands_place(words: list[str], said: str, next_step: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(words) == 2
+    told = "".join(capsys.readouterr())
+    assert said in told
+    assert next_step in told
+
+
+def test_ctrl_c_while_a_command_is_loaded(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: str) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "import_module", interrupted)
+    assert cli.main(["status"]) == 130
+    assert "".join(capsys.readouterr()) == ""

@@ -42,3 +42,6 @@ def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(Failed, match="there is no such file") as failed:
         places.config_file("", {"ROUTECODEX_CONFIG": str(tmp_path / "gone.yaml")})
     assert failed.value.next_step == "ROUTECODEX_CONFIG names it"
+    with pytest.raises(Failed, match="there is no such file") as failed:
+        places.config_file(str(tmp_path / "gone.yaml"), {})
+    assert failed.value.next_step == "is its name right?"

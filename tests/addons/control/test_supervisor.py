@@ -80,6 +80,34 @@ def test_who_comes_in_the_moment_of_an_end_is_promised_nothing() -> None:
         assert asyncio.run(main(Places(Path(folder)))) == b""
 
 
+@pytest.mark.parametrize("another", [False, True], ids=["gone", "another's"])
+def test_who_cannot_be_asked_any_more_ends_with_its_last_tool(another: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "_LOOK_S", 0.01)
+
+    async def main(here: Places) -> None:
+        here.make()
+        one = supervisor.Supervisor(here)
+        one._up.set()
+        one._watch = asyncio.create_task(asyncio.Event().wait())  # type: ignore[arg-type]
+        one.kept = True
+        serving = asyncio.create_task(one.serve())
+        await asyncio.to_thread(until, here.line.exists, "it does not listen")
+        with socket.socket(socket.AF_UNIX) as tool:
+            tool.connect(str(here.line))
+            tool.sendall(b'{"want": "lease"}\n')
+            assert b'"kept": true' in await asyncio.to_thread(tool.recv, 4096)
+            here.line.rename(here.run / "aside")
+            if another:
+                here.line.touch()
+            await asyncio.to_thread(until, lambda: not one.kept, "it goes on")
+            assert not one.over.is_set(), "a tool is still there"
+        await serving
+        assert here.line.exists() == another, "another's is left alone"
+
+    with tempfile.TemporaryDirectory(prefix="rc-") as folder:
+        asyncio.run(main(Places(Path(folder))))
+
+
 def test_a_port_is_held_until_the_proxy_has_left_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     port = tmp_path / "port"
     first = supervisor._hold(port)

@@ -90,6 +90,9 @@ def test_which_proxy_lies_behind(tmp_path: Path) -> None:
     assert surroundings.upstream(here, {"HTTPS_PROXY": "u:p@127.0.0.1:1/"}) == ("http://u:p@127.0.0.1:1", None)
     with pytest.raises(Failed, match="ALL_PROXY names a proxy of another kind"):
         surroundings.upstream(here, {"ALL_PROXY": "socks5://127.0.0.1:1"})
+    for wrong in ("http://127.0.0.1:port", "127.0.0.1:99999", "http://[::1"):
+        with pytest.raises(Failed, match="https_proxy holds no address of a proxy"):
+            surroundings.upstream(here, {"https_proxy": wrong})
     here.make()
     here.port.write_text("1")
     assert surroundings.upstream(here, {"HTTPS_PROXY": "http://127.0.0.1:1"}) == ("", None), "ours, and gone"

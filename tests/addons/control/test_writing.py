@@ -38,8 +38,9 @@ def test_what_fails_leaves_the_old_one_and_nothing_else(tmp_path: Path, monkeypa
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(Failed, match="No space left"):
+    with pytest.raises(Failed, match="No space left") as failed:
         write(path, "a: 2\n")
+    assert failed.value.next_step == "make room on that disk"
     assert read_text(path) == "a: 1\n"
     assert [one.name for one in tmp_path.iterdir()] == ["c.yaml"]
 

@@ -246,7 +246,7 @@ def test_forms_of_credentials(auth: str, keys: tuple[Key, ...], kind: str) -> No
     [
         pytest.param('{apiKey: "${NOPE}"}', {}, "mitm-config.yaml:5: NOPE is not set: key p.key1 is off", id="V20-unset"),
         pytest.param(
-            '{apiKey: "${NOPE}"}', {"NOPE": " "}, "mitm-config.yaml:5: NOPE is not set: key p.key1 is off", id="V20-blank"
+            '{apiKey: "${NOPE}"}', {"NOPE": " "}, "mitm-config.yaml:5: NOPE is empty: key p.key1 is off", id="V20-blank"
         ),
         pytest.param(
             '{apiKey: "${A}${B}"}', {}, "mitm-config.yaml:5: A and B are not set: key p.key1 is off", id="V20-two-in-one"
@@ -364,6 +364,32 @@ def test_a_default_route_of_keys_that_are_off_is_warned_about() -> None:
     assert config.warnings[-1] == "mitm-config.yaml:9: the default route has no usable target: all its keys are off"
 
 
+@pytest.mark.parametrize(
+    "written, sent, said",
+    [
+        pytest.param("  key-1 \t", "key-1", "", id="white-space-around"),
+        pytest.param("$GLM_KEY", "$GLM_KEY", 'is sent as it stands: a variable is written "${NAME}"', id="shell"),
+        pytest.param("$env:GLM_KEY", "$env:GLM_KEY", 'is sent as it stands: a variable is written "${NAME}"', id="powershell"),
+        pytest.param("%GLM_KEY%", "%GLM_KEY%", 'is sent as it stands: a variable is written "${NAME}"', id="windows"),
+        pytest.param("{{ GLM_KEY }}", "{{ GLM_KEY }}", 'is sent as it stands: a variable is written "${NAME}"', id="template"),
+        pytest.param(
+            "Bearer key-1",
+            "Bearer key-1",
+            "begins with Bearer: write the key alone",
+            id="bearer",
+        ),
+        pytest.param("GLM_KEY=k1", "GLM_KEY=k1", "begins with a variable's name and =: write the key alone", id="assignment"),
+        pytest.param("${QUOTED}", '"key-1"', "is sent with the quotes around it: take them out", id="quotes"),
+        pytest.param("key 1", "key 1", "has white space in it: no provider gives such keys", id="white-space-within"),
+    ],
+)
+def test_keys_that_can_hardly_be_ones(written: str, sent: str, said: str) -> None:
+    lines = f"baseURL: http://localhost/v1\nauth: {{keys: [{{alias: one, value: '{written}'}}]}}".replace("\t", " ")
+    config = tprovider(lines, {"QUOTED": '"key-1"'})
+    assert [key.value for key in config.registry.providers["p"].keys] == [sent]
+    assert config.warnings == ((f"mitm-config.yaml:5: key p.one {said}",) if said else ())
+
+
 def test_a_provider_that_declares_no_models_takes_any() -> None:
     text = """
 providers: {lm: {baseURL: "http://localhost:1234/v1", auth: none}}
@@ -475,6 +501,28 @@ def test_targets_that_are_not_there(written: str, message: str) -> None:
             "mitm-config.yaml:2: not valid YAML: "
             "a colon that cannot stand here: check the indentation or put the text into quotes",
             id="indentation",
+        ),
+        *(
+            pytest.param(f"{text}\n", f"mitm-config.yaml:{line}: not valid YAML: {said}", id=name)
+            for name, text, line, said in (
+                ("tab", "a:\n\tb: c", 2, "a tab that cannot stand here: write spaces"),
+                ("tab-behind", "a: b\t", 1, "a tab that cannot stand here: write spaces"),
+                ("at", "a: @b", 1, "a character that cannot stand here: put the text into quotes"),
+                ("bare-variable", "a: [{b: ${C}}]", 1, 'a text with braces, such as ${NAME}, needs quotes here: "${NAME}"'),
+                ("typographic", "a: {b: “${C}”}", 1, 'a text with braces, such as ${NAME}, needs quotes here: "${NAME}"'),
+                ("open", "a: {b: c\nd: e", 2, "a comma or a closing bracket is missing before this (line 1 opened one)"),
+                ("no-comma", "a: [b,\n'c' 'd']", 2, "a comma or a closing bracket is missing before this (line 1 opened one)"),
+                ("closed-twice", "a: [b]]", 1, "a closing bracket that nothing opened"),
+                ("dedent", "a:\n  b: 1\n c: 2", 3, "indented otherwise than the lines that it belongs to (they begin in line 1)"),
+                ("apostrophe", "a: 'it's'", 1, "text behind a closing quote: use the other kind of quotes around it"),
+                ("no-colon", "a:\n  b: 1\n  c\n  d: 1", 4, "line 3 is no name with a colon and a space behind it (name: value)"),
+                ("open-quote", 'a: 1\nb: "c\nd: e', 4, "the quote that line 2 opened is never closed"),
+                ("dash", "a: - b", 1, "a list's - cannot stand here: it begins a line of its own"),
+                ("ampersand", "a: & b", 1, "a text that begins with & needs quotes"),
+                ("pipe", "a: |b", 1, "a text that begins with | or > needs quotes"),
+                ("no-value", "a: ,", 1, "a value is missing before this"),
+                ("backslash", 'a: "C:\\keys"', 1, "a \\ begins an escape in this text: put it into single quotes"),
+            )
         ),
         pytest.param(
             "a: 1\n---\nb: 2\n", "mitm-config.yaml:2: not valid YAML: only one document may stand in the file", id="two"
@@ -748,6 +796,11 @@ def test_all_problems_of_a_file_are_told_at_once() -> None:
 @pytest.mark.parametrize(
     "text, warning",
     [
+        pytest.param(
+            "routing: {default: [origin], longcontxt: [echo]}",
+            'no call is sorted into the route "longcontxt": did you mean longcontext?',
+            id="route-slip",
+        ),
         pytest.param(
             "routing: {default: [origin], longContext: [echo]}",
             'no call is sorted into the route "longContext": did you mean longcontext?',

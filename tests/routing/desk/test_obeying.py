@@ -385,7 +385,11 @@ def test_r8_a_target_that_is_down_cannot_be_kept_to(house: House, dialect: Diale
 def test_r8_a_target_that_is_switched_off_cannot_be_kept_to(house: House, dialect: Dialect) -> None:
     tool = Tool(house, dialect)
     tool.talk("<**#glm**> a")
-    assert tool.say("<**!glm.glm-4.7**> b").error[1].startswith("Requested provider glm is disabled.")
+    assert (
+        tool.say("<**!glm.glm-4.7**> b")
+        .error[1]
+        .startswith("Requested provider glm is disabled: <**@glm**> switches it on again.")
+    )
     assert house.desk.store.load(ONE).sticky is None
     assert tool.say("<**@glm**> <**!glm.glm-4.7**> c").target == "glm.key1.glm-4.7"
 
@@ -415,7 +419,7 @@ def test_a_provider_without_its_variable_says_which(tmp_path: Path, tag: str) ->
     house = House(tmp_path, config_text(providers=OFF))
     line = next(number for number, text in enumerate(house.config.splitlines(), 1) if "OFF_KEY" in text)
     message = Tool(house).say(f"{tag} hi").error[1]
-    assert f"is disabled: OFF_KEY is not set (test.yaml:{line}); set it and restart" in message
+    assert f"is disabled: OFF_KEY is not set (test.yaml:{line}); write it into .env, or set it and restart" in message
 
 
 @pytest.mark.parametrize("dialect", Dialect)

@@ -253,7 +253,7 @@ def test_disabled_is_never_chosen(off: SessionState, expected: set[Target]) -> N
 
 def test_everything_disabled() -> None:
     refused = refusal(wish(state=state(disabled_providers=("glm", "openai"))))
-    assert refused.message == "Requested provider glm is disabled"
+    assert refused.message == "Requested provider glm is disabled: <**@glm**> switches it on again"
     assert refused.details == {"provider": "glm", "reason": "disabled"}
 
 
@@ -301,21 +301,21 @@ def test_force_with_a_key_takes_the_clients_model_where_it_is_declared() -> None
         pytest.param(
             Named("glm", None, "glm-4.7"),
             state(disabled_providers=("glm",)),
-            "Requested provider glm is disabled",
+            "Requested provider glm is disabled: <**@glm**> switches it on again",
             {"provider": "glm", "reason": "disabled"},
             id="R10",
         ),
         pytest.param(
             Named("openai", "primary", "gpt-4"),
             state(disabled_keys=(("openai", "primary"),)),
-            "Requested provider openai.primary is disabled",
+            "Requested provider openai.primary is disabled: <**@openai.primary**> switches it on again",
             {"provider": "openai.primary", "reason": "disabled"},
             id="R10 key",
         ),
         pytest.param(
             Named("glm", None, "glm-4.7"),
             state(disabled_models=(("glm", "glm-4.7"),)),
-            "Requested provider glm.glm-4.7 is disabled",
+            "Requested provider glm.glm-4.7 is disabled: <**@glm.glm-4.7**> switches it on again",
             {"provider": "glm.glm-4.7", "reason": "disabled"},
             id="R10 model",
         ),
@@ -514,7 +514,11 @@ def test_r09_allow(allowed: tuple[str, ...], route: str, targets_: set[Target]) 
             Health(),
             "Requested provider gone not found in provider registry (nearest known: origin, openai, glm)",
         ),
-        (state(allowed=("glm",), disabled_providers=("glm",)), Health(), "Requested provider glm is disabled"),
+        (
+            state(allowed=("glm",), disabled_providers=("glm",)),
+            Health(),
+            "Requested provider glm is disabled: <**@glm**> switches it on again",
+        ),
         (state(allowed=("glm",)), failed((GLM_47, 401)), "Requested provider glm is not available (health check failed)"),
         (
             state(allowed=("anthropic",)),

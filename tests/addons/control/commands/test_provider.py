@@ -113,3 +113,12 @@ def test_a_key_file_that_others_may_read_is_named_once(person: Person) -> None:
     assert person.types("provider", "add", "openai", "--key-file", str(path)) == 0
     assert person.said.count("chmod 600") == 1
     assert "Put it into" not in person.said
+
+
+@pytest.mark.parametrize("content", ["GLM_KEY=sk-1", '"sk-1"'])
+def test_a_key_file_that_holds_more_than_the_key_is_told_and_no_variable_is_asked_for(person: Person, content: str) -> None:
+    path = person.file("key", content)
+    path.chmod(0o600)
+    assert person.types("provider", "add", "glm", "--key-file", str(path)) == 0
+    assert "key glm.primary" in person.said
+    assert "Put it into" not in person.said

@@ -32,3 +32,15 @@ def test_an_export_of_files_says_so_where_sessions_lie_in_redis(person: Person, 
     person.file(".config/routecodex/mitm-config.yaml", config.replace("redis://:secret-word@h", "files"))
     assert person.types("sessions", "export", str(tmp_path / "moved")) == 0
     assert "--store" not in person.warned
+
+
+def test_a_file_that_cannot_be_moved_to_or_from_is_named(person: Person, tmp_path: Path) -> None:
+    for words, said in (
+        (("export", str(tmp_path / "gone" / "x")), "x cannot be written: No such file or directory"),
+        (("export", str(tmp_path)), f"{tmp_path} cannot be written: Is a directory"),
+        (("import", str(tmp_path / "gone")), "gone cannot be read: No such file or directory"),
+    ):
+        assert person.types("sessions", *words) == 1
+        assert said in person.warned
+        assert "Errno" not in person.warned
+        assert "is its path right?" in person.warned
