@@ -197,7 +197,7 @@ class Answer:
         self._pending += self._written(self._join.begin(foreign=self._foreign, exact=exact, notice=notice, calls=calls))
         if self._serial is not None:
             self._pending += [self._writer.made(event) for event in self._serial.between()]
-        self._serial = Serial() if self._foreign and self._writer.one_by_one else None
+        self._serial = Serial() if self._foreign else None
         if round_.compacts:
             self._serial = Summary(Names(self._asked).item("cmp", 0))
 
