@@ -470,7 +470,9 @@ class Answer:
         writer, serial = self._writer, self._serial
         writer.altered = self._join.altered
         for chunk in chunks:
-            if serial is not None and not self._is_own(chunk):
+            if serial is not None and self._is_own(chunk):
+                yield from map(writer.made, serial.between())  # of another round, which is complete
+            elif serial is not None:
                 chunk = Chunk(b"", None, serial.order(chunk.events), chunk.dialect)
             is_ragged = False
             for piece in filter(None, writer.pieces(chunk)):

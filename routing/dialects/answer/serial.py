@@ -169,7 +169,7 @@ class Serial:
         never was."""
         for one in self._order:
             one.ended = one not in open_
-        self._order = [one for one in self._order if one.begun or (one.ended and not one.block.half)]
+        self._order = [one for one in self._order if one.begun or not one.block.half]
         self._seals = 0
         self._tell(out)
         self._order.clear()
