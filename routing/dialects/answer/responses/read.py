@@ -54,7 +54,6 @@ _BUILT_IN = {own.item: (name, own.field) for name, own in BUILT_IN.items()}
 """OpenAI's own tools that the client runs: their name in a history, and the field of what is to be done."""
 _CALLS = frozenset((*WRITTEN, *_BUILT_IN))
 _PLAIN_NAMESPACES = (None, "", "functions")
-_IDS = ("id", "call_id")
 _SEALED = ("id", "summary", "content", "encrypted_content")
 NOT_OVER = ("queued", "in_progress", "requires_action")
 _NOT_YET = frozenset(
@@ -222,8 +221,9 @@ class Reader(AnyReader):
         if not (added or (over and document.get("type") == ITEM_DONE)):
             return False
         known = object_of(block.native)
-        others = [text_of(known.get(name)) and text_of(item.get(name)) not in ("", known[name]) for name in _IDS]
-        return known.get("type") != item.get("type") or bool(any(others) if over else all(others))
+        name = next((one for one in ("call_id", "id") if text_of(known.get(one)) and text_of(item.get(one))), "")
+        differs = bool(name) and known[name] != item[name] and (over or block.kind == "call")
+        return differs or known.get("type") != item.get("type")
 
     def _name(self, block: Block, item: JsonObject) -> None:
         kind = text_of(item.get("type"))

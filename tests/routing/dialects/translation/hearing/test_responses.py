@@ -198,6 +198,14 @@ def test_calls_that_were_heard_under_other_numbers_and_ids_are_not_heard_again()
     assert [(id, arguments) for _, id, _, arguments, _ in calls] == [("call_1_2", TOOL[1]), ("another_call_1_3", OTHER[1])]
 
 
+def test_a_call_that_is_done_twice_is_one() -> None:
+    """Its own id is another in each event of some hosts; the call's is not."""
+    documents = openai.responses_documents(spoken(TEXT, TOOL), 1)
+    again = [one for one in documents if one["type"].endswith("item.done")][-1]
+    told = [*documents[:-1], again | {"item": again["item"] | {"id": "fc_another"}}, documents[-1]]
+    assert folded(heard(hearer(), sse(told))) == expected(spoken(TEXT, TOOL))
+
+
 def test_a_message_that_stands_in_the_last_event_alone_is_heard() -> None:
     documents = openai.responses_documents(spoken(THOUGHT, TEXT), 1)
     told = [one for one in documents if one.get("output_index") != 1]
