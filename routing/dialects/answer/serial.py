@@ -1,4 +1,4 @@
-"""Blocks that grow side by side, one after another: in front of writers of dialects that know one open block at a time.
+"""Blocks that grow side by side, one after another: what a round of another dialect says, in front of the client's writer.
 
 1. The first block is told as it grows; those behind it wait for its end. Nothing that was heard is lost.
 2. A block whose dialect does not say when it ends has ended where another begins; a call, if its arguments are whole.
