@@ -18,7 +18,7 @@ from ...masking import SURE, Mask
 from ...redact import SHORTEST
 from ..fields import THOUGHTS
 from ..sse import write_event
-from .events import Block, Chunk, Closed, Event, Opened, Piece, Rank
+from .events import Block, Chunk, Closed, Done, Failed, Piece
 
 _QUOTE = b'"'
 _ESCAPE = re.compile(r"\\(?:/|u0|u?\Z)")
@@ -97,11 +97,14 @@ class Echoes:
 
     def look(self, chunk: Chunk, now: float) -> list[Chunk]:
         """What may go on now: nearly always this very unit, as it came."""
-        events = chunk.events
-        before = self.rest() if self._held and any(_parts_texts(event) for event in events) else []
-        for event in events if chunk.form != "document" else ():
+        before: list[Chunk] = []
+        for event in chunk.events if chunk.form != "document" else ():
             if type(event) is Piece and event.text:
                 self._mask(event, chunk, now)
+            elif type(event) is Closed and (mask := self._masks.pop(event.block, None)) is not None:
+                self._settle(event.block, _text(mask.end()))
+            elif self._held and (type(event) is Done or type(event) is Failed):  # behind a reason a text may go on
+                before += self.rest()
         self.busy = bool(self._masks)
         if self._waiting:
             self._held.append(chunk)
@@ -205,11 +208,6 @@ def texts_behind(marker: bytes, data: bytes) -> bytes | None:
         return None
     texts = b"\0".join([part[: part.find(_QUOTE)] for part in parts])  # what stands before the first is no text
     return None if b"\\\0" in texts or texts.endswith(b"\\") else texts.partition(b"\0")[2].replace(b"\0", b"")
-
-
-def _parts_texts(event: Event) -> bool:
-    """A text does not go on behind it."""
-    return event.rank is Rank.ENDS or type(event) in (Opened, Closed)
 
 
 def _written(chunk: Chunk) -> bytes:

@@ -197,7 +197,7 @@ class Answer:
         self._pending += self._written(self._join.begin(foreign=self._foreign, exact=exact, notice=notice, calls=calls))
         if self._serial is not None:
             self._pending += [self._writer.made(event) for event in self._serial.between()]
-        self._serial = Serial() if self._foreign and self._writer.one_by_one else None
+        self._serial = Serial() if self._foreign else None
         if round_.compacts:
             self._serial = Summary(Names(self._asked).item("cmp", 0))
 
@@ -470,7 +470,9 @@ class Answer:
         writer, serial = self._writer, self._serial
         writer.altered = self._join.altered
         for chunk in chunks:
-            if serial is not None and not self._is_own(chunk):
+            if serial is not None and self._is_own(chunk):
+                yield from map(writer.made, serial.between())  # of another round, which is complete
+            elif serial is not None:
                 chunk = Chunk(b"", None, serial.order(chunk.events), chunk.dialect)
             is_ragged = False
             for piece in filter(None, writer.pieces(chunk)):

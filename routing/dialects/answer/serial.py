@@ -1,4 +1,4 @@
-"""Blocks that grow side by side, one after another: in front of writers of dialects that know one open block at a time.
+"""Blocks that grow side by side, one after another: what a round of another dialect says, in front of the client's writer.
 
 1. The first block is told as it grows; those behind it wait for its end. Nothing that was heard is lost.
 2. A block whose dialect does not say when it ends has ended where another begins; a call, if its arguments are whole.
@@ -169,7 +169,7 @@ class Serial:
         never was."""
         for one in self._order:
             one.ended = one not in open_
-        self._order = [one for one in self._order if one.begun or (one.ended and not one.block.half)]
+        self._order = [one for one in self._order if one.begun or not one.block.half]
         self._seals = 0
         self._tell(out)
         self._order.clear()

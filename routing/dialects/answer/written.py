@@ -17,8 +17,6 @@ class AnyWriter(ABC):
     """One dialect, one answer, one form: chunks → the client's bytes. Knows nothing of rounds or of whose a tool is."""
 
     dialect: ClassVar[Dialect]
-    one_by_one: ClassVar[bool] = True
-    """Its dialect knows one open block at a time."""
     by_order: ClassVar[bool] = False
     """Calls need no ids: their names and order stand for them, and ids that are made for us say so."""
     apart: ClassVar[bool] = False

@@ -158,7 +158,8 @@ def _view(index: int, item: JsonObject) -> Message:
 def _part(slot: int, raw: object) -> Part:
     if not isinstance(raw, dict):
         return Other(slot)
-    if isinstance(text := raw.get("text"), str):
+    text = raw.get("text")
+    if isinstance(text, str) and (text or raw.keys().isdisjoint(_PARTS)):  # some clients leave no field of a part out
         return Thinking(text, slot) if raw.get("thought") is True else Text(text, slot)
     for key, read in _PARTS.items():
         if isinstance(value := raw.get(key), dict):

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct, field
 
 from ...values import Dialect, Endpoint, JsonObject, MediaKind
+from ..fields import object_of, text_of
 from ..finish import AS_USUAL, Endings
 
 
@@ -174,6 +175,18 @@ class Tool(Struct, frozen=True):
     native: JsonObject = field(default_factory=dict)
     """As its own dialect declares it, where there is more to it than the fields above (server and custom tools)."""
     cached: bool = False
+
+    @property
+    def form(self) -> JsonObject:
+        """Of a custom tool's input. OpenAI's two dialects declare it alike, but for one level."""
+        return object_of(self.native.get("format")) or object_of(object_of(self.native.get("custom")).get("format"))
+
+    @property
+    def grammar(self) -> JsonObject:
+        """What a custom tool's input must match: a definition, and its syntax."""
+        grammar = object_of(self.form.get("grammar")) or self.form
+        definition, syntax = text_of(grammar.get("definition")), text_of(grammar.get("syntax"))
+        return {"definition": definition, "syntax": "regex" if syntax == "regex" else "lark"} if definition else {}
 
 
 class Choice(Struct, frozen=True):

@@ -41,6 +41,7 @@ _THINKING = ("reasoning", "thinking")
 """How the names of fields and parts begin that hold thinking: of a later round only the history holds it."""
 _ORDER = ("content", "refusal", "images", "tool_calls", "function_call")
 """What stands behind thoughts, whichever is written first."""
+_CALLS = ("tool_calls", "function_call")
 _OPAQUE = ("signature", "data")
 """Fields of `reasoning_details` that only their maker can read."""
 SOURCES = ("citations", "search_results", "web_search")
@@ -113,10 +114,7 @@ class Reader(AnyReader):
             if choice.get("index") not in (0, None):
                 out.append(Aside(choice))
                 continue
-            delta = object_of(choice.get("delta"))
-            if not delta and not self._spoke:  # some hosts repeat the message at the end; a whole answer has nothing else
-                delta = object_of(choice.get("message"))
-            self._read_delta(delta, out)
+            self._read_delta(object_of(choice.get("delta")) or self._untold(object_of(choice.get("message"))), out)
             if "usage" in choice:
                 counts = object_of(choice["usage"]) or counts
             if word := said_reason(choice.get("finish_reason")):
@@ -139,13 +137,19 @@ class Reader(AnyReader):
             return [Failed(error or UNREADABLE)]
         parted = _parted(first, choices)
         numbered = [
-            _numbered(_with_calls(choice, parted)) if choice is first else {**choice, "index": choice.get("index") or -1}
+            _as_whole(_with_calls(choice, parted)) if choice is first else {**choice, "index": choice.get("index") or -1}
             for choice in choices
             if choice is not parted
         ]
         return [*self._read({**document, "choices": numbered}), Done()]
 
     # --- the message ----------------------------------------------------------------------------------------------------
+
+    def _untold(self, message: JsonObject) -> JsonObject:
+        """Some hosts repeat the message at the end, and some tell its calls there alone; a whole answer has nothing else."""
+        if not self._spoke:
+            return message
+        return {} if self._calls else {name: calls for name, calls in _numbered(message).items() if name in _CALLS}
 
     def _read_delta(self, delta: JsonObject, out: list[Event]) -> None:
         thought = next((name for name in THOUGHTS if delta.get(name) and not self._detailed), "")
@@ -294,7 +298,7 @@ class Reader(AnyReader):
         if known is not None and id and id != known.id and not name:
             known = self._by_id.get(id, known)  # calls side by side that share an index, or have none
         if known is not None and name and known.name:
-            unsaid = index is None or (bool(written) and self._is_whole(known))
+            unsaid = index is None or (bool(written or name != known.name) and self._is_whole(known))
             known = None if (known.id and id != known.id if id else unsaid) else known
         if known is None:
             known = Block("call", {}, field="function_call" if index == "function" else "")
@@ -331,12 +335,15 @@ def _with_calls(first: JsonObject, parted: JsonObject | None) -> JsonObject:
     return {**first, "message": {**object_of(first.get("message")), "tool_calls": object_of(parted["message"])["tool_calls"]}}
 
 
-def _numbered(choice: JsonObject) -> JsonObject:
-    """A whole message's calls have no indexes."""
-    message = object_of(choice.get("message"))
-    calls = [{**object_of(entry), "index": place} for place, entry in enumerate(list_of(message.get("tool_calls")))]
+def _as_whole(choice: JsonObject) -> JsonObject:
     rest = {name: value for name, value in choice.items() if name != "delta"}  # Perplexity gives an empty one as well
-    return {**rest, "message": {**message, "tool_calls": calls} if calls else message}
+    return {**rest, "message": _numbered(object_of(choice.get("message")))}
+
+
+def _numbered(message: JsonObject) -> JsonObject:
+    """A whole message's calls have no indexes."""
+    calls = [{**object_of(entry), "index": place} for place, entry in enumerate(list_of(message.get("tool_calls")))]
+    return {**message, "tool_calls": calls} if calls else message
 
 
 def error_of(document: JsonObject, name: str = "") -> ProviderError | None:

@@ -56,12 +56,13 @@ class _Writer(AnyWriter):
     """What a stream's and a document's writer share."""
 
     dialect = Dialect.CHAT
-    one_by_one = False
     ALIVE = b": keepalive\n\n"
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(asked)
         self._named = 0
+        self._given: set[str] = set()
+        """Ids of calls."""
 
     def name(self, block: Block, answer: str = "") -> None:
         """What the client knows a call by, whoever made it."""
@@ -70,7 +71,9 @@ class _Writer(AnyWriter):
         known = self._tools.get(block.name)
         if known is not None:
             block.name, block.as_custom = known.name, known.custom
-        block.id = block.id or "call_" + digest(f"{self._asked.id}{answer}:{self._named}", 24)
+        if not block.id or block.id in self._given:  # some hosts give calls of one answer the same
+            block.id = "call_" + digest(f"{self._asked.id}{answer}:{self._named}", 24)
+        self._given.add(block.id)
         self._named += 1
         block.named = True
 

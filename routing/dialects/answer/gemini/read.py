@@ -138,9 +138,14 @@ class Reader(AnyReader):
 
     def _read_part(self, part: JsonObject, out: list[Event]) -> None:
         text, word = part.get("text"), signature_of(part)
-        if isinstance(text, str):
+        calls = not part.keys().isdisjoint(CALLS)
+        if isinstance(text, str) and not (calls and call_in(part)):
             self._read_text(part, text, word, out)
-        elif not part.keys().isdisjoint(CALLS):
+        elif isinstance(text, str):  # some gateway writes every field of a part, those that say nothing among them
+            if text:
+                self._read_text({"text": text}, text, "", out)
+            self._read_part({name: value for name, value in part.items() if name != "text"}, out)
+        elif calls:
             if call_in(part) or self._call is not None:
                 self._read_call(part, call_in(part), word, out)
         elif part:

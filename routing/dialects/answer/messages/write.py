@@ -176,7 +176,7 @@ class Writer(_Writer):
             case Opened(block=block):
                 grown = GROWS[block.kind][1] if block.kind in ("text", "thought") else "input"
                 said = any(type(other) is Piece and other.block is block for other in chunk.events)
-                empty: JsonObject = {grown: {} if grown == "input" else ""} if said or block.kind == "call" else {}
+                empty: JsonObject = {grown: {} if grown == "input" else ""} if said else {}
                 start = {**(block.native or {"type": "text"}), **empty}
                 return _event(
                     {**document, "type": "content_block_start", "index": self._give_place(block), "content_block": start}

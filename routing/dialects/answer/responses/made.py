@@ -43,6 +43,7 @@ class Names:
         self._stem = fitting(asked.id, _ALLOWED, 40) if asked.id else "0"
         self._asked = asked
         self._calls = 0
+        self._given: set[str] = set()
 
     def response(self, id: str) -> str:
         return id if id.startswith(_PREFIX) else _PREFIX + self._stem
@@ -51,8 +52,12 @@ class Names:
         return f"{prefix}_{self._stem}_{index}"
 
     def call(self, id: str) -> str:
+        """Some hosts give calls of one answer the same."""
         self._calls += 1
-        return id or "call_" + digest(f"{self._asked.id}:{self._calls}", 24)
+        if not id or id in self._given:
+            id = "call_" + digest(f"{self._asked.id}:{self._calls}", 24)
+        self._given.add(id)
+        return id
 
 
 def built_in(asked: Asked) -> frozenset[str]:

@@ -52,6 +52,7 @@ _TEXT_DELTA = "response.output_text.delta"
 _KINDS: dict[str, Kind] = {"message": "text", "reasoning": "thought", **dict.fromkeys(WRITTEN, "call")}
 _BUILT_IN = {own.item: (name, own.field) for name, own in BUILT_IN.items()}
 """OpenAI's own tools that the client runs: their name in a history, and the field of what is to be done."""
+_CALLS = frozenset((*WRITTEN, *_BUILT_IN))
 _PLAIN_NAMESPACES = (None, "", "functions")
 _SEALED = ("id", "summary", "content", "encrypted_content")
 NOT_OVER = ("queued", "in_progress", "requires_action")
@@ -85,6 +86,8 @@ class Reader(AnyReader):
         super().__init__(maker, id)
         self._blocks: dict[object, Block] = {}
         """Items, by the provider's index or id."""
+        self._aside: dict[str, Block] = {}
+        """By their ids: items that are not over, and whose place another took."""
         self._parts: dict[Block, dict[object, Part]] = {}
         self._unfinished: dict[Block, dict[object, Part]] = {}
         """Those of them whose end has not come."""
@@ -140,16 +143,38 @@ class Reader(AnyReader):
 
     def _end(self, response: JsonObject, status: str) -> list[Event]:
         out = self._begin(response) or _stored(response)
-        seen = bool(self._blocks)
-        for index, item in enumerate(list_of(response.get("output"))):
-            known = self._blocks.get(index)
-            if isinstance(item, dict) and (not seen if known is None else known not in self._closed):
-                out += self._read_item_done({"output_index": index, "item": item})
+        items = {index: item for index, item in enumerate(list_of(response.get("output"))) if isinstance(item, dict)}
+        unheard = self._unheard(items)
+        for index, item in items.items():
+            if index in unheard:
+                self._blocks.pop(index, None)
+            elif self._blocks.get(index) in self._closed or not self._stands_at(index, item):
+                continue
+            out += self._read_item_done({"output_index": index, "item": item})
         if (tokens := tokens_of(counts := object_of(response.get("usage")))) is not None:
             out.append(Counted(tokens, counts))
         word = read_response_finish(response if response.get("status") else {**response, "status": status or "completed"})
         # one in the background, or that waits for its client, has not come to its end: nothing may be said behind it yet
         return [*out, Ended("failed" if word in NOT_OVER else word), Done()]
+
+    def _unheard(self, items: Mapping[int, JsonObject]) -> set[int]:
+        """Items that the last event alone tells. Where others were heard, and may have been numbered in another way, those are
+        calls, if there are more of them than were heard, and messages, if none was."""
+        if not self._heard:
+            return set(items)
+        heard = [block for block in self._heard if block.kind == "call"]
+        ids = {block.id for block in heard}
+        calls = [at for at, item in items.items() if text_of(item.get("type")) in _CALLS]
+        new = [at for at in calls if not (self._stands_at(at, items[at]) or text_of(items[at].get("call_id")) in ids)]
+        unheard = set(new[len(new) - min(len(new), max(0, len(calls) - len(heard))) :])
+        if not any(block.kind == "text" for block in self._heard):
+            unheard |= {at for at, item in items.items() if item.get("type") == "message"}
+        return unheard
+
+    def _stands_at(self, index: int, item: JsonObject) -> bool:
+        """Or one of its type."""
+        block = self._blocks.get(index)
+        return block is not None and object_of(block.native).get("type") == item.get("type")
 
     def _read_error(self, document: JsonObject) -> list[Event]:
         return [Failed(failure_inside(document) or BROKEN)]
@@ -165,9 +190,14 @@ class Reader(AnyReader):
 
     def _block(self, document: JsonObject, kind: str, item: JsonObject, out: list[Event]) -> Block:
         """The item that an event belongs to. Some hosts never announce it, some never number it."""
-        key = _key(document, item)
-        block = self._blocks.get(key)
-        if block is None or (block in self._closed and document.get("type") == ADDED):
+        key, id = _key(document, item), text_of(document.get("item_id")) or text_of(item.get("id"))
+        block = self._aside.get(id) or self._blocks.get(key)
+        if block is not None and self._is_another(block, document, item):
+            if block not in self._closed and (own := text_of(object_of(block.native).get("id"))):
+                self._aside[own] = block
+            block = None
+        if block is None:
+            self._aside.pop(id, None)
             told = bool(item)
             if not told:
                 item = {"id": document.get("item_id"), "type": kind, "status": "in_progress"}
@@ -177,10 +207,23 @@ class Reader(AnyReader):
             self._heard[block] = 0
             if told:
                 self._name(block, item)
+                self._blocks[id or key] = block  # what follows may tell its id alone
             out.append(Opened(block))
         elif block.kind == "call":
             self._name(block, item)
         return block
+
+    def _is_another(self, block: Block, document: JsonObject, item: JsonObject) -> bool:
+        """Some hosts give all their items one place."""
+        over, added = block in self._closed, document.get("type") == ADDED
+        if over and added:
+            return True
+        if not (added or (over and document.get("type") == ITEM_DONE)):
+            return False
+        known = object_of(block.native)
+        name = next((one for one in ("call_id", "id") if text_of(known.get(one)) and text_of(item.get(one))), "")
+        differs = bool(name) and known[name] != item[name] and (over or block.kind == "call")
+        return differs or known.get("type") != item.get("type")
 
     def _name(self, block: Block, item: JsonObject) -> None:
         kind = text_of(item.get("type"))

@@ -79,7 +79,7 @@ def _answer(message: JsonObject, pairs: _Pairs, notes: Notes) -> Iterator[Block]
     yield from _thoughts(message)
     blocks = _marked(read_content(content_of(message, "content"), notes), message)
     yield from blocks
-    if not blocks and (refusal := text_of(message.get("refusal"))):
+    if (refusal := text_of(message.get("refusal"))) and not any(isinstance(one, Text) and one.text == refusal for one in blocks):
         yield Text(refusal)
     if word := next(iter(words_in(message)), ""):
         yield Thought("", _seal_of(word, "part"))

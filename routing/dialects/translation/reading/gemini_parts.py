@@ -142,7 +142,10 @@ class History:
             return [Text(given)] if given else []
         part = named(given)
         self._others.unread(part, _BESIDE, _NOT_SAID)
-        kind = next((name for name in _DATA if part.get(name) is not None), "text")
+        kind, *more = [name for name in _DATA if part.get(name) not in (None, "")] or ["text"]
+        if more:  # a part is one thing; where some client puts two into one, both were said
+            rest = {name: value for name, value in part.items() if name != kind}
+            return [*self.blocks({kind: part[kind], "thought": part.get("thought")}), *self.blocks(rest)]
         word = text_of(part.get("thoughtSignature"))
         value = named(part.get(kind))
         match kind:
@@ -164,7 +167,7 @@ class History:
         self._calls += 1
         name, given = text_of(call.get("name")), text_of(call.get("id"))
         id = given or f"{name}_{self._calls}"
-        if id in self._used:  # some hosts give the tool's name as the id of every call
+        while id in self._used:  # some hosts give the tool's name as the id of every call
             id = f"{id}_{self._calls}"
         self._used.add(id)
         self._open.put(given, name, id)

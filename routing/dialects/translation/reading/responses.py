@@ -13,7 +13,7 @@ from typing import cast, get_args
 
 from ....errors import BadCall
 from ....values import Endpoint, JsonObject
-from ...calls.editing import items_in
+from ...calls.editing import items_in, text_in
 from ...fields import list_of, object_of, text_of
 from ..neutral import Conversation, Effort, Feature, Format, Message, Reasoning, Text
 from .responses_items import History, messages_of, read_items
@@ -105,7 +105,7 @@ def _history(body: JsonObject, notes: Notes) -> History:
 
 
 def _messages(body: JsonObject, history: History) -> tuple[Message, ...]:
-    instructions = text_of(body.get("instructions"))
+    instructions = text_in(body, "instructions")
     first = (Message("system", (Text(instructions),)),) if instructions else ()
     messages = (*first, *messages_of(history))
     if not messages:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 
 from ....values import JsonObject
-from ...fields import object_of, text_of
+from ...fields import object_of
 from .. import ids
 from ..neutral import Choice, Feature, LeftOut, Tool, ToolName
 from .chat_hosts import Host
@@ -121,7 +121,7 @@ def _declaration(tool: Tool, tools: Tools, left: LeftOut) -> JsonObject:
 
 
 def _custom(tool: Tool, name: str, host: Host, left: LeftOut) -> JsonObject:
-    grammar = _grammar(tool.native)
+    grammar = tool.grammar
     if host.custom_tools:
         custom: JsonObject = {"name": name}
         if tool.description:
@@ -136,14 +136,6 @@ def _custom(tool: Tool, name: str, host: Host, left: LeftOut) -> JsonObject:
         description = f"{description}\n\n{told}" if description else told
     function: JsonObject = {"name": name, "description": description} if description else {"name": name}
     return {"type": "function", "function": {**function, "parameters": _INPUT}}
-
-
-def _grammar(native: JsonObject) -> JsonObject:
-    """OpenAI's two dialects declare it alike, but for one level."""
-    form = object_of(native.get("format")) or object_of(object_of(native.get("custom")).get("format"))
-    grammar = object_of(form.get("grammar")) or form
-    definition, syntax = text_of(grammar.get("definition")), text_of(grammar.get("syntax"))
-    return {"definition": definition, "syntax": "regex" if syntax == "regex" else "lark"} if definition else {}
 
 
 def _schema(tool: Tool, host: Host, left: LeftOut) -> JsonObject:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ....errors import BadCall
 from ....values import JsonObject
-from ...fields import object_of, text_of
+from ...fields import object_of
 from .. import ids
 from ..neutral import Choice, Conversation, Feature, LeftOut, ServerToolKind, Tool, ToolName
 from .gemini_schema import clean
@@ -88,10 +88,8 @@ def _declaration(tool: Tool, names: Names, left_out: LeftOut) -> JsonObject:
 
 def _custom_schema(tool: Tool) -> JsonObject:
     """Free text as the one field of an object; a grammar that it must obey is told in words."""
-    form = object_of(tool.native.get("format"))
-    grammar = text_of(form.get("definition")) or text_of(object_of(form.get("grammar")).get("definition"))
-    syntax = text_of(form.get("syntax")) or text_of(object_of(form.get("grammar")).get("syntax"))
-    rule = f" It must match this {syntax} grammar:\n{grammar}" if grammar else ""
+    grammar = tool.grammar
+    rule = f" It must match this {grammar['syntax']} grammar:\n{grammar['definition']}" if grammar else ""
     return {
         "type": "object",
         "properties": {"input": {"type": "string", "description": _CUSTOM_INPUT + rule}},

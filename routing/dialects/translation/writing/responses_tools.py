@@ -99,10 +99,12 @@ def _declared(tool: Tool, names: Names, left: LeftOut) -> JsonObject:
 
 
 def _free_text(tool: Tool, left: LeftOut) -> JsonObject:
-    form = object_of(tool.native.get("format"))
+    form = tool.form
     if form.get("type") == "text" or (form.get("type") == "grammar" and "definition" in form):
         return form
-    if any(name not in ("type", "name", "description") for name in tool.native):
+    if tool.grammar:
+        return {"type": "grammar", **tool.grammar}
+    if any(name not in ("type", "name", "description") for name in object_of(tool.native.get("custom")) or tool.native):
         left.add(Feature.OTHER, f"form of the input of {tool.name}")
     return {"type": "text"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,9 @@ from tests.rig import wire
 from tests.rig.asked import Asked
 from tests.rig.reply import ToolUse
 from tests.rig.wire import Reply
+from tests.routing.dialects.answer import talks
 from tests.routing.dialects.answer.abroad import Translation
+from tests.system import grammar
 
 
 def asked(stream: bool, dialect: Dialect = Dialect.MESSAGES, **more: object) -> Asked:
@@ -150,6 +153,46 @@ def test_the_rigs_streams_through_all_pairs(spoken: Dialect, client: Dialect) ->
         assert translation.error is None
         assert b"Let me " in told
         assert b"Bash" in told
+
+
+def _side_by_side(*texts: str) -> bytes:
+    """Blocks of Messages that grow letter by letter, all at once."""
+    kinds = {"text": "text_delta", "thinking": "thinking_delta"}
+    blocks = list(enumerate(zip(("thinking", "text") * len(texts), texts, strict=False)))
+    documents: list[dict[str, Any]] = [{"type": "message_start", "message": {"id": "msg_1", "model": "m", "content": []}}]
+    documents += [
+        {"type": "content_block_start", "index": at, "content_block": {"type": kind, kind: ""}} for at, (kind, _) in blocks
+    ]
+    for letter in range(max(map(len, texts))):
+        for at, (kind, text) in blocks:
+            delta = {"type": kinds[kind], kind: text[letter : letter + 1]}
+            documents.append({"type": "content_block_delta", "index": at, "delta": delta})
+    documents += [{"type": "content_block_stop", "index": at} for at, _ in blocks]
+    documents += [{"type": "message_delta", "delta": {"stop_reason": "end_turn"}}, {"type": "message_stop"}]
+    return talks.sse(*documents, name=True)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("client", [Dialect.CHAT, Dialect.RESPONSES, Dialect.GEMINI])
+def test_texts_that_grow_side_by_side_are_not_mixed(client: Dialect, stream: bool) -> None:
+    translation = Translation(Dialect.MESSAGES, asked(stream, client))
+    told = translation.feed(_side_by_side("first thought", "one text", "next", "another")) + translation.close()
+    read = grammar.read(client, told, stream)
+    assert read.text == "one textanother"
+    assert "".join(read.thinking).replace("\n\n", "") == "first thoughtnext"
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("client", list(Dialect))
+@pytest.mark.parametrize("spoken", list(Dialect))
+def test_no_two_calls_of_an_answer_have_one_id(spoken: Dialect, client: Dialect, stream: bool) -> None:
+    if spoken is client:
+        return
+    reply = Reply(calls=tuple(wire.ToolUse("Bash", {"command": word}, id="call_0") for word in ("ls", "pwd")))
+    translation = Translation(spoken, asked(stream, client))
+    read = grammar.read(client, translation.feed(written(reply, spoken, stream)) + translation.close(), stream)
+    assert read.calls == [("Bash", {"command": "ls"}), ("Bash", {"command": "pwd"})]
+    assert len(set(read.ids)) == 2
 
 
 def written(reply: Reply, spoken: Dialect, stream: bool) -> bytes:

@@ -149,6 +149,38 @@ def test_what_waited_too_long_and_is_half_of_it_is_masked() -> None:
     assert read(Way(MESSAGES), raw).text.endswith(f"{MASK} end")
 
 
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("client", list(Dialect))
+@pytest.mark.parametrize("spoken", [CHAT, GEMINI])
+def test_a_key_that_ends_where_the_answer_does(spoken: Dialect, client: Dialect, stream: bool) -> None:
+    """In a unit that tells the reason as well; and in one behind a reason, which may not have been the last."""
+    for pieces in (["so ", KEY[:12], KEY[12:]], ["so ", KEY[:12], KEY[12:20], KEY[20:]]):
+        for reasons in (1, 2):
+            ended = [("STOP" if spoken is GEMINI else "stop") if len(pieces) - at <= reasons else "" for at in range(len(pieces))]
+            texts = zip(pieces, ended, strict=True)
+            if spoken is GEMINI:
+                units = [sse(candidate({"text": text}, reason=reason, usageMetadata=COUNTS)) for text, reason in texts]
+            else:
+                units = [sse(chunk({"content": text}, reason or None)) for text, reason in texts] + [b"data: [DONE]\n\n"]
+            out = told(begun(Way(client, stream), spoken), units)
+            assert KEY[12:20].encode() not in out
+            assert MASK.encode() in out
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("client", [CHAT, RESPONSES, GEMINI])
+def test_a_key_in_a_text_beside_which_another_begins(client: Dialect, stream: bool) -> None:
+    def delta(index: int, text: str) -> dict[str, Any]:
+        return {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": text}}
+
+    empty = {"type": "text", "text": ""}
+    units = events(MESSAGES, ["so ", KEY[:12], KEY[12:]])
+    units.insert(4, sse({"type": "content_block_start", "index": 1, "content_block": empty}, delta(1, "other"), name=True))
+    out = told(begun(Way(client, stream), MESSAGES), units)
+    assert KEY[12:].encode() not in out
+    assert read(Way(client, stream), out).text == f"so {MASK}other"
+
+
 def test_arguments_are_looked_at_as_well() -> None:
     def entry(text: str, **more: Any) -> dict[str, Any]:
         return chunk({"tool_calls": [{"index": 0, "function": {"arguments": text, **more.pop("function", {})}, **more}]})

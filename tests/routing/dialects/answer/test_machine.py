@@ -114,6 +114,17 @@ def test_two_texts_of_a_later_round_go_on_in_one_that_is_not_over(client: Way, w
     assert read(client, raw).text == "\n\n".join(filter(None, (before.text, "onetwo")))
 
 
+@pytest.mark.parametrize("client", [way for way in WAYS if not way.stream], ids=str)
+def test_texts_of_rounds_at_home_between_two_abroad_stay_in_their_order(client: Way) -> None:
+    """All of them leave at the end, and those at home as they came."""
+    abroad = [way for way in WAYS if way.dialect is not client.dialect and not way.array]
+    for first, last in product(abroad, abroad):
+        texts = spoken(("text", "one"), ("text", "two"), ("text", "three"))
+        home = Way(client.dialect)
+        raw, _ = drive(answer_for(client), [said(first, texts, 1), said(home, spoken(("text", "home")), 2), said(last, texts, 3)])
+        assert read(client, raw).text == "onetwothree\n\nhome\n\nonetwothree", (first, last)
+
+
 # --- breaks -----------------------------------------------------------------------------------------------------------
 
 

@@ -83,3 +83,10 @@ def test_a_text_stays_open_between_two_rounds() -> None:
     assert not text.closed
     assert told(serial, Closed(text)) == ["-text"]
     assert told(serial, Closed(text)) == []
+
+
+def test_a_text_that_waited_is_told_between_two_rounds() -> None:
+    serial, first, text = Serial(), Block("text", {}, ends_itself=True), Block("text", {}, ends_itself=True)
+    assert told(serial, Opened(first), Piece(first, "so"), Opened(text), Piece(text, "on")) == ["+text", "text:so"]
+    assert [word(event) for event in serial.between()] == ["-text", "+text", "text:on"]
+    assert not text.closed

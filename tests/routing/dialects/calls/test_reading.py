@@ -207,6 +207,19 @@ def test_gemini(wrap) -> None:
     ]
 
 
+def test_an_empty_text_beside_a_call_or_its_result_is_none() -> None:
+    """Some clients leave no field of a part out."""
+    call, result = {"functionCall": {"name": "f"}}, {"functionResponse": {"name": "f", "response": {"output": "done"}}}
+    contents = [
+        {"role": "model", "parts": [{"text": "", **call}]},
+        {"role": "user", "parts": [{"text": "", **result}, {"text": ""}]},
+    ]
+    assert shape(read(GEMINI, {"contents": contents})) == [
+        ("assistant", [ToolCall("f", "f", "{}", 0)]),
+        ("user", [ToolResult("f", "done", 0), Text("", 1)]),
+    ]
+
+
 @pytest.mark.parametrize("wrap, envelope", [("generateContentRequest", False), ("request", True)])
 def test_gemini_counting_forms(wrap: str, envelope: bool) -> None:
     endpoint = Endpoint(Dialect.GEMINI, action="count", stream=False, envelope=envelope)

@@ -86,6 +86,10 @@ CALLS: dict[str, tuple[list[list[dict[str, Any]]], list[tuple[str, str, str]]]] 
         [[entry(0, '{"x":1}', "f")], [entry(0, '{"x":2}', "g")]],
         [("", "f", '{"x":1}'), ("", "g", '{"x":2}')],
     ),
+    "all on one index, without ids, in pieces": (
+        [[entry(0, "", "f")], [entry(0, '{"x":1}')], [entry(0, "", "g")], [entry(0, '{"x":2}')]],
+        [("", "f", '{"x":1}'), ("", "g", '{"x":2}')],
+    ),
     "name and id repeated": ([[entry(0, "{", "f", "a")], [entry(0, "}", "f", "a")]], [("a", "f", "{}")]),
     "name and id late": ([[entry(0, "")], [entry(0, "", "f")], [entry(0, "{}", "", "a")]], [("a", "f", "{}")]),
     "arguments as an object": (
@@ -116,6 +120,18 @@ def test_calls(case: str) -> None:
         written = {"input": body["input"]} if kind == "custom" else json.loads(body["arguments"])
         assert (one["id"], body["name"]) == (id, name)
         assert written == json.loads(arguments)
+
+
+def test_calls_that_a_repeated_message_alone_tells() -> None:
+    calls = [entry(None, '{"x":1}', "f", "a"), entry(None, '{"x":2}', "g", "b")]
+    message = {"role": "assistant", "content": "so", "tool_calls": calls}
+    last = chunk({}, "tool_calls")
+    last["choices"][0]["message"] = message
+    content = content_of(Reader(), chunk({"content": "so"}), last)
+    assert content.text == "so"
+    assert [(call.id, call.name, call.arguments) for _, call in content.calls] == [("a", "f", '{"x":1}'), ("b", "g", '{"x":2}')]
+    told = content_of(Reader(), chunk({"content": "so"}), *(chunk({"tool_calls": [one]}) for one in calls), last)
+    assert [call.id for _, call in told.calls] == ["a", "b"]
 
 
 def test_a_whole_answer_says_what_its_stream_says() -> None:

@@ -84,6 +84,17 @@ def test_thoughts_texts_calls_and_pictures_are_blocks() -> None:
     ]
 
 
+def test_a_call_beside_a_text_in_one_part_is_a_call() -> None:
+    """A gateway that leaves no field of a part out."""
+    empty = {"text": "", **called("f", {"x": 1}), **SIGNED}
+    assert read(Reader(), candidate(empty)) == ["Began", "Opened call", 'call:{"x":1}', "Closed call"]
+    [item] = history(content_of(candidate(empty)))
+    assert item["parts"] == [{**called("f", {"x": 1}), **SIGNED}]
+    both = candidate({"text": "so", **called("f", {"x": 1})})
+    assert read(Reader(), both) == ["Began", "Opened text", "text:so", "Opened call", 'call:{"x":1}', "Closed call"]
+    assert read(Reader(), candidate({"text": "so", "functionCall": {}})) == ["Began", "Opened text", "text:so"]
+
+
 def test_arguments_in_parts_are_one_call() -> None:
     begun = candidate({"functionCall": {"name": "f", "id": "1", "willContinue": True}, **SIGNED})
     ended = [begun, candidate(in_part("$.x", "a ")), candidate(in_part("$.x", "b")), candidate({"functionCall": {}})]

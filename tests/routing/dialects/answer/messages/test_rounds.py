@@ -17,6 +17,7 @@ from routecodex.routing.values import Dialect, Endpoint, Usage
 from tests.routing.dialects.answer import rounds, streams
 from tests.routing.dialects.answer.own import answer_for
 from tests.routing.dialects.answer.rounds import OWN, Spoken, spoken
+from tests.system import grammar
 
 
 def _endpoint() -> Endpoint:
@@ -181,6 +182,21 @@ def test_an_odd_second_round_is_merged(case: str) -> None:
     assert [one["type"] for one in documents].count("message_stop") == 1
     assert documents[-1]["type"] == "message_stop"
     assert b"\xef\xbb\xbf" not in raw
+
+
+@pytest.mark.parametrize("before", [spoken(TEXT), spoken(TEXT, OWN_CALL)], ids=["a text", "our call"])
+def test_the_input_of_a_later_rounds_call_may_stand_where_it_begins(before: Spoken) -> None:
+    start = {"type": "tool_use", "id": "toolu_9", "name": "Bash", "input": {"command": "ls"}}
+    told = [
+        {"type": "message_start", "message": {"id": "msg_2", "model": "m", "content": [], "usage": {}}},
+        {"type": "content_block_start", "index": 0, "content_block": start},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 1}},
+        {"type": "message_stop"},
+    ]
+    second = b"".join(b"event: %s\ndata: %s\n\n" % (str(one["type"]).encode(), rounds.dump(one)) for one in told)
+    raw, _ = rounds.drive(_merger(), [rounds.messages_stream(before, 1), second])
+    assert grammar.read_stream(Dialect.MESSAGES, raw).calls == [("Bash", {"command": "ls"})]
 
 
 def test_m34_live() -> None:

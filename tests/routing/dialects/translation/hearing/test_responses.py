@@ -141,8 +141,28 @@ def _bare(documents: Documents) -> Documents:
     return bare
 
 
+def _in_one_place(documents: Documents) -> Documents:
+    """A gateway that has one number for all items."""
+    return [one | {"output_index": 0} if "output_index" in one else one for one in documents]
+
+
+def _done_in_one_place(documents: Documents) -> Documents:
+    return _in_one_place(_done_items_alone(documents))
+
+
+def _calls_at_the_end_alone(documents: Documents) -> Documents:
+    """vLLM parses calls out of the whole text."""
+    calls = [one["item"]["id"] for one in documents if one["type"].endswith("item.added") and "call_id" in one["item"]]
+    return [one for one in documents if "response" in one or one.get("item_id", one.get("item", {}).get("id")) not in calls]
+
+
+def _numbered_when_announced_alone(documents: Documents) -> Documents:
+    return [{name: value for name, value in one.items() if name != "output_index" or "item" in one} for one in documents]
+
+
 FORMS: tuple[Callable[[Documents], Documents], ...] = (
     _as_sent, _without_deltas, _without_added, _without_parts_and_dones, _done_items_alone, _only_the_end, _half_of_every_delta, _bare,
+    _in_one_place, _done_in_one_place, _numbered_when_announced_alone,
 )  # fmt: skip
 
 
@@ -155,6 +175,51 @@ def test_a_stream_is_heard_whatever_its_host_leaves_out(name: str, form: Callabl
         assert blocks[0] == ("started", "round-1", ""), "nobody said who answers"
         blocks[0] = STARTED
     assert blocks == expected(ROUNDS[name])
+
+
+@pytest.mark.parametrize("name", [name for name, round_ in ROUNDS.items() if round_.parts[-1:] != (MORE,)])
+def test_calls_that_stand_in_the_last_event_alone_are_heard(name: str) -> None:
+    documents = _calls_at_the_end_alone(openai.responses_documents(ROUNDS[name], 1))
+    assert folded(in_three_ways(hearer, sse(documents, named=True))) == expected(ROUNDS[name])
+
+
+def test_calls_that_were_heard_under_other_numbers_and_ids_are_not_heard_again() -> None:
+    documents = openai.responses_documents(spoken(THOUGHT, TEXT, TOOL, OTHER), 1)
+    *events, last = documents
+    behind: Documents = [one | {"output_index": one["output_index"] + 3} if "output_index" in one else one for one in events]
+    output = [
+        item | ({"call_id": f"another_{item['call_id']}", "id": ""} if "call_id" in item else {})
+        for item in last["response"]["output"]
+    ]
+    told = [*behind, last | {"response": last["response"] | {"output": output}}]
+    assert folded(heard(hearer(), sse(told))) == expected(spoken(THOUGHT, TEXT, TOOL, OTHER))
+    missing = [one for one in told if one.get("output_index") != 6]
+    calls = [block for block in folded(heard(hearer(), sse(missing))) if block[0] == "call"]
+    assert [(id, arguments) for _, id, _, arguments, _ in calls] == [("call_1_2", TOOL[1]), ("another_call_1_3", OTHER[1])]
+
+
+def test_a_call_that_is_done_twice_is_one() -> None:
+    """Its own id is another in each event of some hosts; the call's is not."""
+    documents = openai.responses_documents(spoken(TEXT, TOOL), 1)
+    again = [one for one in documents if one["type"].endswith("item.done")][-1]
+    told = [*documents[:-1], again | {"item": again["item"] | {"id": "fc_another"}}, documents[-1]]
+    assert folded(heard(hearer(), sse(told))) == expected(spoken(TEXT, TOOL))
+
+
+def test_a_message_that_stands_in_the_last_event_alone_is_heard() -> None:
+    documents = openai.responses_documents(spoken(THOUGHT, TEXT), 1)
+    told = [one for one in documents if one.get("output_index") != 1]
+    assert folded(heard(hearer(), sse(told))) == expected(spoken(THOUGHT, TEXT))
+    unnumbered = [{name: value for name, value in one.items() if name != "output_index"} for one in told]
+    assert folded(heard(hearer(), sse(unnumbered))) == expected(spoken(THOUGHT, TEXT))
+
+
+def test_calls_in_one_place_that_grow_side_by_side() -> None:
+    documents = openai.responses_documents(spoken(TOOL, OTHER), 1)
+    first, second = ([one | {"output_index": 0} for one in documents if one.get("output_index") == at] for at in (0, 1))
+    mixed = [one for pair in zip(first, second, strict=False) for one in pair]
+    rest = [*first[len(second) :], *second[len(first) :]]
+    assert folded(heard(hearer(), sse([*documents[:2], *mixed, *rest, documents[-1]]))) == expected(spoken(TOOL, OTHER))
 
 
 @pytest.mark.parametrize("name", ROUNDS)

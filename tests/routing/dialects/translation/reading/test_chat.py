@@ -298,6 +298,12 @@ def test_what_seals_a_call(word: str, expected: Seal) -> None:
     assert _turns({"role": "assistant", "tool_calls": [call]})[0].blocks == (ToolUse("a", "read", "{}", seal=expected),)
 
 
+def test_a_refusal_beside_a_text_is_said_as_well() -> None:
+    told = {"role": "assistant", "content": "Well.", "refusal": "I will not"}
+    assert _turns(told)[0].blocks == (Text("Well."), Text("I will not"))
+    assert _turns({**told, "content": "I will not"})[0].blocks == (Text("I will not"),)
+
+
 def test_other_things_an_assistant_said() -> None:
     conversation = _read(
         messages=[

@@ -112,6 +112,20 @@ def test_a_seal_that_we_wrapped_comes_out_again(spelled: str) -> None:
     assert call.seal == foreign
 
 
+def test_two_things_in_one_part_are_both_read() -> None:
+    """A client that leaves no field of a part out."""
+    call, result = (
+        {"functionCall": {"name": "f", "args": {"x": 1}}},
+        {"functionResponse": {"name": "f", "response": {"output": "o"}}},
+    )
+    contents = [{"role": "model", "parts": [{"text": "", **call}]}, {"role": "user", "parts": [{"text": "so", **result}]}]
+    messages = read({"contents": contents}, GEMINI).messages
+    assert [message.blocks for message in messages] == [
+        (ToolUse("f_1", "f", '{"x":1}'),),
+        (ToolResult("f_1", (Text("o"),), name="f"), Text("so")),
+    ]
+
+
 def test_a_result_that_is_told_twice_is_one() -> None:
     """A session that Gemini CLI takes up again holds every result twice."""
 

@@ -637,6 +637,7 @@ def test_what_has_no_place_is_named_once() -> None:
         (call({"role": "user", "content": "hi"}, {"type": "compaction_trigger"}), ("input[1]", "compaction_trigger", "Route")),
         ({"model": "gpt-5"}, ("says nothing",)),
         ({"input": [], "instructions": ""}, ("says nothing",)),
+        ({"input": "hi", "instructions": [{"role": "developer", "content": "Be kind."}]}, ("`instructions`",)),
         ({"input": 5}, ("`input`",)),
         ({"input": ["hi"]}, ("`input`",)),
         (call({"role": "user", "content": 5}), ("input[0].content",)),

@@ -262,11 +262,11 @@ def test_what_is_told_is_heard_again(name: str) -> None:
 
 
 def test_a_custom_tool_gets_its_text() -> None:
-    events = [START, *ANSWERS["a custom tool"], *ANSWERS["a custom tool misused"], END]
+    events = [START, *ANSWERS["a custom tool"], *call("c3", "patch", "not json"), END]
     wanted = [
         {"id": "c1", "type": "custom", "custom": {"name": "apply_patch", "input": '*** Begin\n"x" 😀'}},
         {"id": "c2", "type": "function", "function": {"name": "f", "arguments": "{}"}},
-        {"id": "c1", "type": "custom", "custom": {"name": "apply_patch", "input": "not json"}},
+        {"id": "c3", "type": "custom", "custom": {"name": "apply_patch", "input": "not json"}},
     ]
     assert json.loads(tell_whole(events, spoken.asked(CHAT)))["choices"][0]["message"]["tool_calls"] == wanted
     message = accumulated_by_an_sdk(streams.documents_of(Events().feed(told(events))))

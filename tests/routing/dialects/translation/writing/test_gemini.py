@@ -320,9 +320,16 @@ def test_functions() -> None:
     assert (out.left_out.found, out.tools) == ({}, {})
 
 
-def test_free_text_tools_are_functions_of_one_field() -> None:
-    grammar = {"type": "custom", "format": {"type": "grammar", "syntax": "lark", "definition": 'start: "a"'}}
-    declared, out = tools(Tool("patch", "edits", kind="custom", native=grammar))
+RULE = {"syntax": "lark", "definition": 'start: "a"'}
+
+
+@pytest.mark.parametrize(
+    "native",
+    [{"format": {"type": "grammar", **RULE}}, {"custom": {"format": {"type": "grammar", "grammar": RULE}}}],
+    ids=["Responses", "Chat"],
+)
+def test_free_text_tools_are_functions_of_one_field(native: dict[str, Any]) -> None:
+    declared, out = tools(Tool("patch", "edits", kind="custom", native={"type": "custom", **native}))
     (function,) = declared[0]["functionDeclarations"]
     field = function["parameters"]["properties"]["input"]
     assert (function["name"], function["parameters"]["required"], field["type"]) == ("patch", ["input"], "STRING")

@@ -403,18 +403,23 @@ def test_names_fit_and_can_be_found_again() -> None:
     assert result.tools[sent[3]] == ToolName("päth.look")
 
 
-def test_free_text_tools_keep_a_grammar_of_this_dialect_alone() -> None:
+def test_free_text_tools_keep_their_grammar() -> None:
     grammar = {"type": "grammar", "syntax": "lark", "definition": "start: /x/"}
     own = Tool("patch", "edits", kind="custom", native={"type": "custom", "name": "patch", "format": grammar})
-    other = Tool("write", kind="custom", native={"type": "custom", "custom": {"name": "write", "format": {"type": "grammar"}}})
-    result = written(tools=(own, other, Tool("plain", kind="custom")))
+    chats = {"type": "grammar", "grammar": {"syntax": "regex", "definition": "a+"}}
+    other = Tool("write", kind="custom", native={"type": "custom", "custom": {"name": "write", "format": chats}})
+    free = Tool("free", kind="custom", native={"type": "custom", "custom": {"name": "free", "format": {"type": "text"}}})
+    odd = Tool("odd", kind="custom", native={"type": "custom", "custom": {"name": "odd", "format": {"type": "grammar"}}})
+    result = written(tools=(own, other, free, odd, Tool("plain", kind="custom")))
     assert result.body["tools"] == [
         {"type": "custom", "name": "patch", "description": "edits", "format": grammar},
-        {"type": "custom", "name": "write", "format": {"type": "text"}},
+        {"type": "custom", "name": "write", "format": {"type": "grammar", "syntax": "regex", "definition": "a+"}},
+        {"type": "custom", "name": "free", "format": {"type": "text"}},
+        {"type": "custom", "name": "odd", "format": {"type": "text"}},
         {"type": "custom", "name": "plain", "format": {"type": "text"}},
     ]
-    assert result.tools == {name: ToolName(name, custom=True) for name in ("patch", "write", "plain")}
-    assert result.left_out.found == {Feature.OTHER: ["form of the input of write"]}
+    assert result.tools == {name: ToolName(name, custom=True) for name in ("patch", "write", "free", "odd", "plain")}
+    assert result.left_out.found == {Feature.OTHER: ["form of the input of odd"]}
 
 
 def test_tools_that_the_provider_runs() -> None:
