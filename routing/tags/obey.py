@@ -45,7 +45,7 @@ CLOCK_CLEARED = "The clock's tasks are cleared."
 
 
 NOTHING_SENT = "Nothing was sent, and nothing changed."
-IF_TEXT = "If this is text and no tag, put it in backticks; it is taken out there, too."
+IF_TEXT = "If this is text and no tag, put it in backticks: there it does nothing (the model is not sent it, either)."
 TAKES_AWAY = (Clear, Enable, StopClear, Ask, Unknown)
 
 
