@@ -34,6 +34,8 @@ WARM = 0.25
 """What the first quarter takes is not growth: memories fill up to their bounds."""
 FILLS = 44_000
 """Of which every fourth is one that a later call may go on from."""
+FIRST = 1_000_000
+"""All are counted in as many letters: what is remembered of the last ones is no longer than what is forgotten of the first."""
 STREAMS, EVERY_S, DAY_S, MIB = 20, 15.0, 86_400.0, 1 << 20
 
 
@@ -53,7 +55,7 @@ def test_a_day_of_streams(provider: FakeProvider, tmp_path: Path) -> None:
         calm()
         before, files = held(proxy), proxy.open_files or 0
         points: list[tuple[float, float, float]] = []
-        began, numbers = time.monotonic(), itertools.count(FILLS)
+        began, numbers = time.monotonic(), itertools.count(FIRST + FILLS)
 
         async def stream(last: float) -> None:
             while time.monotonic() < last:
@@ -70,7 +72,7 @@ def test_a_day_of_streams(provider: FakeProvider, tmp_path: Path) -> None:
             spared = held(proxy, "/spare")
             points.append((time.monotonic() - began, proxy.rss_bytes / MIB, spared["pieces"] / 1000))
         after = settles(proxy, before, within=30, spare=5)  # the last ones are only just leaving
-        files_then, calls = proxy.open_files or 0, next(numbers) - FILLS
+        files_then, calls = proxy.open_files or 0, next(numbers) - FIRST - FILLS
     warm = [point for point in points if point[0] > SOAK_S * WARM]
     mib, mib_off = slope_of([(at, size) for at, size, _ in warm])
     pieces, pieces_off = slope_of([(at, count) for at, _, count in warm])
@@ -93,7 +95,7 @@ async def filled(proxy: Mitmdump, calm: Callable[[], None]) -> None:
     async def row(place: int, dialect: Dialect) -> None:
         async with Http1(Route(HOSTS[dialect], proxy)) as client:
             for number in range(place, FILLS, len(Dialect)):
-                path, body = write(dialect, "m", [("user", f"{'<**six.m**> ' * (number % 2)}hello {number} ")], True)
+                path, body = write(dialect, "m", [("user", f"{'<**six.m**> ' * (number % 2)}hello {FIRST + number} ")], True)
                 assert (await client.send("POST", path, body=body, headers=[CREDENTIALS[dialect]])).ended == "complete"
                 if number % 50 == place:
                     calm()
