@@ -99,11 +99,11 @@ def _fill(provider: str, key: Key, document: schema.Key, env: Mapping[str, str],
     if full.missing:
         notes.warn((*at, "value"), f"{unset(full)}: {name} is off")
         return replace(key, off=True, why=why_off(full, notes.where((*at, "value"))))
+    value = full.text.strip()
     if full.malformed:
         notes.refuse((*at, "value"), "holds a ${ that is neither ${NAME} nor ${file:PATH}")
-    elif not fits_header(full.text):
+    elif not fits_header(value):
         notes.refuse((*at, "value"), "holds characters that a header cannot carry")
-    value = full.text.strip()
     odd = next((said for form, said in _ODD if form.fullmatch(value)), None)
     if odd is not None:
         notes.warn((*at, "value"), f"{name} {odd}")

@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -44,15 +44,13 @@ class Place(Struct, frozen=True):
 
 def placed(call: Call, typed: Sequence[Typed], newest: Typed) -> tuple[Place, tuple[str, ...]]:
     """The place of the newest typed message; and the places at which each of the texts before its last one ends."""
-    digest = _begun(call)
     places: list[str] = []
     cores: list[bytes] = []
-    for left, message in zip(range(len(typed), 0, -1), typed, strict=True):
-        cores = [_core(text.words) for text in message.texts]
-        for core in cores:
-            digest.update(core)
-            if left <= _LOOKED_AT:
-                places.append(digest.hexdigest()[:_DIGITS])
+    for number, core, digest in _summed(call, typed):
+        if len(typed) - number <= _LOOKED_AT:
+            places.append(digest.hexdigest()[:_DIGITS])
+        if number == len(typed) - 1:
+            cores.append(core)
     own = hashlib.sha256(b"\n".join(cores[-len(newest.texts) :])).hexdigest()[:_DIGITS]
     answered = any(message.role == "assistant" for message in call.messages[newest.message.index + 1 :])
     return Place(places[-1], own, frozenset(places[:-1]), answered), tuple(places[-len(typed[-1].texts) :])
@@ -60,16 +58,20 @@ def placed(call: Call, typed: Sequence[Typed], newest: Typed) -> tuple[Place, tu
 
 def places_of(call: Call, typed: Sequence[Typed]) -> list[str]:
     """The place of each of these messages when it was the newest."""
-    digest, places = _begun(call), []
-    for message in typed:
-        for text in message.texts:
-            digest.update(_core(text.words))
-        places.append(digest.hexdigest()[:_DIGITS])
+    places = [""] * len(typed)
+    for number, _, digest in _summed(call, typed):
+        places[number] = digest.hexdigest()[:_DIGITS]
     return places
 
 
-def _begun(call: Call) -> hashlib._Hash:
-    return hashlib.sha256((call.previous_id or "").encode("utf-8", "surrogatepass"))
+def _summed(call: Call, typed: Sequence[Typed]) -> Iterator[tuple[int, bytes, hashlib._Hash]]:
+    """Each text of each message, and a sum over all that was typed up to its end."""
+    digest = hashlib.sha256((call.previous_id or "").encode("utf-8", "surrogatepass"))
+    for number, message in enumerate(typed):
+        for text in message.texts:
+            core = _core(text.words)
+            digest.update(core)
+            yield number, core, digest
 
 
 def _core(words: str) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -18,18 +18,27 @@ TOO_LITTLE_S = 0.004
 
 def calls_of(work: Callable[[], object]) -> int:
     """The functions that it calls, those of C included: the same number on every machine, loaded or not."""
+    return _events(work, ("call", "c_call"), sys.getprofile(), sys.setprofile)
+
+
+def lines_of(work: Callable[[], object]) -> int:
+    """The lines of Python that it runs, those of loops each time: likewise."""
+    return _events(work, ("line",), sys.gettrace(), sys.settrace)
+
+
+def _events(work: Callable[[], object], kinds: Collection[str], before: Any, watch: Callable[[Any], None]) -> int:
     count = 0
 
-    def note(frame: object, event: str, argument: object) -> None:
+    def note(frame: object, event: str, argument: object) -> Any:
         nonlocal count
-        count += event in ("call", "c_call")
+        count += event in kinds
+        return note
 
-    before: Any = sys.getprofile()
-    sys.setprofile(note)
+    watch(note)
     try:
         work()
     finally:
-        sys.setprofile(before)
+        watch(before)
     return count
 
 
@@ -57,24 +66,6 @@ def _cpu_s(work: Callable[[T], object], given: T) -> float:
     finally:
         if collected:
             gc.enable()
-
-
-def lines_of(work: Callable[[], object]) -> int:
-    """The lines of Python that it runs, those of loops each time: the same number on every machine, loaded or not."""
-    count = 0
-
-    def note(frame: object, event: str, argument: object) -> Any:
-        nonlocal count
-        count += event == "line"
-        return note
-
-    before: Any = sys.gettrace()
-    sys.settrace(note)
-    try:
-        work()
-    finally:
-        sys.settrace(before)
-    return count
 
 
 LINES_FOUR_TIMES = 5.5
