@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import ClassVar, Literal
@@ -38,6 +39,8 @@ _LOOKS = 5
 _COUNTS = b'"usage"'
 _NO_COUNT = (b',"usage":null', b', "usage": null')
 """No text: quotes in a text are escaped."""
+_INDEX = re.compile(rb'index"\s*:\s*(-?\d+)')
+"""Of a choice, a candidate, a block, an item, a call: whose text it is."""
 _NO_FRAME = (b"\0", b"\0")
 """No event is like that."""
 _SAYS, _ENDS = Rank.SAYS, Rank.ENDS
@@ -120,6 +123,8 @@ class Source:
         """The size of an event whose text is worth looking at."""
         self._marker = _NO_FRAME[0]
         """What stands before a text, whatever stands around it."""
+        self._indexes: frozenset[bytes] = frozenset()
+        """Those around it."""
         self.echoes: Echoes | None = None
         """Looks at what passes."""
         self._looks = _LOOKS
@@ -180,6 +185,7 @@ class Source:
             if self.echoes is not None:
                 self._long = self._start + len(self._after) + self.echoes.short
             self._marker = self._before[max(self._before.rfind(b"{"), self._before.rfind(b",")) :]
+            self._indexes = frozenset(_INDEX.findall(self._before) + _INDEX.findall(self._after))
 
     def passes(self, data: bytes) -> bool:
         """Whether these bytes, which follow those that were fed, may leave unread. To be asked where it is `calm`."""
@@ -197,7 +203,7 @@ class Source:
         if (echoes := self.echoes) is not None and (
             not one or len(data) >= self._long or data[self._start] in echoes.raw_nexts or echoes.busy or echoes.may_escape(data)
         ):
-            texts = data[self._start : len(data) - len(self._after)] if one else texts_behind(self._marker, data)
+            texts = data[self._start : len(data) - len(self._after)] if one else self._texts_in(data)
             self._tell_newest(echoes)
             if texts is None or not echoes.pass_unread(texts):
                 return False
@@ -206,6 +212,10 @@ class Source:
         if self._since_calls is not None:
             self._keep(data)
         return True
+
+    def _texts_in(self, data: bytes) -> bytes | None:
+        """More of the same text, in events of any number; None where that is not sure."""
+        return texts_behind(self._marker, data) if self._indexes.issuperset(_INDEX.findall(data)) else None
 
     def _tell_newest(self, echoes: Echoes) -> None:
         """What passed last, where it was not even looked at: an event like the one that was read last."""

@@ -13,6 +13,7 @@ from routecodex.routing.dialects.answer.machine import Answer, Round
 from routecodex.routing.masking import HOLD_S, SURE
 from routecodex.routing.redact import MASK
 from routecodex.routing.values import Dialect
+from tests.routing.dialects.answer.rounds import sse_documents
 from tests.routing.dialects.answer.talks import (
     CHAT,
     COUNTS,
@@ -24,6 +25,8 @@ from tests.routing.dialects.answer.talks import (
     answer_for,
     candidate,
     chunk,
+    entry,
+    in_part,
     read,
     sse,
 )
@@ -198,6 +201,85 @@ def test_arguments_are_looked_at_as_well() -> None:
             out = told(begun(client, CHAT, quiet=quiet), raw)
             [(name, given)] = read(client, out).calls
             assert (name, given["k"]) in [("read", f"{KEY[:few]}{MASK}") for few in range(SURE)]
+
+
+@pytest.mark.parametrize("quiet", [False, True], ids=["read", "quiet"])
+@pytest.mark.parametrize("size", [3, 9])
+@pytest.mark.parametrize("field", ["content", "reasoning_content", "a vendor's own", "arguments"])
+def test_a_key_in_another_choice(field: str, size: int, quiet: bool) -> None:
+    """Of each its own: what one says goes on in it, whatever the others say in between, or in the same unit."""
+
+    def delta(text: str) -> dict[str, Any]:
+        return {"tool_calls": [entry(0, text)]} if field == "arguments" else {field: text}
+
+    for together in (False, True):
+        units = [sse(chunk({"role": "assistant", "content": "first"}))]
+        for piece in ("so ", *cut(size), " end"):
+            one, other = chunk({"content": piece if together else "."}), chunk(delta(piece))
+            other["choices"][0]["index"] = 1
+            if together:
+                units.append(sse({**one, "choices": one["choices"] + other["choices"]}))
+            else:
+                units += [sse(other), sse(one)]
+        units += [sse(chunk({}, "stop")), b"data: [DONE]\n\n"]
+        out = told(begun(Way(CHAT), CHAT, quiet=quiet), units)
+        others = [
+            choice
+            for one in sse_documents(out.replace(b"data: [DONE]\n\n", b""))
+            for choice in one["choices"]
+            if choice["index"] == 1
+        ]
+        deltas = [choice["delta"] for choice in others]
+        text = "".join(
+            [each["tool_calls"][0]["function"]["arguments"] if "tool_calls" in each else each[field] for each in deltas]
+        )
+        assert text in [f"so {KEY[:few]}{MASK} end" for few in range(SURE)]
+        assert len(deltas) == len(cut(size)) + 2, "each unit is told, if it says nothing"
+        assert KEY[SURE + size :][:SURE].encode() not in out
+
+
+@pytest.mark.parametrize("quiet", [False, True], ids=["read", "quiet"])
+def test_a_key_in_another_candidate(quiet: bool) -> None:
+    pieces = ["so ", *cut(5), " end"]
+    units = []
+    for piece in pieces:
+        one = candidate({"text": "."})
+        one["candidates"].append({"content": {"parts": [{"text": piece}], "role": "model"}, "index": 1})
+        units.append(sse(one))
+    units.append(sse(candidate({"text": ""}, reason="STOP", usageMetadata=COUNTS)))
+    out = told(begun(Way(GEMINI), GEMINI, quiet=quiet), units)
+    others = [one["candidates"][1]["content"]["parts"][0]["text"] for one in sse_documents(out)[:-1]]
+    assert "".join(others) == f"so {KEY[:5]}{MASK} end"
+    assert read(Way(GEMINI), out).text == "." * len(pieces)
+
+
+@pytest.mark.parametrize("client", [Way(GEMINI), Way(GEMINI, stream=False), Way(CHAT)], ids=str)
+def test_a_key_in_the_pieces_of_an_argument(client: Way) -> None:
+    """Gemini tells a call's arguments one path at a time. What is kept of the call for its history is masked as well."""
+    parts = [in_part("$.k", piece) for piece in ("so ", *cut(9))] + [in_part("$.k", " end", goes_on=False), {"functionCall": {}}]
+    parts.insert(0, in_part("$.other", "between", goes_on=False))
+    begins = {"functionCall": {"name": "read", "willContinue": True}}
+    units = [sse(candidate(part)) for part in (begins, *parts)] + [
+        sse(candidate({"text": ""}, reason="STOP", usageMetadata=COUNTS))
+    ]
+    answer = begun(client, GEMINI)
+    out = [answer.feed(one) for one in units]
+    said = answer.end_round()
+    raw = b"".join([*out, *answer.finish()])
+    assert KEY[12:20].encode() not in raw
+    if client.dialect is GEMINI and client.stream:
+        calls = [part.get("functionCall", {}) for one in sse_documents(raw) for part in one["candidates"][0]["content"]["parts"]]
+        pieces = [one for call in calls for one in call.get("partialArgs", ())]
+        given = {
+            path: "".join([one["stringValue"] for one in pieces if one["jsonPath"] == f"$.{path}"]) for path in ("k", "other")
+        }
+    else:
+        [(_, given)] = read(client, raw).calls
+    assert given["other"] == "between"
+    assert given["k"] in [f"so {KEY[:few]}{MASK} end" for few in range(SURE)]
+    assert KEY[12:20] not in str(said)
+    assert MASK in said.calls[0].arguments
+    assert MASK in str(said.native)
 
 
 def test_ordinary_texts_still_leave_unread() -> None:
