@@ -42,15 +42,64 @@ def _section(section: type[S], given: object, at: Path, notes: Notes) -> S:
             notes.refuse((*at, key.alias), "missing")
     for word in given:
         if word not in section.spelt:
-            notes.refuse((*at, word), _unknown(word, at_top=not at))
+            notes.refuse((*at, word), _unknown(word, section))
     return made
 
 
-def _unknown(key: str, *, at_top: bool) -> str:
-    if at_top and key in schema.ROUTER_KEYS:
-        return "unknown key here: it belongs under virtualrouter"
-    close = nearest(key, schema.ALL_KEYS)
-    return f"unknown key (did you mean {' or '.join(close)}?)" if close else "unknown key"
+_ELSEWHERE = {
+    "apikey": "auth.keys[].value",
+    "key": "auth.keys[].value",
+    "url": "baseURL",
+    "apibase": "baseURL",
+    "endpoint": "baseURL",
+}
+"""What other tools' files call it."""
+
+
+def _unknown(word: str, section: type[Section]) -> str:
+    within, anywhere = _places(section), _places(schema.Document)
+    if word in within:
+        return f"unknown key here: it belongs under {' or '.join(within[word][:2])}"
+    bare = _bare(word)
+    same = [one for one in section.spelt if _bare(one) == bare]
+    if "baseURL" in section.spelt and bare in _ELSEWHERE:
+        same = same or [_ELSEWHERE[bare]]
+    if close := same or nearest(word, section.spelt):
+        return f"unknown key (did you mean {' or '.join(close)}?)"
+    if word in anywhere:
+        return f"unknown key here: it belongs under {' or '.join(anywhere[word][:2])}"
+    if word in schema.Document.spelt:
+        return "unknown key here: it belongs to the left margin, under nothing"
+    if close := nearest(word, within):
+        return f"unknown key (did you mean {' or '.join(f'{one}, under {within[one][0]}' for one in close[:2])}?)"
+    return "unknown key"
+
+
+def _bare(word: str) -> str:
+    return word.replace("_", "").replace("-", "").lower()
+
+
+def _places(section: type[Section]) -> dict[str, list[str]]:
+    """Under what the keys of its inner sections stand, the outermost first."""
+    found: dict[str, list[str]] = {}
+    todo: list[tuple[type[Section], str]] = [(section, "")]
+    for outer, way in todo:
+        for key in outer.file_keys.values():
+            inner, steps = _inner(key.kind)
+            if way:
+                found.setdefault(key.alias, []).append(way)
+            if inner is not None:
+                todo.append((inner, f"{way}{'.' if way else ''}{key.alias}{steps}"))
+    return found
+
+
+def _inner(kind: Any) -> tuple[type[Section] | None, str]:
+    """The section that it holds, and how far inside."""
+    if isinstance(kind, type) and issubclass(kind, Section):
+        return kind, ""
+    step = {list: "[]", dict: ".NAME"}.get(get_origin(kind), "")
+    inner = next((found for arg in get_args(kind) if (found := _inner(arg))[0] is not None), (None, ""))
+    return inner[0], step + inner[1]
 
 
 @cache

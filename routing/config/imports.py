@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from .notes import Notes, Path
-from .schema import ROUTER_KEYS
+from .schema import VirtualRouter
 from .source import Items, Table
 
 NOT_USED = "not used here"
@@ -55,7 +55,7 @@ def normalise(root: Table, notes: Notes) -> None:
 
 def _gather_router(root: Table) -> None:
     router = Table(line=root.line)
-    for key in [key for key in root if key in ROUTER_KEYS or key in ("quota", *_ROUTER_ONLY_THERE)]:
+    for key in [key for key in root if key in VirtualRouter.spelt or key in ("quota", *_ROUTER_ONLY_THERE)]:
         line = root.line_of(key)
         router.put(key, root.take(key), line=line)
     root.put("virtualrouter", router, line=root.line, name="")

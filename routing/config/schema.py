@@ -298,11 +298,3 @@ class Document(Section):
     """Who of a team sees everybody's sessions, calls and usage (docs/team.md)."""
     plugins: list[str] = []
     """Python files, beside this file; and the built-in `empty_reply` (an empty answer is asked for once more)."""
-
-
-def _names(section: type[Section]) -> frozenset[str]:
-    return frozenset(key.alias for key in section.file_keys.values())
-
-
-ROUTER_KEYS = _names(VirtualRouter)
-ALL_KEYS = frozenset().union(*(_names(section) for section in Section.__subclasses__()))

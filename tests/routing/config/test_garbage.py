@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from routecodex.routing.config import Config, read
-from routecodex.routing.config.schema import ALL_KEYS
+from routecodex.routing.config.section import Section
 from routecodex.routing.errors import ConfigError
 from tests.conftest import LONG
 
@@ -42,7 +42,7 @@ def test_random_text(text: str) -> None:
 
 NAMES = st.sampled_from(
     [
-        *sorted(ALL_KEYS),
+        *sorted(frozenset().union(*(section.spelt for section in Section.__subclasses__()))),
         "default",
         "p",
         "providerType",

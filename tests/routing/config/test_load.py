@@ -534,6 +534,24 @@ def test_targets_that_are_not_there(written: str, message: str) -> None:
             ROUTED + "clock: {}\n", "mitm-config.yaml:2: clock: unknown key here: it belongs under virtualrouter", id="place"
         ),
         pytest.param(ROUTED + "proxi: {}\n", "mitm-config.yaml:2: proxi: unknown key (did you mean proxy?)", id="near"),
+        *(
+            pytest.param(
+                f"virtualrouter: {{providers: {{p: {{{word}: 1, auth: {{type: none}}}}}}}}\n",
+                f"mitm-config.yaml:1: virtualrouter.providers.p.{word}: unknown key{told}",
+                id=word,
+            )
+            for word, told in {
+                "keys": " here: it belongs under auth",
+                "alias": " here: it belongs under auth.keys[]",
+                "api_key": " (did you mean auth.keys[].value?)",
+                "url": " (did you mean baseURL?)",
+                "max_context": " (did you mean maxContext, under models.NAME?)",
+                "maxTokens": " here: it belongs under models.NAME",
+                "priority": " here: it belongs under virtualrouter.routing.NAME[]",
+                "retries": " here: it belongs to the left margin, under nothing",
+                "contextWindow": "",
+            }.items()
+        ),
         pytest.param(ROUTED + "qqqq: {}\n", "mitm-config.yaml:2: qqqq: unknown key", id="unknown"),
         pytest.param(ROUTED + "proxy: 5\n", "mitm-config.yaml:2: proxy: must be a mapping (name: value)", id="section"),
         pytest.param(ROUTED + "plugins: x.py\n", "mitm-config.yaml:2: plugins: must be a list", id="not-a-list"),
