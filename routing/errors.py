@@ -142,8 +142,8 @@ def not_for_you(name: str, why: str) -> NoTarget:
     return NoTarget(f"Requested provider {name} cannot be used: {why}", details={"provider": name, "reason": "user"})
 
 
-def unhealthy(name: str) -> NoTarget:
+def unhealthy(name: str, why: str = "") -> NoTarget:
     return NoTarget(
-        f"Requested provider {name} is not available (health check failed)",
+        f"Requested provider {name} is not available (health check failed){f': {why}' if why else ''}",
         details={"provider": name, "reason": "unhealthy"},
     )

@@ -191,7 +191,7 @@ class Health(Section):
     server_error_trip_ms: Timeout = 300_000
     """… and after three of these in a row."""
     auth_trip_ms: Timeout = 600_000
-    """A refused key."""
+    """A refused key; corrected here, it is asked at once."""
     quota_reset_time: str = field(
         "12:00", pattern=r"([01]?[0-9]|2[0-3]):[0-5][0-9]", else_say="must be a time of day such as 12:00"
     )

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from msgspec import Struct
 
+from ..durations import duration
 from ..errors import RouteCodexError
 from ..router.choose import Decision, is_undeclared
 from ..router.registry import ECHO, ORIGIN, Registry
@@ -15,7 +16,6 @@ from ..tags.grammar import Help, Models, Status, Usage, Why
 from ..tags.obey import Orders
 from ..tags.status import answer_text, describe
 from ..tags.told import Outlook, help_lines, models_lines, outlook_lines, why_lines
-from ..tags.wording import duration
 from ..turn.plan import Clocks
 from ..usage.prices import Prices
 from .learned import Learned

@@ -22,8 +22,9 @@ from .balance import Rotation, balance
 from .candidates import ALLOW, Candidates, Tier, Wish
 from .classify import DEFAULT, Classified
 from .features import Features
-from .health import Cooling, Health, Healthy, Tripped
+from .health import KEY_FAULTS, Cooling, Health, Healthy, Tripped
 from .registry import Registry
+from .resting import how_it_rests
 
 __all__ = ["Decision", "Wish", "choose", "is_undeclared", "why_not_stick"]
 
@@ -59,8 +60,9 @@ def why_not_stick(
         tier = candidates.named("sticky", sticky.provider, sticky.key, sticky.model)
     except NoTarget as error:
         return error
-    if _Choice(wish, registry, health, Rotation(), now, candidates)._used_up(tier):
-        return unhealthy(f"{sticky.provider}.{sticky.key}" if sticky.key else sticky.provider)
+    choice = _Choice(wish, registry, health, Rotation(), now, candidates)
+    if choice._used_up(tier):
+        return unhealthy(f"{sticky.provider}.{sticky.key}" if sticky.key else sticky.provider, choice._why_unwell(tier.members))
     return None
 
 
@@ -251,7 +253,18 @@ class _Choice(Struct, frozen=True):
         """Waiting helps where a key only rests, and this call has not tried it yet."""
         untried = (target for target in members if target not in self.wish.excluded)
         rests = [s.until - self.now for t in untried if isinstance(s := self.health.state(t, self.now), Cooling)]
-        return Resting(name, max(min(rests), 0.0), requested=requested) if rests else unhealthy(name)
+        if rests:
+            return Resting(name, max(min(rests), 0.0), requested=requested)
+        return unhealthy(name, self._why_unwell(members))
+
+    def _why_unwell(self, members: Iterable[Target]) -> str:
+        """What is known of the one that is back first."""
+        states = [(state, target) for target in members if not isinstance(state := self.health.state(target, self.now), Healthy)]
+        if not states:
+            return ""
+        state, target = min(states, key=lambda pair: pair[0].until)
+        mended = "; corrected in the configuration, it is used at once" if state.reason in KEY_FAULTS else ""
+        return f"{target.provider}.{target.key} is {how_it_rests(state, self.now)}{mended}"
 
     def _all_off(self) -> NoTarget:
         for name in self.wish.state.allowed:

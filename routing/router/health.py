@@ -39,7 +39,7 @@ class Fault(StrEnum):
 
 
 _BY_STATUS = {401: Fault.AUTH, 402: Fault.PAYMENT, 403: Fault.AUTH, 429: Fault.RATE}
-_KEY_FAULTS = frozenset({Fault.AUTH, Fault.PAYMENT})
+KEY_FAULTS = frozenset({Fault.AUTH, Fault.PAYMENT})
 """These concern the key with all its models."""
 _BAD_KEY_CODES = ("AUTH", "API_KEY_INVALID", "INVALID_API_KEY")
 
@@ -138,9 +138,15 @@ class Health(Struct):
     _records: dict[Scope, _Record] = field(default_factory=dict)
     changed: Callable[[Scope], None] | None = None
     """Hears of which scope something new is known, where somebody else is to know it."""
+    _registry: Registry | None = None
 
     def use(self, registry: Registry) -> None:
-        """The configuration in force; what was learned under an earlier one stays."""
+        """The configuration in force; what was learned under an earlier one stays, but for a key that is another one now."""
+        before, self._registry = self._registry, registry
+        for scope in list(self._records) if before is not None else ():
+            if before is not None and _asked(before, scope) != _asked(registry, scope):
+                del self._records[scope]
+                self._say(scope)
         self.settings = registry.health
         self.exempt = frozenset({ORIGIN, ECHO, *(p.id for p in registry.providers.values() if p.auth == "client")})
 
@@ -192,8 +198,8 @@ class Health(Struct):
         fault = fault_of(error)
         if fault in (Fault.NOBODY, Fault.NETWORK) or target.provider in self.exempt:
             return
-        record = self._record(target, whole_key=fault in _KEY_FAULTS)
-        self._say(_scopes(target)[1 if fault in _KEY_FAULTS else 0])
+        record = self._record(target, whole_key=fault in KEY_FAULTS)
+        self._say(_scopes(target)[1 if fault in KEY_FAULTS else 0])
         # Calls that were already under way when the key began to rest all fail together: that is one failure, not many.
         storm = began is not None and record.left(now) > 0 and began < record.since
         hint = _hint(error.retry_after_s)
@@ -286,6 +292,13 @@ class Health(Struct):
 
 def _scopes(target: Target) -> tuple[Scope, Scope]:
     return (target.provider, target.key, target.model), (target.provider, target.key, "")
+
+
+def _asked(registry: Registry, scope: Scope) -> object:
+    """What decides whether it is answered well."""
+    provider = registry.providers.get(scope[0])
+    key = provider.key(scope[1]) if provider is not None else None
+    return (key.value, provider.endpoints, provider.headers) if provider is not None and key is not None else None
 
 
 def _badness(condition: Condition) -> tuple[int, float]:

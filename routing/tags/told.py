@@ -7,12 +7,13 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from ..router.health import Condition, Cooling, Fault, Healthy
+from ..durations import duration
+from ..router.health import Condition, Healthy
 from ..router.registry import ECHO, ORIGIN, Key, Provider, Registry
+from ..router.resting import READY, how_it_rests
 from ..usage.prices import Prices, made_on, money
 from ..usage.spending import Bill, paid
 from ..values import Target
-from .wording import duration
 
 Health: TypeAlias = Callable[[Target], Condition]
 """How a target is doing at this moment."""
@@ -23,15 +24,6 @@ _MOST_ATTEMPTS = 12
 _MOST_IN_LIST = 3
 _MOST_KEYS = 8
 """More keys of a provider are counted, and only those named that are not ready."""
-_READY = "ready"
-_REASONS = {
-    Fault.RATE: "429",
-    Fault.QUOTA: "quota spent",
-    Fault.PAYMENT: "402",
-    Fault.AUTH: "key refused",
-    Fault.SERVER: "5xx",
-}
-"""As people look for it."""
 
 HELP = (
     "Type a tag anywhere in a message; it is taken out before the message is sent:",
@@ -169,10 +161,10 @@ def _state_of_keys(provider: Provider, model: str, health: Health, now: float) -
     states = [(key, None if key.off else health(Target(provider.id, key.alias, model))) for key in provider.keys]
     ready = [key for key, state in states if isinstance(state, Healthy)]
     if ready:
-        return _READY if len(ready) == len(states) else f"ready ({len(ready)} of {len(states)} keys)"
+        return READY if len(ready) == len(states) else f"ready ({len(ready)} of {len(states)} keys)"
     resting = [state for _, state in states if state is not None and not isinstance(state, Healthy)]
     if resting:
-        return _resting(min(resting, key=lambda state: state.until), now)
+        return how_it_rests(min(resting, key=lambda state: state.until), now)
     return _off(states[0][0].why) if states else "no key"
 
 
@@ -182,7 +174,7 @@ def _keys_line(provider: Provider, outlook: Outlook) -> str:
     told = [(key.alias, _state_of_key(provider, key, outlook)) for key in provider.keys]
     if len(told) <= _MOST_KEYS:
         return f"{provider.id}: {', '.join(f'{alias} {state}' for alias, state in told)}."
-    others = [f"{alias} {state}" for alias, state in told if state != _READY]
+    others = [f"{alias} {state}" for alias, state in told if state != READY]
     more = [f"and {len(others) - _MOST_KEYS} more that are not"] if len(others) > _MOST_KEYS else []
     return f"{provider.id}: {', '.join([f'{len(told) - len(others)} of {len(told)} keys ready', *others[:_MOST_KEYS], *more])}."
 
@@ -193,19 +185,11 @@ def _state_of_key(provider: Provider, key: Key, outlook: Outlook) -> str:
         return _off(key.why)
     whole = outlook.health(Target(provider.id, key.alias, ""))
     if not isinstance(whole, Healthy):
-        return _resting(whole, outlook.now)
+        return how_it_rests(whole, outlook.now)
     states = [(model, outlook.health(Target(provider.id, key.alias, model))) for model in provider.models]
-    resting = [f"{_resting(state, outlook.now)} for {model}" for model, state in states if not isinstance(state, Healthy)]
+    resting = [f"{how_it_rests(state, outlook.now)} for {model}" for model, state in states if not isinstance(state, Healthy)]
     more = f" and {len(resting) - _MOST_IN_LIST} more models" if len(resting) > _MOST_IN_LIST else ""
-    return _READY if not resting else ", ".join(resting[:_MOST_IN_LIST]) + more
-
-
-def _resting(state: Condition, now: float) -> str:
-    if isinstance(state, Healthy):
-        return _READY
-    reason = _REASONS.get(Fault(state.reason), "") if state.reason in set(Fault) else ""
-    what = "resting" if isinstance(state, Cooling) else "down for"
-    return f"{what} {duration(state.until - now)}" + (f" ({reason})" if reason else "")
+    return READY if not resting else ", ".join(resting[:_MOST_IN_LIST]) + more
 
 
 def _off(why: str) -> str:

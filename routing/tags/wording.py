@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 
 _LONGEST = 200
@@ -14,14 +13,6 @@ def shortened(text: str, longest: int = _LONGEST) -> str:
     line = _STARS.sub("*", " ".join(text[: 4 * longest].split()))
     shown = "".join(char for char in line if char.isprintable())
     return shown if len(shown) <= longest else f"{shown[:longest]}…"
-
-
-def duration(seconds: float) -> str:
-    """In whole seconds, minutes or hours, rounded up."""
-    for size, name in ((3600, "h"), (60, "min")):
-        if seconds > 2 * size or (size == 60 and seconds >= size):
-            return f"{math.ceil(seconds / size)} {name}"
-    return f"{math.ceil(seconds)} s"
 
 
 def times(count: int) -> str:

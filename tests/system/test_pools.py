@@ -194,7 +194,8 @@ def test_r12_force_of_a_sick_target(tmp_path: Path) -> None:
         again = talk.say("<**glm.glm-4.7**> b", "b")
         assert again.answer.status == 400
         assert again.received == []
-        assert again.text == "Requested provider glm is not available (health check failed)"
+        assert again.text.startswith("Requested provider glm is not available (health check failed): glm.")
+        assert again.text.endswith(" is down for 10 min (key refused); corrected in the configuration, it is used at once")
         assert talk.say("c").target == talk.home
 
 

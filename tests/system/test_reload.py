@@ -284,6 +284,10 @@ def test_a_key_that_is_put_into_env_is_used_at_once(installed: Installed) -> Non
         assert installed.host_of("<**glm.glm-4.7**> go") == "open.bigmodel.cn"
         assert key in str(installed.provider.calls[-1].headers)
         assert key not in installed.proxy.log
+        # the next key is not kept waiting because this one was refused
+        installed.provider.always(Behaviour(status=401, error="no such key"), host="open.bigmodel.cn")
+        assert installed.ask("<**glm.glm-4.7**> go").status == 400
+        assert "glm.primary is down for 10 min (key refused)" in installed.ask("<**glm.glm-4.7**> go").text
     env.unlink()
 
 

@@ -434,7 +434,10 @@ def test_r12_an_unhealthy_forced_target_is_refused_and_a_cooling_single_key_is_t
     house.learned.health.failed(target, ProviderError(401), house.clock.now, wall=0.0)
     code, message = Tool(house, dialect, session="two").say("<**glm.glm-4.7**> hi").error
     assert code == "PROVIDER_NOT_AVAILABLE"
-    assert message == "Requested provider glm is not available (health check failed)"
+    assert message == (
+        "Requested provider glm is not available (health check failed): glm.key1 is down for 10 min (key refused)"
+        "; corrected in the configuration, it is used at once"
+    )
 
 
 @DIALECTS

@@ -371,7 +371,8 @@ def test_r8_a_target_that_is_down_cannot_be_kept_to(house: House, dialect: Diale
     assert tool.say("<**!openai.gpt-4**> a").target == "openai.third.gpt-4", "one key works"
     other = Tool(house, dialect, session="two")
     assert other.say("<**!openai.primary.gpt-4**> b").error[1] == (
-        "Requested provider openai.primary is not available (health check failed). Nothing was sent, and nothing changed."
+        "Requested provider openai.primary is not available (health check failed): openai.primary is down for 10 min "
+        "(key refused); corrected in the configuration, it is used at once. Nothing was sent, and nothing changed."
     )
     down(house, 401, "third")
     assert "openai is not available" in other.say("<**!openai.gpt-4**> c").error[1]
@@ -517,7 +518,8 @@ def test_status_tells_where_the_next_message_goes_and_how_the_keys_are(tmp_path:
     assert tool.say("<**openai.gpt-4**> now").error[0] == "PROVIDER_NOT_AVAILABLE"
     house.clock.passes(30)
     lines = told(Tool(house), "<**status**>")
-    assert "Last failure: 30 s ago: Requested provider openai is not available (health check failed)" in lines
+    failure = "openai.primary is down for 10 min (key refused); corrected in the configuration, it is used at once"
+    assert f"Last failure: 30 s ago: Requested provider openai is not available (health check failed): {failure}" in lines
     assert any(line.startswith("The next message goes to origin") for line in lines), "as the sticky target is used up"
 
 

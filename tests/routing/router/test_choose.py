@@ -359,7 +359,10 @@ def test_force_refused(force: Named, standing: SessionState, message: str, detai
 def test_r12_an_unhealthy_forced_target_is_refused() -> None:
     force = Named("glm", None, "glm-4.7")
     refused = refusal(wish(force=force), health=failed((GLM_47, 401)))
-    assert refused.message == "Requested provider glm is not available (health check failed)"
+    assert refused.message == (
+        "Requested provider glm is not available (health check failed): glm.key1 is down for 10 min (key refused)"
+        "; corrected in the configuration, it is used at once"
+    )
     assert refused.details == {"provider": "glm", "reason": "unhealthy"}
 
 
@@ -519,11 +522,17 @@ def test_r09_allow(allowed: tuple[str, ...], route: str, targets_: set[Target]) 
             Health(),
             "Requested provider glm is disabled: <**@glm**> switches it on again",
         ),
-        (state(allowed=("glm",)), failed((GLM_47, 401)), "Requested provider glm is not available (health check failed)"),
+        (
+            state(allowed=("glm",)),
+            failed((GLM_47, 401)),
+            "Requested provider glm is not available (health check failed): glm.key1 is down for 10 min (key refused)"
+            "; corrected in the configuration, it is used at once",
+        ),
         (
             state(allowed=("anthropic",)),
             failed((CLAUDE, 401)),
-            "Requested provider anthropic is not available (health check failed)",
+            "Requested provider anthropic is not available (health check failed): anthropic.primary is down for 10 min (key refused)"
+            "; corrected in the configuration, it is used at once",
         ),
     ],
 )

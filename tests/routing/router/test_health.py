@@ -8,6 +8,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from routecodex.routing.router.health import (
     DAY_S,
@@ -21,9 +22,9 @@ from routecodex.routing.router.health import (
     fault_of,
     seconds_to_reset,
 )
-from routecodex.routing.router.registry import HealthSettings
-from routecodex.routing.values import ProviderError, Target
-from tests.routing.router.builders import error
+from routecodex.routing.router.registry import HealthSettings, Url
+from routecodex.routing.values import Dialect, ProviderError, Target
+from tests.routing.router.builders import error, provider, registry
 
 A = Target("glm", "key1", "glm-4.7")
 SAME_KEY = Target("glm", "key1", "glm-5")
@@ -358,6 +359,26 @@ def test_another_machines_clock_freezes_nothing() -> None:
     fail(health, 401, 0.0)
     told(health, other, 0.0, 2_000_000.0, then=0.0, wall_then=5.0)
     assert rest(other, 0.0, A) == ("tripped", pytest.approx(600))
+
+
+def test_a_key_that_is_corrected_is_ready() -> None:
+    """Whoever mistyped one is not kept waiting for the end of its rest; others are left as they are."""
+    typo = provider("glm", ["key1", "key2"], ["glm-4.7"])
+    health, said = Health(), []
+    health.use(registry({}, typo))
+    health.changed = said.append
+    fail(health, 401, 0.0)
+    fail(health, 429, 0.0, OTHER_KEY)
+    said.clear()
+    health.use(registry({}, typo))
+    assert rest(health, 1.0)[0] == "tripped", "the file was saved as it was"
+    health.use(registry({}, replace(typo, keys=(replace(typo.keys[0], value="another"), typo.keys[1]))))
+    assert rest(health, 1.0)[0] == "healthy"
+    assert rest(health, 1.0, OTHER_KEY)[0] == "cooling"
+    assert said == [("glm", "key1", "")], "whoever shares the key hears of it"
+    fail(health, 401, 1.0)
+    health.use(registry({}, replace(typo, endpoints={Dialect.CHAT: Url("https", "glm.example", 443, "/v2")})))
+    assert rest(health, 2.0)[0] == "healthy", "it is asked elsewhere"
 
 
 def test_what_changes_is_said() -> None:

@@ -10,18 +10,12 @@ from routecodex.routing.router.registry import Key, Registry
 from routecodex.routing.tags.grammar import Unknown, Unreadable, parse
 from routecodex.routing.tags.scan import find_tags
 from routecodex.routing.tags.told import Outlook, Went, help_lines, models_lines, outlook_lines, spent_lines, why_lines
-from routecodex.routing.tags.wording import duration
 from routecodex.routing.usage.prices import Price, Prices, made_on
 from routecodex.routing.usage.spending import Bill
 from routecodex.routing.values import Target
 from tests.routing.tags.config_a import REGISTRY, provider
 
 WELL = Healthy()
-
-
-def test_durations() -> None:
-    shown = {0.2: "1 s", 59: "59 s", 60: "1 min", 61: "2 min", 240: "4 min", 7200: "120 min", 7201: "3 h", 86_400: "24 h"}
-    assert {seconds: duration(seconds) for seconds in shown} == shown
 
 
 def test_every_tag_of_the_help_can_be_read() -> None:
