@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from ..dialects.endpoints import endpoint_of
 from ..router.registry import ECHO, ORIGIN, Model, Provider, Url
 from ..tags.words import RESERVED
 from ..values import Dialect
@@ -130,9 +131,15 @@ def _build_endpoints(
             why = why or why_off(full, notes.where(place))
             continue
         try:
-            endpoints[spoken] = read_url(full.text)
+            url = read_url(full.text)
         except ValueError as error:
             notes.refuse(place, f"{error}: {notes.quote(text)}")
+            continue
+        meant = endpoint_of("POST", url.path)
+        if meant is not None and meant.dialect is not spoken:
+            why = f"ends with the path of {meant.dialect}, which is not what is asked there ({spoken})"
+            notes.refuse(place, f"{why}: name its documentation's address for that, or say protocol: {meant.dialect}")
+        endpoints[spoken] = url
     return endpoints, why
 
 

@@ -697,6 +697,12 @@ def test_stores_that_are_addresses(address: str) -> None:
         pytest.param(
             "baseURL: ftp://a.example", '4: virtualrouter.providers.p.baseURL: not a URL: "ftp://a.example"', id="scheme"
         ),
+        pytest.param(
+            "baseURL: https://a.example/v1/messages",
+            "4: virtualrouter.providers.p.baseURL: ends with the path of anthropic-messages, which is not what is asked there"
+            " (openai-chat): name its documentation's address for that, or say protocol: anthropic-messages",
+            id="another dialect's path",
+        ),
         pytest.param("baseUrl: https://[::1", '4: virtualrouter.providers.p.baseUrl: not a URL: "https://[::1"', id="bracket"),
         pytest.param(
             "endpoint: https://a.example:99999",

@@ -531,8 +531,8 @@ def test_r09_allow(allowed: tuple[str, ...], route: str, targets_: set[Target]) 
         (
             state(allowed=("anthropic",)),
             failed((CLAUDE, 401)),
-            "Requested provider anthropic is not available (health check failed): anthropic.primary is down for 10 min (key refused)"
-            "; corrected in the configuration, it is used at once",
+            "Requested provider anthropic is not available (health check failed): anthropic.primary is down for 10 min "
+            "(key refused); corrected in the configuration, it is used at once",
         ),
     ],
 )
