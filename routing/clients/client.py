@@ -96,6 +96,8 @@ class Client(Struct, frozen=True, kw_only=True, eq=False):
     """… under the last of these headings, as they are written; where there is none, nothing of it was typed."""
     examples: frozenset[str] = frozenset()
     """Whole texts that it plays to the model as if a person had typed them."""
+    before: str = ""
+    """What it puts before the person's words, or its own, in the same part, as a regular expression."""
     behind: tuple[str, ...] = ()
     """How the text begins that it puts behind the person's words in the same part, as it is written."""
     frame: tuple[str, str] | None = None

@@ -71,6 +71,7 @@ class Shape(Struct, frozen=True):
     beginnings: frozenset[str]
     """Most texts are told from all sentences by two letters."""
     after_command: re.Pattern[str] | None
+    before: re.Pattern[str] | None
     behind: re.Pattern[str] | None
     printed: re.Pattern[str] | None
     retold: re.Pattern[str] | None
@@ -100,6 +101,11 @@ class Shape(Struct, frozen=True):
         return _of_short(self.client, text) if len(text) <= _SHORT else self._divided(text)
 
     def _divided(self, text: str) -> Division:
+        if self.before is not None and (before := self.before.match(text)) is not None:
+            return _all_moved(self._division(text[before.end() :]), before.end())
+        return self._division(text)
+
+    def _division(self, text: str) -> Division:
         start = text[:200].lstrip().lower()
         if start[:2] in self.beginnings and start.startswith(self.sentences):
             if start.startswith(self.contexts):
@@ -128,8 +134,7 @@ class Shape(Struct, frozen=True):
             at = heading.end()
         if at < 0:
             return NOTHING
-        typed, editable, escaped = self._divided(text[at:])
-        return Division(_moved(typed, at), _moved(editable, at), frozenset(_moved(escaped, at)))
+        return _all_moved(self._division(text[at:]), at)
 
     def _wrapped(self, text: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
         """What tools wrapped as their own, and what they repeat; neither overlaps itself."""
@@ -248,6 +253,7 @@ def shape_of(client: Client) -> Shape:
         request=re.compile(rf"^(?:{headings})", re.MULTILINE) if headings else None,
         beginnings=frozenset(sentence[:2] for sentence in sentences),
         after_command=re.compile(rf"</(?:{commands})>\s*\Z") if commands else None,
+        before=re.compile(client.before) if client.before else None,
         behind=re.compile("|".join(map(re.escape, client.behind))) if client.behind else None,
         printed=re.compile(client.printed) if client.printed else None,
         retold=re.compile(rf"^(?:({re.escape(begins)})|{'|'.join(map(re.escape, ends))})", re.MULTILINE) if begins else None,
@@ -279,6 +285,11 @@ def _arguments(text: str) -> Division | None:
 
 def _with_words(text: str, spans: Iterable[Span]) -> tuple[Span, ...]:
     return tuple((start, end) for start, end in spans if _WORD.search(text, start, end) is not None)
+
+
+def _all_moved(division: Division, by: int) -> Division:
+    typed, editable, escaped = division
+    return Division(_moved(typed, by), _moved(editable, by), frozenset(_moved(escaped, by)))
 
 
 def _moved(spans: Iterable[Span], by: int) -> tuple[Span, ...]:

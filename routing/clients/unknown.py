@@ -13,6 +13,7 @@ from .client import Client
 from .cline import CLINE
 from .codex import CODEX
 from .continue_ import CONTINUE
+from .copilot import COPILOT
 from .gemini_cli import FRAME, GEMINI_CLI
 from .kimi import KIMI
 from .llm import LLM
@@ -20,7 +21,7 @@ from .opencode import OPENCODE
 from .pi import PI
 from .qwen_code import QWEN_CODE
 
-KNOWN = (CLAUDE_CODE, CODEX, GEMINI_CLI, QWEN_CODE, OPENCODE, AIDER, CLINE, CONTINUE, PI, KIMI, LLM)
+KNOWN = (CLAUDE_CODE, CODEX, GEMINI_CLI, QWEN_CODE, OPENCODE, AIDER, CLINE, CONTINUE, PI, KIMI, LLM, COPILOT)
 
 
 def _declares(call: Call, headers: Headers) -> Kind | None:
@@ -54,9 +55,10 @@ def read_strictly(client: Client) -> Client:
         contexts=CODEX.contexts,
         requests=CODEX.requests,
         examples=AIDER.examples,
+        before=COPILOT.before,
         behind=_union(known.behind for known in KNOWN),
         frame=FRAME,
-        cuts=CODEX.cuts,
+        cuts=_union(known.cuts for known in KNOWN),
     )
 
 

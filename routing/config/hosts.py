@@ -41,6 +41,10 @@ OFFICIAL_HOSTS = (
     "integrate.api.nvidia.com",
     "router.huggingface.co",
     "opencode.ai",
+    "api.githubcopilot.com",
+    "api.individual.githubcopilot.com",
+    "api.business.githubcopilot.com",
+    "api.enterprise.githubcopilot.com",
 )
 """Where the known tools and their providers are reached. Only model paths on them are ever rewritten."""
 

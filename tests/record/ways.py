@@ -328,6 +328,70 @@ def kimi_code(stage: Stage) -> None:
     stage.keep("at-file")
 
 
+def copilot(stage: Stage) -> None:
+    """With a model of one's own: nothing is asked of its maker."""
+    chat = {
+        "COPILOT_PROVIDER_BASE_URL": "https://api.openai.com/v1",
+        "COPILOT_PROVIDER_API_KEY": "sk-dummy",
+        "COPILOT_MODEL": "gpt-5",
+    }
+    claude = {"COPILOT_PROVIDER_BASE_URL": "https://api.anthropic.com", "COPILOT_MODEL": "claude-sonnet-4-5"}
+    stage.env = chat
+    stage.write(".github/copilot-instructions.md", f"Be brief. {EVIL}\n")
+    stage.write(".github/skills/demo/SKILL.md", f"---\nname: demo\ndescription: shows {EVIL}\n---\nDo it {EVIL}\n")
+    ask = ("copilot", "--allow-all-tools", "-p")
+    stage.run(*ask, f"@notes.md say hi {TAG}")
+    stage.keep("print")
+    stage.run(*ask, f"say hi {TAG}", env={"COPILOT_PROVIDER_WIRE_API": "responses"})
+    stage.keep("responses")
+    stage.run(*ask, f"say hi {TAG}", env={**claude, "COPILOT_PROVIDER_TYPE": "anthropic"})
+    stage.keep("messages")
+    looks = {"description": "look", "prompt": f"look around {EVIL}", "agent_type": "explore", "name": "looker"}
+    stage.on("delegate it", ToolUse("task", {**looks, "mode": "sync"}))
+    stage.run(*ask, f"delegate it {TAG}")
+    stage.keep("subagent", "look around", without="delegate it")
+    stage.keep("behind-a-tool", "delegate it")
+    stage.on("send it off", ToolUse("task", {**looks, "mode": "background"}))
+    stage.run(*ask, f"send it off {TAG}")
+    stage.keep("notification-of-a-background-agent", "has finished processing")
+    stage.run(*ask, f"say hi {TAG}", "--autopilot", "--max-autopilot-continues", "1")
+    stage.keep("autopilot", "You have not yet marked the task as complete")
+    stage.terminal("copilot")
+    stage.sees("Do you trust the files")
+    stage.settle(2)
+    stage.press("Enter")
+    stage.sees("/ commands")
+    stage.settle()
+    before = len(stage.provider.calls)
+    stage.type(f"look @notes.md and say hi {TAG}", enter=False)
+    stage.settle(2)
+    stage.press("Enter")
+    stage.calls_reach(before + 1)
+    stage.settle()
+    stage.keep("terminal-at-file", "tagged_files")
+    stage.type("!cat lib/one.py")
+    stage.settle()
+    stage.type(f"and now {TAG}")
+    stage.calls_reach(before + 2)
+    stage.settle()
+    stage.keep("behind-a-shell-command", "and now")
+    stage.type(f"/demo now {TAG}", enter=False)
+    stage.settle(2)
+    stage.press("Enter")
+    stage.settle()
+    stage.keep("skill", "skill-context")
+    stage.type("/compact", enter=False)
+    stage.settle(2)
+    stage.press("Enter")
+    stage.until(lambda: any(b"Please create a detailed summary" in one.body for one in stage.provider.calls), 30)
+    stage.keep("compaction", "Please create a detailed summary")
+    stage.settle()
+    stage.type(f"behind it {TAG}")
+    stage.until(lambda: any(b"behind it" in one.body for one in stage.provider.calls), 30)
+    stage.keep("first-after-compaction", "behind it")
+    stage.close_terminal()
+
+
 def aider(stage: Stage) -> None:
     stage.env = {"ANTHROPIC_API_KEY": "sk-ant-dummy", "OPENAI_API_KEY": "sk-dummy"}
     ask = ("aider", "--no-check-update", "--no-show-model-warnings", "--yes-always", "--no-stream", "--no-git", "--no-analytics")
@@ -376,6 +440,7 @@ CLIENTS: Mapping[str, Recorded] = {
     "continue-cn": Recorded("@continuedev/cli", continue_cn),
     "pi": Recorded("@mariozechner/pi-coding-agent", pi),
     "kimi-code": Recorded("@moonshot-ai/kimi-code", kimi_code),
+    "copilot": Recorded("@github/copilot", copilot),
     "aider": Recorded("aider-chat", aider, python=("aider-chat",)),
     "llm": Recorded("llm", llm, python=("llm", "llm-anthropic", "llm-gemini")),
 }

@@ -220,6 +220,30 @@ RECORDED: dict[str, tuple[str, Kind, bool, bool, list[str]]] = {
     "claude-code/message-to-a-teammate": ("claude-code", Kind.SUBAGENT, True, False, []),
     "claude-code/message-of-a-teammate": ("claude-code", MAIN, True, False, [f"ask your mate {TAG}"]),
     "claude-code/message-of-a-channel": ("claude-code", MAIN, True, True, []),
+    "copilot/print": ("copilot", MAIN, False, False, [f"@notes.md say hi {TAG}"]),
+    "copilot/responses": ("copilot", MAIN, True, False, [f"say hi {TAG}"]),
+    "copilot/messages": ("copilot", MAIN, False, False, [f"say hi {TAG}"]),
+    "copilot/subagent": ("copilot", Kind.SUBAGENT, False, False, [f"look around {EVIL}"]),
+    "copilot/behind-a-tool": ("copilot", MAIN, False, False, [f"delegate it {TAG}"]),
+    "copilot/notification-of-a-background-agent": ("copilot", MAIN, False, False, [f"send it off {TAG}"]),
+    "copilot/autopilot": ("copilot", MAIN, False, False, [f"say hi {TAG}"]),
+    "copilot/terminal-at-file": ("copilot", MAIN, False, False, [f"look @notes.md and say hi {TAG}"]),
+    "copilot/behind-a-shell-command": (
+        *("copilot", MAIN, False, False),
+        [f"look @notes.md and say hi {TAG}", f"and now {TAG}"],
+    ),
+    "copilot/skill": (
+        *("copilot", MAIN, False, False),
+        [f"look @notes.md and say hi {TAG}", f"and now {TAG}", 'The user explicitly invoked the "/demo" skill…'],
+    ),
+    "copilot/compaction": (
+        *("copilot", Kind.COMPACTION, False, False),
+        [
+            *(f"look @notes.md and say hi {TAG}", f"and now {TAG}", 'The user explicitly invoked the "/demo" skill…'),
+            "Please create a detailed summary of the conversation so far.…",
+        ],
+    ),
+    "copilot/first-after-compaction": ("copilot", MAIN, False, False, [f"behind it {TAG}"]),
     "cline/at-file": ("cline", MAIN, False, False, [f"@notes.md say hi {TAG}"]),
     "codex/exec-with-instruction-file": ("codex", MAIN, True, True, [f"@notes.md say hi {TAG}"]),
     "codex/exec-resumed": ("codex", MAIN, True, True, [f"@notes.md say hi {TAG}", f"and now {TAG}"]),
@@ -285,7 +309,7 @@ RECORDED: dict[str, tuple[str, Kind, bool, bool, list[str]]] = {
     "qwen-code/side-question": ("qwen-code", Kind.SIDE, True, False, [f"what is up {TAG}"]),
 }
 QUOTED_FILES = {"claude-code/command-with-arguments", "claude-code/compaction-with-instructions", "claude-code/background-agent"}
-QUOTED_FILES |= {"aider/commit"}
+QUOTED_FILES |= {"aider/commit", "copilot/subagent"}
 """A command's file holds what the person typed behind the command; an agent's task, or what a commit is named after, is all that
 its call holds."""
 CANNOT_BE_TOLD = {"llm/with-fragment"}
