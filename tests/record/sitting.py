@@ -1,6 +1,6 @@
 """A person at each tool's terminal, the product in between: `python -m tests.record.sitting` (after `python -m tests.record`).
 
-    python -m tests.record.sitting                   each of the five that is installed
+    python -m tests.record.sitting                   each of the six that is installed
     python -m tests.record.sitting codex --talk      this one, with its screen and what the provider got behind each row
 
 The same rows for each: what is typed, what the screen shows of it, and what the provider received. A fake provider plays every
@@ -42,7 +42,13 @@ STOP = '<**stopMessage:"go on",2**>'
 FILE = f"first\n```\n{EVIL}\n"
 """It ends the fence that a tool may put around it."""
 _SIDE = ("[SUGGESTION MODE", "managed memory extraction", "complexity_score", "state_snapshot>", "title generator")
-_SIDE += ("<conversation>", "CRITICAL: Respond with TEXT ONLY", "single-line task title", "Write the title in the predominant")
+_SIDE += (
+    "Please create a detailed summary",
+    "<conversation>",
+    "CRITICAL: Respond with TEXT ONLY",
+    "single-line task title",
+    "Write the title in the predominant",
+)
 """What stands in calls beside the conversation."""
 
 
@@ -61,6 +67,8 @@ class Seat:
     compact: str = "/compact"
     welcome: tuple[str, ...] = ()
     """Keys for what it asks at its first start."""
+    welcomes_again: bool = False
+    """And at each later one."""
     rewind: tuple[str, ...] = ()
     """Keys that bring the last message back and send it again; empty where it has none."""
     has_clock: bool = True
@@ -132,6 +140,21 @@ SEATS: Mapping[str, Seat] = {
         ("opencode", "-m", "anthropic/claude-sonnet-4-5", "-c"),
         rewind=("/undo", "Enter", "Enter"),
     ),
+    "copilot": Seat(
+        ("copilot", "--allow-all-tools"),
+        "/ commands",
+        "api.openai.com",
+        ToolUse("bash", {"command": "cat notes.txt", "description": "look"}),
+        {
+            "COPILOT_PROVIDER_BASE_URL": "https://api.openai.com/v1",
+            "COPILOT_PROVIDER_API_KEY": "sk-dummy",
+            "COPILOT_PROVIDER_WIRE_API": "responses",
+            "COPILOT_MODEL": "gpt-5",
+        },
+        ("copilot", "--allow-all-tools", "--continue"),
+        welcome=("Enter",),
+        welcomes_again=True,
+    ),
 }
 
 
@@ -152,7 +175,7 @@ class Sitting:
                 stage.write_home(name, text.replace("{project}", str(stage.project)))
         stage.terminal(*command)
         stage.settle(4)
-        for key in self.seat.welcome if command == self.seat.start else ():
+        for key in self.seat.welcome if command == self.seat.start or self.seat.welcomes_again else ():
             stage.press(key)
             stage.settle(2)
         if command == self.seat.start and not stage.sees(self.seat.ready, 40):
@@ -282,7 +305,7 @@ class Sitting:
         self.model("take your time", Behaviour(reply=words, delay_s=0.5))
         self.stage.type("take your time", slowly_s=0.02)
         self.stage.sees("word3", 20)
-        for _ in range(2 if self.stage.client == "opencode" else 1):  # it asks whether that was meant
+        for _ in range(2 if self.stage.client in ("opencode", "copilot") else 1):  # they ask whether that was meant
             self.stage.press("Escape")
         self.stage.settle(2)
         slow = [one for one in self.stage.provider.calls if one.behaviour is not None and one.behaviour.delay_s]
