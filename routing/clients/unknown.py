@@ -15,13 +15,15 @@ from .codex import CODEX
 from .continue_ import CONTINUE
 from .copilot import COPILOT
 from .gemini_cli import FRAME, GEMINI_CLI
+from .kilo import KILO
 from .kimi import KIMI
 from .llm import LLM
 from .opencode import OPENCODE
 from .pi import PI
 from .qwen_code import QWEN_CODE
+from .vibe import VIBE
 
-KNOWN = (CLAUDE_CODE, CODEX, GEMINI_CLI, QWEN_CODE, OPENCODE, AIDER, CLINE, CONTINUE, PI, KIMI, LLM, COPILOT)
+KNOWN = (CLAUDE_CODE, CODEX, GEMINI_CLI, QWEN_CODE, OPENCODE, AIDER, CLINE, CONTINUE, PI, KIMI, LLM, COPILOT, KILO, VIBE)
 
 
 def _declares(call: Call, headers: Headers) -> Kind | None:

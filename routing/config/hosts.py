@@ -41,6 +41,7 @@ OFFICIAL_HOSTS = (
     "integrate.api.nvidia.com",
     "router.huggingface.co",
     "opencode.ai",
+    "api.kilo.ai",
     "api.githubcopilot.com",
     "api.individual.githubcopilot.com",
     "api.business.githubcopilot.com",

@@ -328,6 +328,76 @@ def kimi_code(stage: Stage) -> None:
     stage.keep("at-file")
 
 
+def kilo(stage: Stage) -> None:
+    stage.env = {"ANTHROPIC_API_KEY": "sk-ant-dummy", "OPENAI_API_KEY": "sk-dummy"}
+    ask = ("kilo", "run", "-m", "anthropic/claude-sonnet-4-5")
+    stage.run(*ask, '<**stopMessage:"go on",3**> hi')
+    stage.keep("run-quotes-its-argument", without="title generator")
+    stage.run(*ask, "-c", "-f", "notes.md", "--", f"hi {TAG} there")
+    stage.keep("run-with-file", without="title generator")
+    stage.keep("title", "title generator")
+    stage.terminal("kilo", "-m", "anthropic/claude-sonnet-4-5")
+    stage.sees("Ask anything")
+    stage.settle(8)
+    before = len(stage.provider.calls)
+    stage.type('say "hi" <**glm.glm-4.7**> @notes.md', enter=False)
+    stage.settle()
+    stage.press("Enter")
+    stage.settle()
+    stage.press("Enter")
+    stage.calls_reach(before + 1)
+    stage.settle()
+    stage.keep("terminal-at-file", without="title generator")
+    stage.type("/compact", enter=False)
+    stage.settle(1)
+    stage.press("Enter")
+    stage.until(lambda: any(b"summar" in one.body for one in stage.provider.calls[before + 1 :]), 30)
+    stage.settle()
+    stage.keep("compaction", "summar", without="title generator")
+    stage.type(f"behind it {TAG}", enter=False)
+    stage.settle(1)
+    stage.press("Enter")
+    stage.until(lambda: any(b"behind it" in one.body for one in stage.provider.calls), 30)
+    stage.keep("first-after-compaction", "behind it", without="title generator")
+    stage.close_terminal()
+
+
+def vibe(stage: Stage) -> None:
+    stage.env = {"MISTRAL_API_KEY": "dummy"}
+    ask = ("vibe", "--agent", "auto-approve")
+    stage.run(*ask, "-p", f"@notes.md say hi {TAG}")
+    stage.keep("at-file")
+    stage.on("read it for me", ToolUse("bash", {"command": "cat notes.md"}))
+    stage.run(*ask, "-p", f"read it for me {TAG}")
+    stage.keep("behind-a-tool", "read it for me")
+    stage.terminal("vibe")
+    stage.sees("Type /help")
+    stage.settle()
+    stage.press("Enter")
+    before = len(stage.provider.calls)
+    stage.type(f"look @notes.md and say hi {TAG}")
+    stage.calls_reach(before + 2)
+    stage.settle()
+    stage.keep("terminal-at-file", "Resource: file", without="You name coding-agent sessions")
+    stage.keep("title", "You name coding-agent sessions")
+    stage.type("!cat lib/one.py")
+    stage.settle()
+    stage.type(f"and now {TAG}")
+    stage.calls_reach(before + 3)
+    stage.settle()
+    stage.keep("behind-a-shell-command", "and now", without="You name coding-agent sessions")
+    stage.type("/compact", enter=False)
+    stage.settle(1)
+    stage.press("Enter")
+    stage.until(lambda: any(b"CONTEXT CHECKPOINT COMPACTION" in one.body for one in stage.provider.calls), 30)
+    stage.settle()
+    stage.keep("compaction", "CONTEXT CHECKPOINT COMPACTION")
+    stage.type(f"behind it {TAG}")
+    stage.until(lambda: any(b"behind it" in one.body for one in stage.provider.calls), 30)
+    stage.keep("first-after-compaction", "behind it")
+    stage.close_terminal()
+
+
 def copilot(stage: Stage) -> None:
     """With a model of one's own: nothing is asked of its maker."""
     chat = {
@@ -440,6 +510,8 @@ CLIENTS: Mapping[str, Recorded] = {
     "continue-cn": Recorded("@continuedev/cli", continue_cn),
     "pi": Recorded("@mariozechner/pi-coding-agent", pi),
     "kimi-code": Recorded("@moonshot-ai/kimi-code", kimi_code),
+    "kilo": Recorded("@kilocode/cli", kilo),
+    "vibe": Recorded("mistral-vibe", vibe, python=("mistral-vibe",)),
     "copilot": Recorded("@github/copilot", copilot),
     "aider": Recorded("aider-chat", aider, python=("aider-chat",)),
     "llm": Recorded("llm", llm, python=("llm", "llm-anthropic", "llm-gemini")),
