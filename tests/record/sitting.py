@@ -1,6 +1,6 @@
 """A person at each tool's terminal, the product in between: `python -m tests.record.sitting` (after `python -m tests.record`).
 
-    python -m tests.record.sitting                   each of the six that is installed
+    python -m tests.record.sitting                   each that is installed
     python -m tests.record.sitting codex --talk      this one, with its screen and what the provider got behind each row
 
 The same rows for each: what is typed, what the screen shows of it, and what the provider received. A fake provider plays every
@@ -140,6 +140,24 @@ SEATS: Mapping[str, Seat] = {
         ("opencode", "-m", "anthropic/claude-sonnet-4-5", "-c"),
         rewind=("/undo", "Enter", "Enter"),
     ),
+    "kilo": Seat(
+        ("kilo", "-m", "anthropic/claude-sonnet-4-5"),
+        "Ask anything",
+        "api.anthropic.com",
+        ToolUse("bash", {"command": "cat notes.txt", "description": "look"}),
+        {"ANTHROPIC_API_KEY": "sk-ant-dummy"},
+        ("kilo", "-m", "anthropic/claude-sonnet-4-5", "-c"),
+        rewind=("/undo", "Enter", "Enter"),
+    ),
+    "vibe": Seat(
+        ("vibe", "--agent", "auto-approve"),
+        "Type /help",
+        "api.mistral.ai",
+        ToolUse("bash", {"command": "cat notes.txt"}),
+        {"MISTRAL_API_KEY": "dummy"},
+        ("vibe", "--agent", "auto-approve", "-c"),
+        welcome=("Enter",),
+    ),
     "copilot": Seat(
         ("copilot", "--allow-all-tools"),
         "/ commands",
@@ -162,7 +180,7 @@ class Sitting:
     def __init__(self, client: str, folder: Path, *, talk: bool) -> None:
         self.seat = SEATS[client]
         self.talk = talk
-        programs = [folder / one / "node_modules" / ".bin" for one in (client, "node")]
+        programs = [folder / client / "bin", *(folder / one / "node_modules" / ".bin" for one in (client, "node"))]
         self.stage = stage = Stage(programs, client=client)
         stage.proxy = Mitmdump(script=SCRIPT, config=CONFIG, upstream=stage.provider, folder=stage.root / "proxy", start_s=120)
         stage.env = dict(self.seat.env)
@@ -305,7 +323,7 @@ class Sitting:
         self.model("take your time", Behaviour(reply=words, delay_s=0.5))
         self.stage.type("take your time", slowly_s=0.02)
         self.stage.sees("word3", 20)
-        for _ in range(2 if self.stage.client in ("opencode", "copilot") else 1):  # they ask whether that was meant
+        for _ in range(2 if self.stage.client in ("opencode", "kilo", "copilot") else 1):  # they ask whether that was meant
             self.stage.press("Escape")
         self.stage.settle(2)
         slow = [one for one in self.stage.provider.calls if one.behaviour is not None and one.behaviour.delay_s]

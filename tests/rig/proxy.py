@@ -278,6 +278,10 @@ class Mitmdump:
         return read_rss(self.pid)
 
     @property
+    def own_bytes(self) -> int:
+        return read_rss(self.pid, own=True)
+
+    @property
     def cpu_s(self) -> float | None:
         """Seconds of computing so far; None where the system does not say."""
         file = Path(f"/proc/{self.pid}/stat")
@@ -319,11 +323,11 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def read_rss(pid: int) -> int:
-    """Resident memory in bytes."""
+def read_rss(pid: int, *, own: bool = False) -> int:
+    """Resident memory in bytes; `own`: without the pages of files, which come and go as the system likes, where it tells them."""
     status = Path(f"/proc/{pid}/status")
     if status.exists():
-        found = re.search(r"VmRSS:\s+(\d+) kB", status.read_text())
+        found = re.search(rf"{'RssAnon' if own else 'VmRSS'}:\s+(\d+) kB", status.read_text())
         return int(found[1]) * 1024 if found else 0
     listed = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, timeout=5, check=False)
     return int(listed.stdout.strip() or 0) * 1024

@@ -3,7 +3,8 @@
 1. Before that each memory that has a bound is filled by calls like those that follow: of 10,000 conversations, of as many that
    obeyed a tag, and of as many answers that a later call may go on from. Until then it grows, as row P shows. Like they are in
    everything: what is remembered of another dialect, or of several calls of one conversation, is a little more or less.
-2. Looked at is what is in use: garbage is collected first, and what the C library keeps for later goes back to the system.
+2. Looked at is what is in use: garbage is collected first, and what the C library keeps for later goes back to the system. Pages
+   of programs and libraries are told apart: a system drops those that nobody reads for a while, and reads them again.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def test_a_day_of_streams(provider: FakeProvider, tmp_path: Path) -> None:
         asyncio.run(filled(proxy, partial(calm, delay_s=0)))
         calm()
         before, files = held(proxy), proxy.open_files or 0
-        points: list[tuple[float, float, float]] = []
+        points: list[tuple[float, float, float, float]] = []
         began, numbers = time.monotonic(), itertools.count(FIRST + FILLS)
 
         async def stream(last: float) -> None:
@@ -70,21 +71,23 @@ def test_a_day_of_streams(provider: FakeProvider, tmp_path: Path) -> None:
             calm()
             settles(proxy, before, within=30, spare=5)
             spared = held(proxy, "/spare")
-            points.append((time.monotonic() - began, proxy.rss_bytes / MIB, spared["pieces"] / 1000))
+            own, resident = proxy.own_bytes / MIB, proxy.rss_bytes / MIB
+            points.append((time.monotonic() - began, own, spared["pieces"] / 1000, resident - own))
         after = settles(proxy, before, within=30, spare=5)  # the last ones are only just leaving
         files_then, calls = proxy.open_files or 0, next(numbers) - FIRST - FILLS
     warm = [point for point in points if point[0] > SOAK_S * WARM]
-    mib, mib_off = slope_of([(at, size) for at, size, _ in warm])
-    pieces, pieces_off = slope_of([(at, count) for at, _, count in warm])
-    late, late_off = slope_of([(at, size) for at, size, _ in warm[len(warm) // 2 :]])
+    mib, mib_off = slope_of([(at, size) for at, size, *_ in warm])
+    pieces, pieces_off = slope_of([(at, count) for at, _, count, _ in warm])
+    read, read_off = slope_of([(at, size) for at, *_, size in warm])
+    late, late_off = slope_of([(at, size) for at, size, *_ in warm[len(warm) // 2 :]])
     over_h = (1 - WARM) * SOAK_S / 3600
     short = "; too short to tell 1 MiB" if mib_off > 1 else ""
     seen(
         "Z",
         f"{calls:,} calls in {SOAK_S / 3600:.2f} h of the {DAY_S / 3600:.0f} asked; over the last {over_h:.2f} h {mib:+.2f} ± "
-        f"{mib_off:.2f} MiB an hour (two standard errors{short}; the later half {late:+.2f} ± {late_off:.2f}), and "
-        f"{pieces:+.1f} ± {pieces_off:.1f} thousand of {warm[-1][2]:.0f} thousand pieces of Python's memory; files {files} → "
-        f"{files_then}, tasks {before['tasks']} → {after['tasks']}",
+        f"{mib_off:.2f} MiB an hour of its own (two standard errors{short}; the later half {late:+.2f} ± {late_off:.2f}; pages of "
+        f"files beside it {read:+.2f} ± {read_off:.2f}), and {pieces:+.1f} ± {pieces_off:.1f} thousand of {warm[-1][2]:.0f} "
+        f"thousand pieces of Python's memory; files {files} → {files_then}, tasks {before['tasks']} → {after['tasks']}",
         holds=mib + mib_off <= 1.0 and abs(files_then - files) <= 5 and abs(after["tasks"] - before["tasks"]) <= 5,
     )
 
