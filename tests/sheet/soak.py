@@ -85,8 +85,8 @@ def test_a_day_of_streams(provider: FakeProvider, tmp_path: Path) -> None:
     seen(
         "Z",
         f"{calls:,} calls in {SOAK_S / 3600:.2f} h of the {DAY_S / 3600:.0f} asked; over the last {over_h:.2f} h {mib:+.2f} ± "
-        f"{mib_off:.2f} MiB an hour of its own (two standard errors{short}; the later half {late:+.2f} ± {late_off:.2f}; pages of "
-        f"files beside it {read:+.2f} ± {read_off:.2f}), and {pieces:+.1f} ± {pieces_off:.1f} thousand of {warm[-1][2]:.0f} "
+        f"{mib_off:.2f} MiB an hour of its own (two standard errors{short}; the later half {late:+.2f} ± {late_off:.2f}; pages "
+        f"of files beside it {read:+.2f} ± {read_off:.2f}), and {pieces:+.1f} ± {pieces_off:.1f} thousand of {warm[-1][2]:.0f} "
         f"thousand pieces of Python's memory; files {files} → {files_then}, tasks {before['tasks']} → {after['tasks']}",
         holds=mib + mib_off <= 1.0 and abs(files_then - files) <= 5 and abs(after["tasks"] - before["tasks"]) <= 5,
     )
