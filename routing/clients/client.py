@@ -119,6 +119,9 @@ class Client(Struct, frozen=True, kw_only=True, eq=False):
     honours_retry_after: bool = False
     """It waits as long as the `Retry-After` of a 429 says, asks again, and shows in the end what is wrong."""
 
+    whole_calls: bool = False
+    """Its library reads each delta of a Chat stream as whole calls, as its maker sends them."""
+
     # What brings it to the proxy
     programs: tuple[str, ...] = ()
     """What is typed in the shell; for a library, what runs that which uses it."""

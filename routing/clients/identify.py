@@ -68,6 +68,10 @@ def asks_again(name: str) -> bool:
     return _by_name(name).honours_retry_after
 
 
+def takes_whole_calls(name: str) -> bool:
+    return _by_name(name).whole_calls
+
+
 _WORKDIR = re.compile(
     r"(?:\b(?:Primary working directory|Working directory|working in the directory):[ \t]*"
     r"|Workspace Directories:\*{0,2}[ \t]*\n[ \t]*-[ \t]*"

@@ -43,4 +43,21 @@ GOOGLE_SDK = read_strictly(
     )
 )
 
-SDKS = (SDK, GOOGLE_SDK)
+MISTRAL_SDK = read_strictly(
+    Client(
+        name="mistral-sdk",
+        title="Mistral's SDK",
+        tried="Python 2.6.0",
+        # How it is recognised
+        agents=("mistral-client-",),
+        # How it repeats the history
+        history="as the program writes it",
+        # What it bears
+        waits_s=300.0,
+        whole_calls=True,
+        # What brings it to the proxy
+        trusts=("SSL_CERT_FILE",),
+    )
+)
+
+SDKS = (SDK, GOOGLE_SDK, MISTRAL_SDK)

@@ -59,6 +59,7 @@ VIBE = Client(
     history="as it was",
     # What it bears
     waits_s=720.0,
+    whole_calls=True,
     # What brings it to the proxy
     programs=("vibe",),
     trusts=("SSL_CERT_FILE",),

@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..clients.client import Client
-from ..clients.identify import ALL, client_of, identify
+from ..clients.identify import ALL, client_of, identify, takes_whole_calls
 from ..clients.kinds import is_planning
 from ..clients.typed import Typed, typed_messages
 from ..clock.time_tag import without_tag
@@ -646,7 +646,15 @@ class Desk:
         id, alone = plan.received.id, participants is None
         endings, created = self.endings.named(id[:8]), int(self.clocks.wall())
         quiet = alone and not endings.matter
-        asked = going_up.asked(plan.call, id, created=created, estimate=plan.estimate, endings=endings, passes_usage=quiet)
+        asked = going_up.asked(
+            plan.call,
+            id,
+            created=created,
+            estimate=plan.estimate,
+            endings=endings,
+            passes_usage=quiet,
+            whole_calls=takes_whole_calls(plan.client),
+        )
         if participants is None:
             return machine.Answer(asked, quiet=quiet)
         plan.call = participants.offer(plan.call, able=plan.provider.server_tools)

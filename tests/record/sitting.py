@@ -43,6 +43,7 @@ FILE = f"first\n```\n{EVIL}\n"
 """It ends the fence that a tool may put around it."""
 _SIDE = ("[SUGGESTION MODE", "managed memory extraction", "complexity_score", "state_snapshot>", "title generator")
 _SIDE += (
+    '"call_type":"title_generation"',
     "Please create a detailed summary",
     "<conversation>",
     "CRITICAL: Respond with TEXT ONLY",

@@ -141,7 +141,11 @@ def _chat_events(reply: Reply, asked: Asked) -> Iterator[bytes]:
     if reply.text:
         for piece in reply.pieces:
             yield chunk({"content": piece})
+    whole = asked.model.startswith("mistral")  # whose own library reads nothing else
     for index, call in enumerate(_chat_calls(reply, asked)):
+        if whole:
+            yield chunk({"tool_calls": [{"index": index, **call}]})
+            continue
         function = {"name": call["function"]["name"], "arguments": ""}
         yield chunk({"tool_calls": [{"index": index, "id": call["id"], "type": "function", "function": function}]})
         for piece in cut(call["function"]["arguments"]):

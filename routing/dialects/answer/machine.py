@@ -140,7 +140,7 @@ class Answer:
         self._round = Round(self._client)
         self._secrets: Collection[str] = ()
         self._foreign = False
-        """The running round speaks another dialect than the client."""
+        """The running round speaks another dialect than the client, or not as its library reads it."""
         self._pending: list[bytes] = []
         """What may leave as soon as somebody asks."""
         self._due = b""
@@ -183,7 +183,7 @@ class Answer:
         asked for that; the client did not."""
         self._round = round_ = round_ or Round(self._client)
         self._secrets = secrets
-        self._foreign = round_.spoken is not self._client or round_.compacts
+        self._foreign = round_.spoken is not self._client or round_.compacts or (self._asked.whole_calls and not exact)
         counts, streams = self._asked.endpoint.action == "count", self._asked.stream
         read = partial(reader_of, round_.spoken, round_.maker, self._asked.id if self._foreign else "", abroad=self._foreign)
         passes = self.quiet and streams and not (self._foreign or self._join.altered or self._asked.endpoint.json_array or notice)
@@ -482,7 +482,8 @@ class Answer:
 
     def _is_own(self, chunk: Chunk) -> bool:
         """A unit of the client's dialect: of an earlier round, where all leaves at the end."""
-        return type(self._serial) is not Summary and chunk.native is not None and chunk.dialect is self._client
+        retold = type(self._serial) is Summary or self._asked.whole_calls
+        return not retold and chunk.native is not None and chunk.dialect is self._client
 
     def _due_line(self) -> bytes:
         due, self._due = self._due, b""

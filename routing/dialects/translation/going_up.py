@@ -114,6 +114,7 @@ def asked(
     estimate: Callable[[], int] = lambda: 0,
     endings: Endings = AS_USUAL,
     passes_usage: bool = False,
+    whole_calls: bool = False,
 ) -> Asked:
     """What the answer to it must know of it."""
     return Asked(
@@ -125,6 +126,7 @@ def asked(
         estimate=estimate,
         include_usage=wants_usage(call),
         passes_usage=passes_usage,
+        whole_calls=whole_calls,
         endings=endings,
         response=repeated(call),
     )

@@ -289,6 +289,8 @@ class Asked(Struct, frozen=True):
     """A Chat client asked for a usage chunk."""
     passes_usage: bool = False
     """One that came unasked in its own dialect is for it, too."""
+    whole_calls: bool = False
+    """The client reads each delta of a Chat stream as whole calls."""
     endings: Endings = AS_USUAL
     """What a person chose for ends of answers."""
     response: JsonObject = field(default_factory=dict)

@@ -6,7 +6,8 @@
    if it was asked for, and `[DONE]`.
 4. Thoughts of others are `reasoning_content`; what seals them is an entry of `reasoning_details`, as OpenRouter has them; what
    seals a call is its `extra_content`, as Google has it. A seal of another dialect is one opaque word there.
-5. A custom tool's call is written when it is whole: only then is its text known.
+5. A custom tool's call is written when it is whole: only then is its text known. So is any call for a client that reads each
+   delta as whole calls.
 """
 
 from __future__ import annotations
@@ -326,7 +327,7 @@ class Writer(_Writer):
         if block.kind != "call" or not block.name:
             return b""
         self._place(block)
-        if block.as_custom:
+        if block.as_custom or self._asked.whole_calls:
             return b""
         return self._entry(block, {"id": block.id, "type": "function", "function": {"name": block.name, "arguments": ""}})
 
@@ -347,7 +348,7 @@ class Writer(_Writer):
         return self._delta({"tool_calls": [{"index": self._place(block), **entry}]})
 
     def _call_piece(self, block: Block, text: str) -> bytes:
-        if block.as_custom or block.custom:
+        if block.as_custom or block.custom or self._asked.whole_calls:
             self._texts.setdefault(block, []).append(text)
             return b""
         if not (text and block.name):
@@ -364,6 +365,10 @@ class Writer(_Writer):
             return b""
         if block.as_custom:
             return self._entry(block, call_of(block, "".join(self._texts.pop(block, ()))))
+        if self._asked.whole_calls:
+            text = "".join(self._texts.pop(block, ()))
+            function = {"name": block.name, "arguments": (arguments_of(block, text) if block.custom else text) or "{}"}
+            return self._entry(block, {"id": block.id, "type": "function", "function": function, **sealed_call(block.seal)})
         if block.custom:
             self._written.add(block)
             written = self._entry(block, {"function": {"arguments": arguments_of(block, "".join(self._texts.pop(block, ())))}})
