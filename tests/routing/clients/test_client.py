@@ -6,7 +6,7 @@ import pytest
 
 from routecodex.routing.clients.client import Client
 from routecodex.routing.clients.identify import ALL, NAMES, client_of
-from routecodex.routing.clients.sdk import GOOGLE_SDK, SDK, SDKS
+from routecodex.routing.clients.sdk import GOOGLE_SDK, MISTRAL_SDK, SDK, SDKS
 from routecodex.routing.clients.unknown import KNOWN, UNKNOWN
 from routecodex.routing.values import Caller, Kind
 
@@ -37,13 +37,14 @@ def test_a_known_client_says_what_users_need(client: Client) -> None:
     assert client.history
     assert client.trusts
     assert client.waits_s >= 60
-    assert client.programs or client is GOOGLE_SDK
+    assert client.programs or client in (GOOGLE_SDK, MISTRAL_SDK)
 
 
 def test_names_lead_back_to_their_modules() -> None:
     assert {client_of(Caller(name, Kind.MAIN)).name for name in NAMES} == NAMES
     assert client_of(Caller("openai/python", Kind.MAIN)) is client_of(Caller("anthropic/js", Kind.MAIN)) is SDK
     assert client_of(Caller("google-genai-sdk", Kind.MAIN)) is GOOGLE_SDK
+    assert client_of(Caller("mistral-client-python", Kind.MAIN)) is MISTRAL_SDK
     assert client_of(Caller("curl", Kind.MAIN)) is client_of(Caller("openaix", Kind.MAIN)) is UNKNOWN
 
 
