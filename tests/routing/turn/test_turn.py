@@ -932,23 +932,22 @@ def _check_answer(run: Run) -> None:
         assert told.startswith(content)
         return
     for end in ENDS:
-        if content.endswith(end) and not told.endswith(end):
-            assert told.startswith(content.removesuffix(end)), "its reason had come, and the last event is written by us"
-            return
+        if content.endswith(end) and not told.endswith(end) and told.startswith(content.removesuffix(end)):
+            return  # its reason had come, and the last event is written by us
     if told == run.raw:
         assert content == run.raw
-    if bench.stream and told.startswith(content) and content.endswith(run.raw[-20:]):
+    if bench.stream and told.startswith(content) and content.rstrip().endswith(run.raw.rstrip()[-20:]):
         return  # what comes behind its end is nobody's
-    elif bench.stream and run.raw.startswith(told):
+    if bench.stream and run.raw.startswith(told):
         assert content == told or len(errors(endpoint, bench.body)) == 1
     if content != told:
         (*_, ours) = [action.data for action in bench.said if isinstance(action, Forward)]
         passed = content.removesuffix(ours)
         assert told.startswith((passed, passed.removesuffix(b"\n\n")))
-        assert b"The provider" in ours
+        assert b"The provider" in ours or len(errors(endpoint, bench.body)) == 1
 
 
-ENDS = (b"data: [DONE]\n\n", b'event: message_stop\ndata: {"type":"message_stop"}\n\n')
+ENDS = (b"data: [DONE]\n\n", b'event: message_stop\ndata: {"type":"message_stop"}\n\n', b"]")
 
 
 def check_begun_answer(run: Run) -> None:
