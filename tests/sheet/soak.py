@@ -2,7 +2,8 @@
 
 1. Before that each memory that has a bound is filled by calls like those that follow: of 10,000 conversations, of as many that
    obeyed a tag, and of as many answers that a later call may go on from. Until then it grows, as row P shows. Like they are in
-   everything: what is remembered of another dialect, or of several calls of one conversation, is a little more or less.
+   everything: what is remembered of another dialect, or of several calls of one conversation, is a little more or less. And it is
+   filled twice: what comes first lies side by side, and what takes its place later lies among what is gone soon.
 2. Looked at is what is in use: garbage is collected first, and what the C library keeps for later goes back to the system. Pages
    of programs and libraries are told apart: a system drops those that nobody reads for a while, and reads them again.
 """
@@ -33,7 +34,7 @@ from tests.system.watched import held, settles, watched
 
 WARM = 0.25
 """What the first quarter takes is not growth: memories fill up to their bounds."""
-FILLS = 44_000
+FILLS, TURNS = 44_000, 2
 """Of which every fourth is one that a later call may go on from."""
 FIRST = 1_000_000
 """All are counted in as many letters: what is remembered of the last ones is no longer than what is forgotten of the first."""
@@ -52,11 +53,12 @@ def test_a_day_of_streams(provider: FakeProvider, tmp_path: Path) -> None:
         provider.always(Behaviour(reply=Reply(tuple(f"word{number} " for number in range(words))), delay_s=delay_s))
 
     with watched(provider, CONFIG, folder=tmp_path, options=["flow_detail=0"]) as proxy:
-        asyncio.run(filled(proxy, partial(calm, delay_s=0)))
+        for turn in range(TURNS):
+            asyncio.run(filled(proxy, partial(calm, delay_s=0), FIRST + turn * FILLS))
         calm()
         before, files = held(proxy), proxy.open_files or 0
         points: list[tuple[float, float, float, float]] = []
-        began, numbers = time.monotonic(), itertools.count(FIRST + FILLS)
+        began, numbers = time.monotonic(), itertools.count(FIRST + TURNS * FILLS)
 
         async def stream(last: float) -> None:
             while time.monotonic() < last:
@@ -74,7 +76,7 @@ def test_a_day_of_streams(provider: FakeProvider, tmp_path: Path) -> None:
             own, resident = proxy.own_bytes / MIB, proxy.rss_bytes / MIB
             points.append((time.monotonic() - began, own, spared["pieces"] / 1000, resident - own))
         after = settles(proxy, before, within=30, spare=5)  # the last ones are only just leaving
-        files_then, calls = proxy.open_files or 0, next(numbers) - FIRST - FILLS
+        files_then, calls = proxy.open_files or 0, next(numbers) - FIRST - TURNS * FILLS
     warm = [point for point in points if point[0] > SOAK_S * WARM]
     mib, mib_off = slope_of([(at, size) for at, size, *_ in warm])
     pieces, pieces_off = slope_of([(at, count) for at, _, count, _ in warm])
@@ -92,19 +94,21 @@ def test_a_day_of_streams(provider: FakeProvider, tmp_path: Path) -> None:
     )
 
 
-async def filled(proxy: Mitmdump, calm: Callable[[], None]) -> None:
-    """As `ask` does it, but quickly."""
+async def filled(proxy: Mitmdump, calm: Callable[[], None], first: int) -> None:
+    """As `ask` does it, as many at once, but quickly."""
+    dialects = list(Dialect)
 
-    async def row(place: int, dialect: Dialect) -> None:
+    async def row(place: int) -> None:
+        dialect = dialects[place % len(dialects)]
         async with Http1(Route(HOSTS[dialect], proxy)) as client:
-            for number in range(place, FILLS, len(Dialect)):
-                path, body = write(dialect, "m", [("user", f"{'<**six.m**> ' * (number % 2)}hello {FIRST + number} ")], True)
+            for number in range(place, FILLS, STREAMS):
+                path, body = write(dialect, "m", [("user", f"{'<**six.m**> ' * (number % 2)}hello {first + number} ")], True)
                 assert (await client.send("POST", path, body=body, headers=[CREDENTIALS[dialect]])).ended == "complete"
-                if number % 50 == place:
+                if place == 0 and number % (10 * STREAMS) == 0:
                     calm()
 
     calm()
-    await asyncio.gather(*(row(place, dialect) for place, dialect in enumerate(Dialect)))
+    await asyncio.gather(*map(row, range(STREAMS)))
 
 
 def slope_of(points: list[tuple[float, float]]) -> tuple[float, float]:
