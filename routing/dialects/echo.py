@@ -31,6 +31,8 @@ LONGEST_DELAY_S = 60.0
 
 _ORDER = re.compile(r"^[ \t\"'>]*echo:[ \t]*(say|call|stop|fail|slow)\b(.*)$", re.MULTILINE | re.IGNORECASE)
 _WRAPPER = re.compile(r"\s*<([A-Za-z][\w-]{0,60})[^<>]{0,200}>")
+_CLOSED = re.compile(r"</([A-Za-z][\w-]{0,60})>\Z")
+_MOST_WRAPPERS = 8
 _NOTHING = "(nothing to echo)"
 
 
@@ -127,13 +129,31 @@ def _newest(call: Call) -> _Newest:
 
 
 def _typed(message: Message) -> str:
-    texts = [part.text for part in message.parts if isinstance(part, Text) and not _wrapped(part.text)]
+    texts = [_unwrapped(part.text) for part in message.parts if isinstance(part, Text) and not _wrapped(part.text)]
     return "\n".join(text for text in texts if text.strip())
 
 
 def _wrapped(text: str) -> bool:
     opening = _WRAPPER.match(text)
     return opening is not None and text.rstrip().endswith(f"</{opening[1]}>")
+
+
+def _unwrapped(text: str) -> str:
+    """Without what a tool wrapped before and behind the person's words, on lines of its own."""
+    for _ in range(_MOST_WRAPPERS):
+        opening = _WRAPPER.match(text)
+        _, closing, rest = text[opening.end() :].partition(f"</{opening[1]}>") if opening is not None else ("", "", "")
+        if not closing or not rest.lstrip(" \t").startswith("\n"):
+            break
+        text = rest.lstrip()
+    for _ in range(_MOST_WRAPPERS):
+        text = text.rstrip()
+        closed = _CLOSED.search(text[-64:])
+        begins = text.rfind(f"\n<{closed[1]}") if closed is not None else -1
+        if begins < 0:
+            break
+        text = text[:begins]
+    return text
 
 
 def _orders(text: str) -> Iterator[tuple[str, str]]:
