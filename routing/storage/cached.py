@@ -319,7 +319,12 @@ class CachedFolder(Generic[V]):
                     self._unsure.clear()
             raise
         self._unsure.discard(name)
-        self._remember(place, None if is_empty else self.folder.stamp(name), value, data)
+        stamp = None if is_empty else self.folder.stamp(name)
+        if stamp is None and not is_empty:  # somebody has removed it in this very moment
+            with self._memory:
+                self._forget(place)
+            return
+        self._remember(place, stamp, value, data)
 
     # What is remembered
 

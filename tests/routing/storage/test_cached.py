@@ -104,6 +104,21 @@ def test_a_damaged_file_costs_what_cannot_be_read(tmp_path: Path, raw: bytes, va
     assert (kept.read_bytes() if kept.is_file() else None) == (raw if any("damaged" in line for line in said) else None)
 
 
+def test_what_somebody_removes_while_it_is_saved_is_gone(tmp_path: Path) -> None:
+    """Between the file's new name and the look at it: nothing that has no file is in force."""
+
+    class Removed(Disk):
+        def fsync_dir(self, folder: Path) -> None:
+            super().fsync_dir(folder)
+            (folder / A.file).unlink()
+
+    files = over(tmp_path, Removed())
+    files.change(A, lambda old: ("one",))
+    for _ in range(2):
+        assert files.read(A) == ()
+    assert files.at_hand(A, 0) == ()
+
+
 def test_warnings_are_taken_once() -> None:
     warnings = Warnings()
     for line in ("one", "two", "one"):
