@@ -68,8 +68,14 @@ def asks_again(name: str) -> bool:
     return _by_name(name).honours_retry_after
 
 
-def takes_whole_calls(name: str) -> bool:
-    return _by_name(name).whole_calls
+_WHOLE_CALLS = ("mistral.ai", "x.ai")
+"""Hosts that tell each call in one piece, so that libraries made for them read nothing else: Mistral's own, Vercel's for xAI."""
+
+
+def takes_whole_calls(name: str, host: str) -> bool:
+    """`host`: where it was going."""
+    at_home = any(host == known or host.endswith(f".{known}") for known in _WHOLE_CALLS)
+    return at_home or _by_name(name).whole_calls
 
 
 _WORKDIR = re.compile(

@@ -653,7 +653,7 @@ class Desk:
             estimate=plan.estimate,
             endings=endings,
             passes_usage=quiet,
-            whole_calls=takes_whole_calls(plan.client),
+            whole_calls=takes_whole_calls(plan.client, plan.received.host),
         )
         if participants is None:
             return machine.Answer(asked, quiet=quiet)

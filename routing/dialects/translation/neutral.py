@@ -290,7 +290,7 @@ class Asked(Struct, frozen=True):
     passes_usage: bool = False
     """One that came unasked in its own dialect is for it, too."""
     whole_calls: bool = False
-    """The client reads each delta of a Chat stream as whole calls."""
+    """The client reads each delta of a Chat stream as whole calls, and in the last one what it has cost."""
     endings: Endings = AS_USUAL
     """What a person chose for ends of answers."""
     response: JsonObject = field(default_factory=dict)

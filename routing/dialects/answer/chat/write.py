@@ -7,7 +7,7 @@
 4. Thoughts of others are `reasoning_content`; what seals them is an entry of `reasoning_details`, as OpenRouter has them; what
    seals a call is its `extra_content`, as Google has it. A seal of another dialect is one opaque word there.
 5. A custom tool's call is written when it is whole: only then is its text known. So is any call for a client that reads each
-   delta as whole calls.
+   delta as whole calls; such clients look for what it has cost in the last chunk.
 """
 
 from __future__ import annotations
@@ -297,7 +297,7 @@ class Writer(_Writer):
         head = {"id": self._head.get("id"), "object": "chat.completion.chunk"}
         head |= {"created": self._head.get("created"), "model": self._head.get("model")}
         self._before = b"data: " + dumps(head)[:-1] + b',"choices":[{"index":0,"delta":'
-        usage = b',"usage":null' if asked.include_usage else b""
+        usage = b',"usage":null' if asked.include_usage and not asked.whole_calls else b""
         self._behind = b',"logprobs":null,"finish_reason":null}]' + usage + b"}\n\n"
         if self._role:
             return b""
@@ -387,6 +387,8 @@ class Writer(_Writer):
         out = begun + self._before + b"{}" + self._behind.replace(b'"finish_reason":null', reason, 1)
         if self._beside:
             out = out.removesuffix(b"}\n\n") + b"," + dumps(self._beside)[1:] + b"\n\n"
+        if self._asked.whole_calls:
+            return out.removesuffix(b"}\n\n") + b',"usage":' + dumps(self._usage(self._counted)) + b"}\n\n"
         if not self._asked.include_usage:
             return out
         counts = self._before[: self._before.rindex(b',"choices":[')] + b',"choices":[],"usage":'

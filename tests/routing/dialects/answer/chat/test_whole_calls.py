@@ -43,6 +43,10 @@ def test_each_call_comes_in_one_piece(name: str, spoken_by: Dialect, cut: Any) -
     assert calls == told.calls
     assert len({call["index"] for call in calls_in(out)}) == len({call["id"] for call in calls_in(out)}) == len(calls)
     assert read(client, out).text == told.text
+    *chunks, last = sse_documents(out.replace(b"data: [DONE]\n\n", b""))
+    assert last["choices"][0]["finish_reason"] == ("tool_calls" if calls else "stop")
+    assert last["usage"]["total_tokens"] == sse_documents(usual.replace(b"data: [DONE]\n\n", b""))[-1]["usage"]["total_tokens"]
+    assert not any(one.get("usage") for one in chunks)
 
 
 def test_calls_without_arguments_have_some() -> None:
