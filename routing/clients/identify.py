@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from ..values import Call, Caller, Headers, Text
 from .client import Client
+from .homes import tells_whole_calls
 from .ids import agent_of, conversation_of, prompt_of, session_of
 from .kinds import kind_of, system_head
 from .sdk import SDKS
@@ -68,14 +69,9 @@ def asks_again(name: str) -> bool:
     return _by_name(name).honours_retry_after
 
 
-_WHOLE_CALLS = ("mistral.ai", "x.ai")
-"""Hosts that tell each call in one piece, so that libraries made for them read nothing else: Mistral's own, Vercel's for xAI."""
-
-
 def takes_whole_calls(name: str, host: str) -> bool:
     """`host`: where it was going."""
-    at_home = any(host == known or host.endswith(f".{known}") for known in _WHOLE_CALLS)
-    return at_home or _by_name(name).whole_calls
+    return tells_whole_calls(host) or _by_name(name).whole_calls
 
 
 _WORKDIR = re.compile(

@@ -654,6 +654,7 @@ class Desk:
             endings=endings,
             passes_usage=quiet,
             whole_calls=takes_whole_calls(plan.client, plan.received.host),
+            hears_cost=plan.hears_cost,
         )
         if participants is None:
             return machine.Answer(asked, quiet=quiet)

@@ -10,12 +10,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from .. import headers
+from ..clients.homes import tells_cost
 from ..dialects.answer.machine import Round, write_error
 from ..dialects.calls.following import begun_id
 from ..dialects.estimate import Calibration, count_answer
 from ..dialects.failures import read_failure
 from ..dialects.seals import Seals
 from ..dialects.sse import headers_for
+from ..dialects.translation.going_up import wants_cost
 from ..dialects.translation.neutral import Tokens
 from ..errors import RouteCodexError
 from ..masking import NOTHING, Mask, masked
@@ -221,7 +223,8 @@ class Plan(Struct):
         )
 
     def written(self, request: Request) -> Request:
-        self.translated, self.left_out, self.hides_count = request.translated, request.left_out, request.counts
+        self.translated, self.left_out = request.translated, request.left_out
+        self.hides_count = request.counts and not self.hears_cost
         self._place = f"{request.scheme}://{request.host}{request.path}"
         known = any(cost.answered for cost in self.costs)
         self._sent = b"" if known else request.body  # later rounds hold all that was said so far: that is not kept twice
@@ -331,6 +334,11 @@ class Plan(Struct):
     def exact(self) -> bool:
         """The client went there by itself: what it is told of the end is the server's own word, even a wrong one."""
         return self.target.provider == ORIGIN
+
+    @property
+    def hears_cost(self) -> bool:
+        """The client counts on being told what a stream has cost, whatever it asked for."""
+        return wants_cost(self.call) or tells_cost(self.received.host)
 
     @property
     def notice(self) -> str:

@@ -106,6 +106,11 @@ def wants_usage(call: Call) -> bool:
     return object_of(call.body.get("stream_options")).get("include_usage") is True
 
 
+def wants_cost(call: Call) -> bool:
+    """The same in OpenRouter's words."""
+    return object_of(call.body.get("usage")).get("include") is True
+
+
 def asked(
     call: Call,
     id: str,
@@ -115,8 +120,9 @@ def asked(
     endings: Endings = AS_USUAL,
     passes_usage: bool = False,
     whole_calls: bool = False,
+    hears_cost: bool = False,
 ) -> Asked:
-    """What the answer to it must know of it."""
+    """What the answer to it must know of it. `hears_cost`: its client counts on being told, though it does not ask."""
     return Asked(
         endpoint=call.endpoint,
         stream=call.stream,
@@ -124,7 +130,7 @@ def asked(
         model=call.model,
         created=created,
         estimate=estimate,
-        include_usage=wants_usage(call),
+        include_usage=hears_cost or wants_usage(call),
         passes_usage=passes_usage,
         whole_calls=whole_calls,
         endings=endings,

@@ -290,7 +290,8 @@ class Asked(Struct, frozen=True):
     passes_usage: bool = False
     """One that came unasked in its own dialect is for it, too."""
     whole_calls: bool = False
-    """The client reads each delta of a Chat stream as whole calls, and in the last one what it has cost."""
+    """The client was made for hosts that tell each call of a Chat stream in one delta and what it has cost in the last one, and
+    of a Responses' thought how far it is."""
     endings: Endings = AS_USUAL
     """What a person chose for ends of answers."""
     response: JsonObject = field(default_factory=dict)

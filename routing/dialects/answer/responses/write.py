@@ -518,7 +518,7 @@ class _Writer(AnyWriter):
             yield from self._begin()
             yield from self._between()
             item = self._add(block, {"id": "rs", "type": "reasoning", "summary": []})
-            yield {"type": ADDED, "output_index": item.index, "item": item.named(item.native)}
+            yield {"type": ADDED, "output_index": item.index, "item": item.named({**item.native, **self._state("in_progress")})}
             part = {"type": "summary_text", "text": ""}
             yield {"type": "response.reasoning_summary_part.added", **self._about(item), "part": part}
         yield {"type": "response.reasoning_summary_text.delta", **self._about(item), "delta": text}
@@ -540,7 +540,11 @@ class _Writer(AnyWriter):
         part = {"type": "summary_text", "text": text}
         yield {"type": "response.reasoning_summary_text.done", **self._about(item), "text": text}
         yield {"type": "response.reasoning_summary_part.done", **self._about(item), "part": part}
-        yield self._ended(item, {**item.native, "summary": [part], **seal_fields(block.seal)})
+        yield self._ended(item, {**item.native, **self._state("completed"), "summary": [part], **seal_fields(block.seal)})
+
+    def _state(self, status: str) -> JsonObject:
+        """Of a thought: what was made for some hosts misses it where it is not told."""
+        return {"status": status} if self._asked.whole_calls else {}
 
     def _ended(self, item: _Item, told: JsonObject) -> JsonObject:
         item.done = True
@@ -550,8 +554,12 @@ class _Writer(AnyWriter):
     def _write_seal(self, seal: Seal) -> Iterator[JsonObject]:
         """A reasoning item of nothing but its seal."""
         item = self._add(Block("thought"), {"id": "rs", "type": "reasoning", "summary": []})
-        told = {**item.named(item.native), **seal_fields(seal)}
-        yield {"type": ADDED, "output_index": item.index, "item": {**told, "encrypted_content": None}}
+        told = {**item.named(item.native), **self._state("completed"), **seal_fields(seal)}
+        yield {
+            "type": ADDED,
+            "output_index": item.index,
+            "item": {**told, **self._state("in_progress"), "encrypted_content": None},
+        }
         yield self._ended(item, told)
 
     def _write_media(self, block: Block) -> Iterator[JsonObject]:

@@ -11,7 +11,7 @@ from routecodex.routing.dialects.answer.machine import Round
 from routecodex.routing.values import Dialect
 from tests.routing.dialects.answer import rounds
 from tests.routing.dialects.answer.rounds import Spoken, spoken, sse_documents
-from tests.routing.dialects.answer.talks import CHAT, MESSAGES, Way, answer_for, chunk, drive, entry, read, sse
+from tests.routing.dialects.answer.talks import CHAT, MESSAGES, RESPONSES, Way, answer_for, chunk, drive, entry, read, sse
 
 TEXT, THOUGHT = ("text", "Grüße, 世界"), ("thinking", "let me see")
 OWN_CALL, TOOL, OTHER = ("own", '{"action": "now"}'), ("tool", '{"cmd": "ls -la"}'), ("tool", '{"cmd": "pwd"}')
@@ -62,6 +62,20 @@ def test_what_its_own_provider_says_leaves_as_it_came() -> None:
     out = answer.feed(raw)
     answer.end_round()
     assert b"".join([out, *answer.finish()]) == raw
+
+
+@pytest.mark.parametrize("spoken_by", list(Dialect))
+def test_a_thought_of_responses_says_how_far_it_is(spoken_by: Dialect) -> None:
+    """So does everything else there, for everybody."""
+    out, _ = drive(
+        answer_for(Way(RESPONSES), whole_calls=True), [(spoken_by, Way(spoken_by).written(spoken(THOUGHT, TEXT, TOOL), 1))]
+    )
+    told = [one for one in sse_documents(out) if one["type"].startswith("response.output_item.")]
+    thoughts = [one for one in told if one["item"]["type"] == "reasoning"]
+    assert {one["item"]["status"] for one in thoughts} == {"in_progress", "completed"}
+    assert all(one["item"].get("status") for one in told)
+    [whole] = [one["response"] for one in sse_documents(out) if one["type"] == "response.completed"]
+    assert {one["status"] for one in whole["output"]} == {"completed"}
 
 
 def test_other_dialects_know_nothing_of_it() -> None:
