@@ -55,6 +55,19 @@ def test_calls_in_one_piece(provider: FakeProvider, proxy: Mitmdump, host: str, 
     assert last["usage"]["prompt_tokens"] == 25
 
 
+def test_other_dialects_of_such_a_host_pass_as_anybodys(provider: FakeProvider, proxy: Mitmdump) -> None:
+    reply = Reply("let me see", id="msg_1", calls=(ToolUse("look", {"path": "a"}, id="toolu_1"),))
+    body = {"model": "x", "stream": True, "max_tokens": 9, "messages": [{"role": "user", "content": "<**msg.m**> look"}]}
+    told = []
+    for host, prefix in (("api.z.ai", "/api/anthropic"), ("api.anthropic.com", "")):
+        provider.forget()
+        provider.enqueue(Behaviour(reply=reply))
+        answer = call(f"https://{host}", f"{prefix}/v1/messages", body, proxy=proxy, headers=[("x-api-key", "sk-own")])
+        told.append(answer.body)
+    assert told[0] == told[1]
+    assert told[0].count(b"input_json_delta") > 1
+
+
 @pytest.mark.parametrize("target", ["chat", "msg"])
 def test_the_cost_though_nobody_asks(provider: FakeProvider, proxy: Mitmdump, target: str) -> None:
     for host, more in (("openrouter.ai", {}), ("api.cerebras.ai", {}), ("api.openai.com", {"usage": {"include": True}})):

@@ -132,7 +132,7 @@ def asked(
         estimate=estimate,
         include_usage=hears_cost or wants_usage(call),
         passes_usage=passes_usage,
-        whole_calls=whole_calls,
+        whole_calls=whole_calls and call.endpoint.dialect in (Dialect.CHAT, Dialect.RESPONSES),
         endings=endings,
         response=repeated(call),
     )
