@@ -9,6 +9,7 @@ import pytest
 
 from routecodex.routing.dialects.answer.machine import Round
 from routecodex.routing.values import Dialect
+from tests.routing.dialects.answer import openai_rounds as openai
 from tests.routing.dialects.answer import rounds
 from tests.routing.dialects.answer.rounds import Spoken, spoken, sse_documents
 from tests.routing.dialects.answer.talks import CHAT, MESSAGES, RESPONSES, Way, answer_for, chunk, drive, entry, read, sse
@@ -36,13 +37,15 @@ def calls_in(raw: bytes) -> list[dict[str, Any]]:
 def test_each_call_comes_in_one_piece(name: str, spoken_by: Dialect, cut: Any) -> None:
     client = Way(CHAT)
     given = [(spoken_by, Way(spoken_by).written(one, number)) for number, one in enumerate(CASES[name], 1)]
-    out, _ = drive(answer_for(client, whole_calls=True), given, cut)
+    out, said = drive(answer_for(client, whole_calls=True), given, cut)
     usual, _ = drive(answer_for(client), given, cut)
     calls = [(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in calls_in(out)]
     told = read(client, usual)
     assert calls == told.calls
     assert len({call["index"] for call in calls_in(out)}) == len({call["id"] for call in calls_in(out)}) == len(calls)
     assert read(client, out).text == told.text
+    message = openai.chat_accumulated(sse_documents(out.replace(b"data: [DONE]\n\n", b"")))["message"]
+    assert rounds.is_known_again(CHAT, said, [message])
     *chunks, last = sse_documents(out.replace(b"data: [DONE]\n\n", b""))
     assert last["choices"][0]["finish_reason"] == ("tool_calls" if calls else "stop")
     assert last["usage"]["total_tokens"] == sse_documents(usual.replace(b"data: [DONE]\n\n", b""))[-1]["usage"]["total_tokens"]
