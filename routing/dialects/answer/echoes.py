@@ -20,6 +20,7 @@ from msgspec import Struct
 from ...jsonbytes import dumps
 from ...masking import SURE, Mask, masked
 from ...redact import SHORTEST
+from ...values import JsonObject
 from ..fields import THOUGHTS
 from ..sse import write_event
 from .events import Aside, Block, Chunk, Closed, Done, Extra, Failed, Field, Piece
@@ -256,12 +257,14 @@ def _spots(event: Aside | Extra | Field, chunk: Chunk) -> Iterator[_Spot]:
     place = (event.block,) if type(event) is Extra else (event.name,) if type(event) is Field else ()
     if isinstance(native, str) and type(event) is Field:  # a field of a delta: of the only one, so it is found by its name
         yield from (spot for spot in _strings(chunk.native, ()) if spot.name == event.name and spot.text is native)
+    elif native is chunk.native and isinstance(native, dict):  # a unit that nobody knows: what grows stands at its top
+        yield from _strings({name: text for name, text in native.items() if isinstance(text, str)}, place, native)
     else:
         yield from _strings(native, place)
 
 
-def _strings(value: object, place: tuple[Hashable, ...]) -> Iterator[_Spot]:
-    """Those that are no names of anything, each with its way."""
+def _strings(value: object, place: tuple[Hashable, ...], holder: JsonObject | None = None) -> Iterator[_Spot]:
+    """Those that are no names of anything, each with its way. `holder`: where they stand, if that is elsewhere."""
     todo = [(value, place)]
     while todo:
         value, place = todo.pop()
@@ -270,7 +273,7 @@ def _strings(value: object, place: tuple[Hashable, ...]) -> Iterator[_Spot]:
             for name, child in value.items():
                 if isinstance(child, str):
                     if name not in _WHICH:
-                        yield _Spot((*place, *which, name), child, value, name)
+                        yield _Spot((*place, *which, name), child, value if holder is None else holder, name)
                 elif isinstance(child, dict | list):
                     todo.append((child, (*place, *which, name)))
         elif isinstance(value, list):

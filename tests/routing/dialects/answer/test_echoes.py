@@ -253,6 +253,19 @@ def test_a_key_in_another_candidate(quiet: bool) -> None:
     assert read(Way(GEMINI), out).text == "." * len(pieces)
 
 
+@pytest.mark.parametrize("kind", ["code_interpreter_call_code", "nobody_knows"])
+@pytest.mark.parametrize("quiet", [False, True], ids=["read", "quiet"])
+def test_a_key_in_what_a_providers_own_tool_says(quiet: bool, kind: str) -> None:
+    units = events(RESPONSES, ["hello"])
+    pieces = ["so ", *cut(5), " end"]
+    grows = {"type": f"response.{kind}.delta", "item_id": "ci_1", "output_index": 0, "sequence_number": 9}
+    units[4:4] = [sse({**grows, "delta": piece}, name=True) for piece in pieces]
+    out = told(begun(Way(RESPONSES), RESPONSES, quiet=quiet), units)
+    told_pieces = [one["delta"] for one in sse_documents(out) if one["type"] == grows["type"]]
+    assert "".join(told_pieces) == f"so {KEY[:5]}{MASK} end"
+    assert len(told_pieces) == len(pieces)
+
+
 @pytest.mark.parametrize("client", [Way(GEMINI), Way(GEMINI, stream=False), Way(CHAT)], ids=str)
 def test_a_key_in_the_pieces_of_an_argument(client: Way) -> None:
     """Gemini tells a call's arguments one path at a time. What is kept of the call for its history is masked as well."""
