@@ -39,7 +39,8 @@ _LOOKS = 5
 _COUNTS = b'"usage"'
 _NO_COUNT = (b',"usage":null', b', "usage": null')
 """No text: quotes in a text are escaped."""
-_INDEX = re.compile(rb'index"\s*:\s*(-?\d+)')
+_NUMBERED = b'index"'
+_INDEX = re.compile(_NUMBERED + rb"\s*:\s*-?\d+\D")
 """Of a choice, a candidate, a block, an item, a call: whose text it is."""
 _NO_FRAME = (b"\0", b"\0")
 """No event is like that."""
@@ -215,7 +216,8 @@ class Source:
 
     def _texts_in(self, data: bytes) -> bytes | None:
         """More of the same text, in events of any number; None where that is not sure."""
-        return texts_behind(self._marker, data) if self._indexes.issuperset(_INDEX.findall(data)) else None
+        same = data.count(_NUMBERED) == sum(map(data.count, self._indexes))
+        return texts_behind(self._marker, data) if same else None
 
     def _tell_newest(self, echoes: Echoes) -> None:
         """What passed last, where it was not even looked at: an event like the one that was read last."""
