@@ -46,8 +46,10 @@ COPILOT = Client(
     # Which text a person typed
     wrappers=(
         *("current_datetime", "mode_changed_notice", "tagged_files", "user_shell_command_output", "system_notification"),
-        *("system_reminder", "skill-context", "todo_status", "file_changes", "user_progress_updates", "context_window_reminder"),
+        *("system_reminder", "todo_status", "file_changes", "user_progress_updates", "context_window_reminder"),
     ),
+    repeats=("skill-context",),
+    retold=("ARGUMENTS: ", ("</skill-context>",)),
     typed_in=("user_message",),
     sentences=("you have not yet marked the task as complete using the task_complete tool",),
     retellings=("the conversation history has been summarized to free up context",),

@@ -101,6 +101,7 @@ DIFFERENT_CALLS: tuple[tuple[str, str, str], ...] = (
     ("reasoning.adaptive", "mg", "the same"),
     ("reasoning.effort", "c", "it sends an effort to a host of which nobody knows whether it takes one"),
     ("reasoning.effort, reasoning.on", "r", "it loses that thinking is off, budgets, and efforts over high"),
+    ("reasoning.on", "m", "it switches thinking on behind a call that was made without, which Anthropic refuses"),
     ("reasoning.on", "g", "it switches thinking off for models that always think"),
     ("reasoning.shown", "rg", "it loses whether the client wants to read the thinking"),
 )  # fmt: skip

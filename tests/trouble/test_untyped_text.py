@@ -41,7 +41,7 @@ CONFIG = (
 )
 TYPED_THERE = {
     *("claude-code/command-with-arguments", "claude-code/compaction-with-instructions", "claude-code/background-agent"),
-    "aider/commit",
+    *("aider/commit", "copilot/subagent"),
 }
 """The person's own words stand within: these lose their tags, whoever wrote them."""
 SEALED = {"codex/first-after-compaction"}

@@ -468,7 +468,7 @@ RECORDED = [request for request, endpoint in CALLS if endpoint.dialect is Dialec
 def _texts_of(body: dict[str, Any]) -> list[str]:
     found: list[str] = []
     for message in body["messages"]:
-        content = message.get("content")
+        content = message.get("content") if message["role"] != "tool" else None
         found += [content] if isinstance(content, str) else [part["text"] for part in content or [] if "text" in part]
     return [text for text in found if text]
 
