@@ -51,7 +51,6 @@ _ELSEWHERE = {
     "key": "auth.keys[].value",
     "url": "baseURL",
     "apibase": "baseURL",
-    "endpoint": "baseURL",
 }
 """What other tools' files call it."""
 
