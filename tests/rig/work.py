@@ -6,6 +6,7 @@ import gc
 import sys
 import time
 from collections.abc import Callable, Collection
+from statistics import median
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -43,11 +44,16 @@ def _events(work: Callable[[], object], kinds: Collection[str], before: Any, wat
 
 
 def assert_linear(work: Callable[[T], object], make: Callable[[int], T], size: int) -> None:
-    """`work(make(size))` against `work(make(4 * size))` in CPU time of this thread; what disturbs one try is gone in another."""
-    small = large = float("inf")
+    """`work(make(size))` against `work(make(4 * size))` in CPU time of this thread; what disturbs one try is gone in another.
+
+    The small one is a median: a machine that counts its time in ticks tells now and then a third of what a short work took.
+    """
+    tries: list[float] = []
+    large = float("inf")
     for _ in range(6):
-        small = min(small, _cpu_s(work, make(size)))
+        tries.append(_cpu_s(work, make(size)))
         large = min(large, _cpu_s(work, make(4 * size)))
+        small = median(tries)
         if large < FOUR_TIMES * max(small, TOO_LITTLE_S):
             return
     raise AssertionError(
