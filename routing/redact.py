@@ -13,11 +13,13 @@ SHORTEST = 6
 _LONG = 16
 
 _SHAPES = re.compile(
-    rb"(?:sk-[A-Za-z0-9_-]{16,}|AIza[A-Za-z0-9_-]{30,}|AQ\.[A-Za-z0-9_-]{30,}|gsk_[A-Za-z0-9]{20,}|xai-[A-Za-z0-9]{20,}"
-    rb"|ya29\.[A-Za-z0-9._-]{20,}|(?:pplx|nvapi|csk|glpat)-[A-Za-z0-9_-]{20,}|(?:hf|r8|fw|tgp_v1|gh[opsur]|github_pat)_\w{20,}"
-    rb"|xox[a-z]-[A-Za-z0-9-]{20,}|[rs]k_live_[A-Za-z0-9]{16,})"
+    rb"sk-[A-Za-z0-9_-]{16,}|AIza[A-Za-z0-9_-]{30,}|AQ\.[A-Za-z0-9_-]{30,}|gsk_[A-Za-z0-9]{20,}|xai-[A-Za-z0-9]{20,}"
+    rb"|ya29\.[A-Za-z0-9._-]{20,}|pplx-[A-Za-z0-9_-]{20,}|nvapi-[A-Za-z0-9_-]{20,}|csk-[A-Za-z0-9_-]{20,}|glpat-[A-Za-z0-9_-]{20,}"
+    rb"|hf_\w{20,}|r8_\w{20,}|fw_\w{20,}|tgp_v1_\w{20,}|gh[opsur]_\w{20,}|github_pat_\w{20,}"
+    rb"|xox[a-z]-[A-Za-z0-9-]{20,}|rk_live_[A-Za-z0-9]{16,}|sk_live_[A-Za-z0-9]{16,}"
 )
-"""What the common providers' credentials look like, and those of what tools reach besides."""
+"""What the common providers' credentials look like, and those of what tools reach besides. Each begins with a letter that is
+told, and none stands in a bracket: so one look at a letter passes over it, where each would be tried (four times as long)."""
 _SIGNED = re.compile(rb"(?<![A-Za-z0-9_-])(?>([A-Za-z0-9_-]*?)eyJ)[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{5,}")
 """A signed token. Only the first `eyJ` of a word is tried: trying each of very many is quadratic work."""
 _QUOTED = re.compile(
