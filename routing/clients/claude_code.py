@@ -26,7 +26,7 @@ def _declares(call: Call, headers: Headers) -> Kind | None:
 CLAUDE_CODE = Client(
     name="claude-code",
     title="Claude Code",
-    tried="2.1.328",
+    tried="2.1.329",
     # How it is recognised
     headers=("x-claude-code-session-id", "x-claude-code-request-class"),
     agents=("claude-cli/", "claude-code/"),
