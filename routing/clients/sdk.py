@@ -9,7 +9,7 @@ SDK = read_strictly(
     Client(
         name="sdk",
         title="SDKs of Anthropic and OpenAI",
-        tried="Python 1.17.0 and 3.51.0, Node 1.9.0 and 6.49.0",
+        tried="Python 2.11.0 and 3.52.0, Node 1.11.0 and 7.55.0",
         # How it is recognised
         agents=("anthropic/", "openai/", "asyncanthropic/", "asyncopenai/"),
         # How it repeats the history
@@ -30,7 +30,7 @@ GOOGLE_SDK = read_strictly(
     Client(
         name="google-genai-sdk",
         title="Google's SDK",
-        tried="Python 3.3.0",
+        tried="Python 3.4.0, Node 3.1.0",
         # How it is recognised
         agents=("google-genai-sdk",),
         # How it repeats the history
@@ -47,7 +47,7 @@ MISTRAL_SDK = read_strictly(
     Client(
         name="mistral-sdk",
         title="Mistral's SDK",
-        tried="Python 2.6.0",
+        tried="Python 3.7.0, Node 2.7.0",
         # How it is recognised
         agents=("mistral-client-",),
         # How it repeats the history
