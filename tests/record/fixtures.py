@@ -1,7 +1,7 @@
 """Recordings as they lie in `tests/fixtures`: cut, without anybody's keys and places; and what two of them have in common.
 
 1. Long strings are cut, lists of tools to two; what stands in messages keeps its end, since wrappers close there.
-2. Keys are masked; the stage's folders become `/home/dev`.
+2. Keys are masked; the stage's folders become `/home/dev`, the machine's system one of no machine in particular.
 """
 
 from __future__ import annotations
