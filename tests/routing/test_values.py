@@ -8,7 +8,20 @@ import pytest
 from msgspec import Struct
 
 from routecodex.routing import values
-from routecodex.routing.values import Call, Dialect, Endpoint, Kind, Media, Message, Target, Text, ToolResult, media_kind
+from routecodex.routing.values import (
+    Call,
+    Dialect,
+    Endpoint,
+    Kind,
+    Media,
+    Message,
+    Other,
+    Part,
+    Target,
+    Text,
+    ToolResult,
+    media_kind,
+)
 
 
 @pytest.mark.parametrize(
@@ -28,6 +41,21 @@ def test_a_messages_text_is_its_text_parts() -> None:
     message = Message("user", [Text("a", 0), Media("image", 1), ToolResult("id", "result", 2), Text("b", 3)], 0)
     assert message.text == "a\nb"
     assert Message("user", [], 0).text == ""
+
+
+@pytest.mark.parametrize(
+    "role, parts, sealed",
+    [
+        ("assistant", [Other(0)], True),
+        ("assistant", [Other(0), Other(1)], True),
+        ("assistant", [], False),
+        ("assistant", [Other(0), Text("a", 1)], False),
+        ("user", [Other(0)], False),
+        ("user", [], False),
+    ],
+)
+def test_what_nobody_but_the_model_can_read(role: str, parts: list[Part], sealed: bool) -> None:
+    assert Message(role, parts, 0).is_sealed is sealed
 
 
 def test_words_of_the_wire_are_words() -> None:

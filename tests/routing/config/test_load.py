@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from routecodex.routing.config import FILE_NAME, OFFICIAL_HOSTS, Clock, Config, FinishReasons, Ntp, StopSettings, find, load, read
+from routecodex.routing.config.values import TelemetrySettings
 from routecodex.routing.errors import ConfigError
 from routecodex.routing.router.registry import Key, Model, Url
 from routecodex.routing.usage.prices import Price
@@ -88,6 +89,7 @@ proxy:
   timeouts: {firstByteMs: 1500, idleMs: 2_500, contentMs: 3500}
 sessions: {derive: off, store: "redis://:${PW}@cache:6379/1", retentionDays: 7, typedIn: [userRequest, "a:b"]}
 finishReasons: {toolUseMessageStop: never, contentFilter: refusal, log: true}
+telemetry: {prometheus: true, otlp: "http://127.0.0.1:4318/", headers: {x-team: "a ${PW}"}, content: true}
 sticky: {onExhausted: keep}
 retries: {maxAttempts: 3}
 virtualrouter:
@@ -111,6 +113,7 @@ plugins: [one.py, empty_reply]
     assert (config.derive, config.store, config.retention_days) == ("off", "redis://:redis-password@cache:6379/1", 7)
     assert config.typed_in == ("userRequest", "a:b")
     assert config.finish_reasons == FinishReasons("never", "refusal", True)
+    assert config.telemetry == TelemetrySettings(True, "http://127.0.0.1:4318", {"x-team": "a redis-password"}, True)
     assert (config.registry.on_exhausted, config.max_attempts) == ("keep", 3)
     assert (config.registry.warn_ratio, config.registry.hard_limit) == (0.99, True)
     classifier = config.registry.classifier

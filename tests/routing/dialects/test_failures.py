@@ -102,6 +102,8 @@ def test_message_and_code(status: int, body: object, message: str, code: str) ->
         pytest.param(400, {"code": "Arrearage", "message": "Access denied"}, {}, True, id="dashscope"),
         pytest.param(403, {"code": 30001, "message": "balance is insufficient"}, {}, True, id="siliconflow"),
         pytest.param(429, _google(429, "RESOURCE_EXHAUSTED", {"violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}), {}, True, id="gemini-day"),
+        pytest.param(403, _google(403, "PERMISSION_DENIED", {"violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel"}]}), {}, True, id="gemini-day, denied"),
+        pytest.param(404, _google(404, "NOT_FOUND", {"violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel"}]}), {}, False, id="a 404 is no quota"),
         pytest.param(429, _google(429, "RESOURCE_EXHAUSTED", {"violations": [{"quotaId": "GenerateRequestsPerMinutePerProjectPerModel"}]}, message="You exceeded your current quota, please check your plan and billing details"), {}, False, id="gemini-minute"),
         pytest.param(429, _google(429, "RESOURCE_EXHAUSTED", message="You exceeded your current quota"), {}, False, id="gemini-unsaid"),
         pytest.param(429, _google(429, "RESOURCE_EXHAUSTED", {"reason": "QUOTA_EXHAUSTED", "metadata": {"quotaResetDelay": "3h"}}), {}, True, id="code-assist"),

@@ -155,6 +155,15 @@ def test_what_a_messages_call_keeps() -> None:
     assert "system" not in sent(*CARRIERS[2])
 
 
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_line_for_the_bill_is_named_where_it_is_left_out(place: int) -> None:
+    """However a system prompt is written."""
+    endpoint, body = CARRIERS[place]
+    left = LeftOut()
+    for_target(read_call(json.dumps(body).encode(), endpoint), "n", foreign=True, left=left)
+    assert "billing line" in str(left)
+
+
 def test_what_a_chat_call_keeps() -> None:
     assert sent(*CARRIERS[3]) == {
         "model": "n",

@@ -40,3 +40,15 @@ def test_a_text_of_anothers() -> None:
     assert [one["delta"] for one in said if one["type"] == "response.output_text.delta"] == ["Hel", "lo"]
     assert [one["text"] for one in said if one["type"] == "response.output_text.done"] == ["Hello"]
     assert [one["sequence_number"] for one in said] == list(range(len(said)))
+
+
+def test_a_thought_that_came_as_a_whole_is_told_step_by_step() -> None:
+    """An SDK puts the pieces of its summary into the item as it was added."""
+    thought = {"type": "reasoning", "id": "rs_1", "status": "completed", "summary": [{"type": "summary_text", "text": "hmm"}]}
+    block = Block("thought", thought)
+    said = told(Began("x", "m"), Opened(block), Closed(block), Counted(Tokens()), Ended("stop"), Done())
+    added, done = (next(one for one in said if one["type"] == f"response.output_item.{how}") for how in ("added", "done"))
+    assert added["item"] == {**thought, "status": "in_progress", "summary": []}
+    assert done["item"] == thought
+    kinds = [str(one["type"]).removeprefix("response.reasoning_") for one in said if "summary" in str(one["type"])]
+    assert kinds == ["summary_part.added", "summary_text.delta", "summary_text.done", "summary_part.done"]
