@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -160,9 +161,20 @@ def _numbered_when_announced_alone(documents: Documents) -> Documents:
     return [{name: value for name, value in one.items() if name != "output_index" or "item" in one} for one in documents]
 
 
+def _first_words_with_the_part(documents: Documents) -> Documents:
+    """Some gateway announces a part that has begun already."""
+    kept: Documents = []
+    for before, one in pairwise([{"type": ""}, *documents]):
+        if one["type"] == "response.output_text.delta" and before["type"] == "response.content_part.added":
+            kept[-1] = before | {"part": before["part"] | {"text": one["delta"]}}
+        else:
+            kept.append(one)
+    return kept
+
+
 FORMS: tuple[Callable[[Documents], Documents], ...] = (
     _as_sent, _without_deltas, _without_added, _without_parts_and_dones, _done_items_alone, _only_the_end, _half_of_every_delta, _bare,
-    _in_one_place, _done_in_one_place, _numbered_when_announced_alone,
+    _in_one_place, _done_in_one_place, _numbered_when_announced_alone, _first_words_with_the_part,
 )  # fmt: skip
 
 
