@@ -155,13 +155,18 @@ def test_what_a_messages_call_keeps() -> None:
     assert "system" not in sent(*CARRIERS[2])
 
 
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_line_for_the_bill_is_named_where_it_is_left_out(place: int) -> None:
-    """However a system prompt is written."""
-    endpoint, body = CARRIERS[place]
-    left = LeftOut()
-    for_target(read_call(json.dumps(body).encode(), endpoint), "n", foreign=True, left=left)
-    assert "billing line" in str(left)
+def test_what_a_messages_call_leaves_behind_is_named() -> None:
+    def named(endpoint: Endpoint, body: JsonObject) -> str:
+        left = LeftOut()
+        for_target(read_call(json.dumps(body).encode(), endpoint), "n", foreign=True, left=left)
+        return str(left)
+
+    assert named(*CARRIERS[0]) == (
+        "MCP servers (mcp_servers, toolsets), metadata (user_profile_id, cc_version, diagnostics, billing line), "
+        "containers (container), context management (context_management), cache marks (scope), effort of reasoning (output_config), "
+        "thinking of another provider, citations (their seals), results of tools that the provider ran (their seals)"
+    )
+    assert named(*CARRIERS[1]) == named(*CARRIERS[2]) == "metadata (billing line)"
 
 
 def test_what_a_chat_call_keeps() -> None:
