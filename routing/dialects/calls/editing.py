@@ -418,9 +418,9 @@ def left_behind(source: JsonObject, fields: Mapping[str, Feature], left: LeftOut
     """The object without the fields that stay at the host the client called, each of them named; itself where it has none."""
     if fields.keys().isdisjoint(source):
         return source
-    for name in fields.keys() & source.keys():
-        if source[name] not in (None, "", {}, []):
-            left.add(fields[name], name)
+    for name, feature in fields.items():
+        if source.get(name) not in (None, "", {}, []):
+            left.add(feature, name)
     return without(source, fields)
 
 

@@ -156,15 +156,18 @@ def test_what_a_messages_call_keeps() -> None:
 
 
 def test_what_a_messages_call_leaves_behind_is_named() -> None:
+    """In the same order each time."""
+
     def named(endpoint: Endpoint, body: JsonObject) -> str:
         left = LeftOut()
         for_target(read_call(json.dumps(body).encode(), endpoint), "n", foreign=True, left=left)
         return str(left)
 
     assert named(*CARRIERS[0]) == (
-        "MCP servers (mcp_servers, toolsets), metadata (user_profile_id, cc_version, diagnostics, billing line), "
-        "containers (container), context management (context_management), cache marks (scope), effort of reasoning (output_config), "
-        "thinking of another provider, citations (their seals), results of tools that the provider ran (their seals)"
+        "metadata (diagnostics, user_profile_id, cc_version, billing line), containers (container), "
+        "MCP servers (mcp_servers, toolsets), context management (context_management), cache marks (scope), "
+        "effort of reasoning (output_config), thinking of another provider, citations (their seals), "
+        "results of tools that the provider ran (their seals)"
     )
     assert named(*CARRIERS[1]) == named(*CARRIERS[2]) == "metadata (billing line)"
 
