@@ -140,6 +140,14 @@ def test_budget_grows_with_the_calls_in_flight() -> None:
     assert sum(one.place(0.0) == 0.0 for one in calls) == 20
 
 
+@pytest.mark.parametrize("of_other, by_other, given", [(0, 0, 3), (20, 0, 4), (20, 2, 2), (20, 4, 0)])
+def test_what_another_process_says_counts_as_well(of_other: int, by_other: int, given: int) -> None:
+    """Of the two together a fifth may repeat at once."""
+    budget = RetryBudget(others={"another": (of_other, by_other)})
+    calls = [failing(budget) for _ in range(4)]
+    assert sum(one.place(0.0) == 0.0 for one in calls) == given
+
+
 def test_a_call_that_repeats_keeps_its_place() -> None:
     budget = RetryBudget(floor=1)
     one = attempts(budget=budget)
