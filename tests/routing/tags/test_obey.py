@@ -82,6 +82,12 @@ APPLIED = [
         state(disabled_models=(("openai", "gpt-5.2"),)),
         id="P15",
     ),
+    pytest.param(
+        "<**#openai.primary**>",
+        state(enabled=(("openai", "", ""), ("glm", "primary", ""))),
+        state(enabled=(("glm", "primary", ""),), disabled_keys=(("openai", "primary"),)),
+        id="disables-what-it-had-enabled-and-nobody-else",
+    ),
     pytest.param("<**@openai**>", FULL, FULL.with_(disabled_keys=(), disabled_models=()), id="enable-provider"),
     pytest.param(
         "<**@openai.1**>",

@@ -517,6 +517,7 @@ SCHEMAS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "an example": ({"type": "STRING", "example": "x"}, {"type": "string", "examples": ["x"]}),
     "definitions": ({"defs": {"A": {"type": "STRING"}}, "type": "ARRAY", "items": {"ref": "#/defs/A"}}, {"$defs": {"A": {"type": "string"}}, "type": "array", "items": {"$ref": "#/$defs/A"}}),
     "free fields": ({"type": "OBJECT", "additionalProperties": {"type": "STRING"}}, {"type": "object", "additionalProperties": {"type": "string"}}),
+    "a default that reads like a schema": ({"type": "OBJECT", "default": {"type": "STRING", "min_items": "1"}}, {"type": "object", "default": {"type": "STRING", "min_items": "1"}}),
     "words are kept": ({"type": "STRING", "enum": ["STRING", "OBJECT"], "default": "STRING"}, {"type": "string", "enum": ["STRING", "OBJECT"], "default": "STRING"}),
 }  # fmt: skip
 
