@@ -178,7 +178,7 @@ class Obeying(Struct):
 
     def _obeyed(self, reading: Reading, place: Place, state: SessionState, *, acts: bool) -> Orders:
         """With the state as it is to be kept."""
-        orders = orders_for(reading.tags, state, self._means(reading), acts=acts, alone=reading.alone)
+        orders = orders_for(reading.tags, state, self._means(reading), acts=acts, alone=reading.alone or place.answered)
         if not orders.fresh:
             return orders
         if leaves_nothing(orders, reading.tags):

@@ -108,7 +108,7 @@ class Means(Struct, frozen=True):
 
 def orders_for(tags: Sequence[Tag], state: SessionState, means: Means, *, acts: bool, alone: bool) -> Orders:
     """The orders of the newest typed message: obeyed where it acts, otherwise only recalled. `alone`: it is nothing but tags,
-    and is answered here."""
+    and is answered here, or was."""
     if not tags:
         return Orders(state)
     return obey(tags, state, means, alone=alone) if acts else _recall(tags, state, means)

@@ -309,6 +309,21 @@ def test_alone_they_change_nothing_and_say_how_to_use_them(house: House, dialect
     assert house.desk.store.load(ONE).allowed == (word,)
 
 
+@DIALECTS
+@pytest.mark.parametrize("question", ["<**status**>", "<**help**>", "<**clear**> <**why**>"])
+def test_a_question_that_was_answered_is_not_refused_when_the_tool_goes_on_by_itself(
+    house: House, dialect: Dialect, question: str
+) -> None:
+    """gptme says so behind every answer that calls no tool, without anybody at the keyboard."""
+    tool = Tool(house, dialect)
+    tool.talk(question)
+    for _ in range(2):
+        handled = tool.say("<system>No tool call detected in last message. Did you mean to finish?</system>")
+        assert handled.target == "origin.client.client-model"
+        handled.answered()
+        tool.hear()
+
+
 # --- refused --------------------------------------------------------------------------------------------------------------
 
 
