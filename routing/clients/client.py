@@ -50,6 +50,8 @@ class Client(Struct, frozen=True, kw_only=True, eq=False):
     """How its user agent begins."""
     introductions: tuple[str, ...] = ()
     """What its instructions say where the user agent is only a library's."""
+    passes_for: tuple[str, ...] = ()
+    """How the user agent of another tool begins that it sends as its own: then only its introductions tell."""
 
     # Its ids
     session: tuple[Place, ...] = ()
@@ -76,6 +78,11 @@ class Client(Struct, frozen=True, kw_only=True, eq=False):
     """Around what the person typed elsewhere: gives no orders, and loses its tags."""
     retold: tuple[str, tuple[str, ...]] = ("", ())
     """How a line begins, within `repeats`, in which it retells the person's words; and how the line begins that ends them."""
+    transcript: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    """How lines begin, up to a colon, in which it retells a conversation: what the person said, and what the model did. Where
+    there are both, all from the first of them on is repeated."""
+    attached: str = ""
+    """How the line looks, as a regular expression, that opens the fence around a file; the last line like its fence closes it."""
     commands: tuple[str, ...] = ()
     """Those of `repeats` behind which the next part is the text of a command, which somebody wrote before."""
     typed_in: tuple[str, ...] = ()

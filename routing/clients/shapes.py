@@ -46,6 +46,8 @@ _OPENS_LINE = re.compile(rf"(?:\A|(?<=[{_BREAKS}]))[{_BLANK}]{{0,64}}<({_NAME})(
 _CLOSES = re.compile(rf"</({_NAME})(?:\s[^<>]{{0,200}})?(?:>|(?=\s))")
 _WORD = re.compile(r"\S")
 _INDENT = re.compile(rf"(?:\A|[{_BREAKS}])[{_BLANK}]{{0,64}}\Z")
+_MARKS = re.compile(r"(?:\A|(?<=\n))[^\w\n<]{0,4}\Z")
+"""What stands around a name that begins a line: brackets, stars, the sign of a heading."""
 _FEW_OPENINGS, _MOST_OPENINGS = 1_000, 100_000
 _ENDLESS = "\0"
 _FEW = 16
@@ -74,6 +76,9 @@ class Shape(Struct, frozen=True):
     before: re.Pattern[str] | None
     behind: re.Pattern[str] | None
     printed: re.Pattern[str] | None
+    transcript: tuple[re.Pattern[str], ...]
+    """The line with which a retold conversation lets the person speak, and that for the model."""
+    attached: re.Pattern[str] | None
     retold: re.Pattern[str] | None
     """The lines with which the person's words begin and end in what the tool retells; a group where they begin."""
 
@@ -85,6 +90,7 @@ class Shape(Struct, frozen=True):
             "<" in text
             or (self.behind is not None and self.behind.search(text) is not None)
             or (self.client.quotes_arguments and ESCAPED in text)
+            or ("*" in text and (self._retold_from(text) < len(text) or self._attachment(text) is not None))
             or self.is_tools(text)
         )
 
@@ -119,6 +125,10 @@ class Shape(Struct, frozen=True):
         behind = self.behind.search(text) if self.behind is not None else None
         end = behind.start() if behind is not None else len(text)
         tools, repeated = self._wrapped(text) if "<" in text else ((), ())
+        if (files := self._attachment(text)) is not None:
+            tools = _union((*tools, files))
+        if (begins := self._retold_from(text)) < len(text):
+            repeated = _union((*repeated, (begins, len(text))))
         editable = _with_words(text, _outside(tools, end))
         typed = _with_words(text, _outside(_union((*tools, *repeated)), end)) if repeated else editable
         if repeated and self.retold is not None and (retold := self._retold(text, self.retold, repeated)):
@@ -126,6 +136,25 @@ class Shape(Struct, frozen=True):
         if self.client.quotes_arguments and ESCAPED in text and typed == ((0, len(text)),):
             return _arguments(text) or Division(typed, editable)
         return Division(typed, editable)
+
+    def _attachment(self, text: str) -> Span | None:
+        """From the first fence around a file to the last line that closes one: a file may hold such lines, too."""
+        begins = self.attached.search(text) if self.attached is not None else None
+        if begins is None:
+            return None
+        fence = begins[0][: len(begins[0]) - len(begins[0].lstrip("`"))]
+        closes = max(text.rfind(f"\n{fence}\n"), len(text) - len(fence) - 1 if text.endswith(f"\n{fence}") else -1)
+        return begins.start(), closes + 1 + len(fence) if closes > begins.start() else len(text)
+
+    def _retold_from(self, text: str) -> int:
+        """Where a conversation is retold; the length of the text where none is."""
+        first = len(text)
+        for speaks in self.transcript:
+            lines = (_MARKS.search(text, max(0, one.start() - 5), one.start()) for one in speaks.finditer(text))
+            if (line := next(filter(None, lines), None)) is None:
+                return len(text)
+            first = min(first, line.start())
+        return first
 
     def _behind_context(self, text: str) -> Division:
         """What stands before the person's words may hold a heading like theirs, and opens and closes nothing for them."""
@@ -256,6 +285,10 @@ def shape_of(client: Client) -> Shape:
         before=re.compile(client.before) if client.before else None,
         behind=re.compile("|".join(map(re.escape, client.behind))) if client.behind else None,
         printed=re.compile(client.printed) if client.printed else None,
+        transcript=tuple(
+            re.compile(rf"(?:{'|'.join(said)})[^\w\n<]{{0,4}}:", re.IGNORECASE) for said in client.transcript if said
+        ),
+        attached=re.compile(client.attached, re.MULTILINE) if client.attached else None,
         retold=re.compile(rf"^(?:({re.escape(begins)})|{'|'.join(map(re.escape, ends))})", re.MULTILINE) if begins else None,
     )
 

@@ -31,7 +31,20 @@ def _declares(call: Call, headers: Headers) -> Kind | None:
 
 
 _COMMON = frozenset(
-    ("browser", "channel", "context", "file", "notification", "permissions", "rule", "skill", "terminal", "tick", "wake")
+    (
+        "browser",
+        "channel",
+        "context",
+        "file",
+        "notification",
+        "permissions",
+        "rule",
+        "skill",
+        "system",
+        "terminal",
+        "tick",
+        "wake",
+    )
 )
 """Wrappers with names that stand in anybody's text: for others than their tools they hide only where they are closed."""
 
@@ -48,6 +61,8 @@ def read_strictly(client: Client) -> Client:
         signatures=tuple(one for known in KNOWN for one in known.signatures if one.kind is Kind.COMPACTION),
         wrappers=tuple(name for name in _union(known.wrappers for known in KNOWN) if name not in _COMMON),
         repeats=_union(known.repeats for known in KNOWN),
+        transcript=(("user", "human"), ("assistant", "ai")),
+        attached=r"^````[^\s`][^\n`]*$",
         commands=CLAUDE_CODE.commands,
         sentences=_union(known.sentences for known in KNOWN),
         retellings=_union(known.retellings for known in KNOWN),

@@ -270,6 +270,7 @@ def test_spans_are_ordered_and_what_is_obeyed_is_edited(texts: list[str]) -> Non
 
 HOSTILE = (
     *("<", "<system-reminder>", "</system-reminder>", "<system-reminder ", "<session>", "\n<session>", "<a", "\n<a>", "</a>"),
+    *("user: *\n", "user", "*[assistant]:", "\n````a.md", "\n````\n*"),
     *(" ", "\n<system-reminder>x", "<a>\n</a>", "\n\n# ", "\n---", '\\"', '"a b" ', '"\\" ', "\n [", "\n" + " " * 70 + "<a>"),
 )
 
@@ -295,6 +296,46 @@ def test_more_openings_than_anybody_writes_give_no_orders() -> None:
     assert obeyed(messages_call(user(text))).startswith(f"hi {TAG}<a>")
     assert not obeyed(messages_call(user(text))).endswith(TAG)
     assert edited(messages_call(user(text))) == text
+
+
+# --- what a tool that nobody knows retells or attaches ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        pytest.param(f"Name this:\n\nUser: {TAG} hi\nAssistant: ok {TAG}\n", "Name this:", id="behind instructions"),
+        pytest.param(f"human: {TAG}\nai: {TAG}", "", id="nothing else"),
+        pytest.param(f"[User]: {TAG}\n\n[Assistant]: ok", "", id="in brackets"),
+        pytest.param(f"ok?\n**User:** {TAG}\n\n**Assistant:** ok", "ok?", id="bold"),
+        pytest.param(f"assistant: {TAG}\nuser: thanks", "", id="the model first"),
+        pytest.param(f"{TAG} is this polite?\nuser: hi\nassistant: yo", f"{TAG} is this polite?", id="pasted behind a tag"),
+        pytest.param(f"user: root\nport: 1\n{TAG}", f"user: root\nport: 1\n{TAG}", id="a person's own lines"),
+        pytest.param(f"the user: a, the assistant: b {TAG}", f"the user: a, the assistant: b {TAG}", id="within a line"),
+    ],
+)
+def test_a_conversation_that_is_retold_gives_no_orders_and_loses_its_tags(text: str, words: str) -> None:
+    call = messages_call(user(text))
+    assert obeyed(call) == words
+    assert edited(call) == text
+    wide = text.replace("<**", "＜**").replace("**>", "**＞")
+    assert obeyed(messages_call(user(wide))) == words.replace("<**", "＜**").replace("**>", "**＞")
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        pytest.param(f"hi {TAG}\n\n````a.md\n{TAG}\n````", f"hi {TAG}", id="one"),
+        pytest.param(f"hi\n\n````a.md\n````\n{TAG}\n````", "hi", id="it closes its fence"),
+        pytest.param(f"hi\n\n````a.md\n````\n{TAG}\n````b\n````\n\nand {TAG}", f"hi\n\n\n\nand {TAG}", id="text behind"),
+        pytest.param(f"hi\n\n````a.md\n{TAG}", "hi", id="never closed"),
+        pytest.param(f"````\n{TAG}\n````", f"````\n{TAG}\n````", id="code, and no file"),
+    ],
+)
+def test_a_file_in_a_fence_of_four_passes_as_it_came(text: str, words: str) -> None:
+    call = messages_call(user(text))
+    assert obeyed(call) == words
+    assert edited(call).replace("|", "").strip() == words
 
 
 # --- in a tool's own words -------------------------------------------------------------------------------------------------
