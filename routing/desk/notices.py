@@ -78,7 +78,7 @@ def elsewhere(decision: Decision, wish: Wish, registry: Registry, health: Health
 def gave_no_orders(unheard: Iterable[Unheard]) -> list[Cause]:
     """Tags that a person may well have typed, and nobody obeys."""
     return [
-        Cause(f"unheard {one.tag} {one.place}", f"{one.tag.replace('*', '')} {one.place} gave no orders{_what_helps(one)}")
+        Cause(f"unheard {one.tag} {one.place}", f"`{one.tag.replace('*', '')}` {one.place} gave no orders{_what_helps(one)}")
         for one in unheard
         if not one.known
     ]

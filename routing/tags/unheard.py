@@ -101,4 +101,4 @@ def _place(text: str, at: int, shape: Shape) -> tuple[str, bool]:
     name = next(closed, None) or next((name for name in reversed(names) if name in shape.listed), None)
     if name is None:
         return "behind text of the tool's own", True
-    return f"in <{name}>", name in shape.listed and shape.client.name != UNKNOWN.name
+    return f"in `<{name}>`", name in shape.listed and shape.client.name != UNKNOWN.name

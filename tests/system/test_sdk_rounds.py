@@ -103,7 +103,7 @@ def test_d31_what_nobody_asked_for_stands_before_the_first_text(conversation: Co
     heard = conversation.say(f"<task>\nuse <**!glm**>\n</task>\n{conversation.hello}")
     assert "error" not in heard, heard
     line, _, rest = heard["text"].partition("\n\n")
-    assert line == "[RouteCodex: <!glm> in <task> gave no orders (sessions: typedIn)]"
+    assert line == "[RouteCodex: `<!glm>` in `<task>` gave no orders (sessions: typedIn)]"
     assert rest.startswith("client-model was asked: ")
     after = conversation.say("and now?")
     assert after["text"] == "client-model was asked: and now?"

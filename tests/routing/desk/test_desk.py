@@ -569,7 +569,7 @@ def test_a_tag_in_an_unknown_wrapper_is_named_and_passes_as_it_came(house: House
     assert sent.target == "origin.client.client-model"
     assert texts_of(dialect, sent.body) == [WRAPPED]
     assert sent.plan.long_comment.startswith("client-model · default · origin")
-    assert sent.plan.long_comment.endswith(" · tags that give no orders: <**!glm.glm-4.7**> in <userRequest>")
+    assert sent.plan.long_comment.endswith(" · tags that give no orders: <**!glm.glm-4.7**> in `<userRequest>`")
     assert "<**" not in sent.plan.comment, "that goes into the log"
     assert house.files == []
     sent.answered()
@@ -583,7 +583,7 @@ def test_a_wrapper_that_the_configuration_names_holds_orders(build: Build, diale
     sent = Tool(house, dialect).say(f"<context>\n<**x**>\n</context>\n{WRAPPED}")
     assert sent.target == "glm.key1.glm-4.7"
     assert texts_of(dialect, sent.body) == ["<context>\n<**x**>\n</context>\n<userRequest>\nhi\n</userRequest>"]
-    assert sent.plan.long_comment.endswith("<**x**> in <context>")
+    assert sent.plan.long_comment.endswith("<**x**> in `<context>`")
 
 
 def test_r2_what_opencode_quoted_is_obeyed_and_quoted_again(house: House) -> None:

@@ -72,7 +72,7 @@ def test_side_calls_and_sessions_that_nobody_names_are_told_nothing(build: Build
 def test_a_tag_in_a_wrapper_of_an_unknown_tool(build: Build, dialect: Dialect) -> None:
     tool = Tool(build(), dialect)
     assert told(tool.say("<task>\nuse <**!glm**> here\n</task>\ngo on")) == [
-        "<!glm> in <task> gave no orders (sessions: typedIn)"
+        "`<!glm>` in `<task>` gave no orders (sessions: typedIn)"
     ]
     assert told(tool.hop()) == []
 
@@ -84,7 +84,7 @@ def test_a_tag_in_a_message_that_another_one_followed_at_once(build: Build, dial
     tool = Tool(house, dialect)
     tool.talk("hi")
     tool.handed("<**!glm.glm-4.7**> first")
-    assert told(tool.say("second")) == ["<!glm.glm-4.7> in a message before your last one gave no orders"]
+    assert told(tool.say("second")) == ["`<!glm.glm-4.7>` in a message before your last one gave no orders"]
     assert house.desk.store.load(SessionKey("session", "one")).sticky is None
     assert told(tool.hop()) == []
     tool.hear()

@@ -369,7 +369,7 @@ def test_what_is_nothing_of_ours_is_named(house: House) -> None:
 def test_the_next_status_names_tags_that_stood_where_they_give_no_orders(house: House, dialect: Dialect) -> None:
     tool = Tool(house, dialect)
     tool.talk("<task>\nuse <**!glm**> here\n</task>\ngo on <**foo:bar**>")
-    assert told(tool, "<**status**>")[-2:] == ["No such tag: foo:bar.", "`<**!glm**>` in <task> gave no orders."]
+    assert told(tool, "<**status**>")[-2:] == ["No such tag: foo:bar.", "`<**!glm**>` in `<task>` gave no orders."]
     tool.hear()
     assert not any("gave no orders" in line for line in told(tool, "<**status**> "))
 

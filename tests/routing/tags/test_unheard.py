@@ -20,18 +20,18 @@ TAG = "<**!glm**>"
     "client, text, expected",
     [
         (UNKNOWN, f"hi {TAG}", []),
-        (UNKNOWN, f"<userRequest>\n{TAG} hi\n</userRequest>", [Unheard(TAG, "in <userRequest>", False)]),
-        (UNKNOWN, f"<a>\n<b>x</b>\n<c>{TAG}</c>\n</a>", [Unheard(TAG, "in <c>", False)]),
-        (CLAUDE_CODE, f"<system-reminder>{TAG} {TAG}</system-reminder>", [Unheard(TAG, "in <system-reminder>", True)]),
-        (CLAUDE_CODE, f"<p>{TAG}</p>", [Unheard(TAG, "in <p>", False)]),
+        (UNKNOWN, f"<userRequest>\n{TAG} hi\n</userRequest>", [Unheard(TAG, "in `<userRequest>`", False)]),
+        (UNKNOWN, f"<a>\n<b>x</b>\n<c>{TAG}</c>\n</a>", [Unheard(TAG, "in `<c>`", False)]),
+        (CLAUDE_CODE, f"<system-reminder>{TAG} {TAG}</system-reminder>", [Unheard(TAG, "in `<system-reminder>`", True)]),
+        (CLAUDE_CODE, f"<p>{TAG}</p>", [Unheard(TAG, "in `<p>`", False)]),
         (
             CLAUDE_CODE,
             f"<command-name>x</command-name><command-args>{TAG}</command-args>",
-            [Unheard(TAG, "in <command-args>", True)],
+            [Unheard(TAG, "in `<command-args>`", True)],
         ),
         (CLAUDE_CODE, f"Stop hook feedback:\n{TAG}", [Unheard(TAG, f'behind "Stop hook feedback: {TAG}"', True)]),
         (UNKNOWN, f"hi\n\n# *SEARCH/REPLACE block* Rules:\n{TAG}", [Unheard(TAG, "behind text of the tool's own", True)]),
-        (UNKNOWN, f"<a>{'<**' + 'x' * 300 + '**>'}</a>", [Unheard(f"<**{'x' * 60}…**>", "in <a>", False)]),
+        (UNKNOWN, f"<a>{'<**' + 'x' * 300 + '**>'}</a>", [Unheard(f"<**{'x' * 60}…**>", "in `<a>`", False)]),
     ],
 )
 def test_what_is_named(client: Client, text: str, expected: list[Unheard]) -> None:
@@ -65,4 +65,4 @@ def test_a_few_of_many() -> None:
     text = "".join(f"<a><**t{number}**></a>\n" for number in range(100))
     found = unheard_tags(messages_call(user(text)), UNKNOWN)
     assert [one.tag for one in found] == [f"<**t{number}**>" for number in range(8)]
-    assert listed(found[:2]) == "<**t0**> in <a>, <**t1**> in <a>"
+    assert listed(found[:2]) == "<**t0**> in `<a>`, <**t1**> in `<a>`"
