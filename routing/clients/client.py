@@ -107,6 +107,8 @@ class Client(Struct, frozen=True, kw_only=True, eq=False):
     """What it puts before the person's words, or its own, in the same part, as a regular expression."""
     behind: tuple[str, ...] = ()
     """How the text begins that it puts behind the person's words in the same part, as it is written."""
+    joins: bool = False
+    """It puts what got no answer and the newest message into one text, its own notes between: the last alone gives orders."""
     frame: tuple[str, str] | None = None
     """Parts between these hold files; the last end counts."""
     cuts: tuple[str, ...] = ()

@@ -54,14 +54,21 @@ def _name(call: Call, headers: Headers) -> str:
             return client.name
     agent = headers.get("user-agent", "").strip().lower()[:200]
     for client in KNOWN:
+        if client.passes_for and agent.startswith(client.passes_for) and _introduces(call, client):
+            return client.name
+    for client in KNOWN:
         if client.agents and agent.startswith(client.agents):
             return client.name
-    system = system_head(call)
     for client in KNOWN:
-        if any(phrase in system for phrase in client.introductions):
+        if _introduces(call, client):
             return client.name
     first_word = agent.split(maxsplit=1)[0] if agent else ""
     return re.sub(r"/[\d.].*$|[^a-z0-9_./-]", "", first_word)[:64] or UNKNOWN.name
+
+
+def _introduces(call: Call, client: Client) -> bool:
+    system = system_head(call)
+    return any(phrase in system for phrase in client.introductions)
 
 
 def asks_again(name: str) -> bool:

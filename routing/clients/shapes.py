@@ -133,6 +133,8 @@ class Shape(Struct, frozen=True):
         typed = _with_words(text, _outside(_union((*tools, *repeated)), end)) if repeated else editable
         if repeated and self.retold is not None and (retold := self._retold(text, self.retold, repeated)):
             editable = _union((*typed, *retold))
+        if self.client.joins:
+            typed = typed[-1:]
         if self.client.quotes_arguments and ESCAPED in text and typed == ((0, len(text)),):
             return _arguments(text) or Division(typed, editable)
         return Division(typed, editable)

@@ -11,19 +11,27 @@ from .aider import AIDER
 from .claude_code import CLAUDE_CODE
 from .client import Client
 from .cline import CLINE
+from .code_puppy import CODE_PUPPY
 from .codex import CODEX
 from .continue_ import CONTINUE
 from .copilot import COPILOT
+from .deepagents import DEEPAGENTS
 from .gemini_cli import FRAME, GEMINI_CLI
+from .gptme import GPTME
 from .kilo import KILO
 from .kimi import KIMI
 from .llm import LLM
+from .mini_swe_agent import MINI_SWE_AGENT
 from .opencode import OPENCODE
+from .openhands import OPENHANDS
 from .pi import PI
 from .qwen_code import QWEN_CODE
 from .vibe import VIBE
 
-KNOWN = (CLAUDE_CODE, CODEX, GEMINI_CLI, QWEN_CODE, OPENCODE, AIDER, CLINE, CONTINUE, PI, KIMI, LLM, COPILOT, KILO, VIBE)
+KNOWN = (
+    *(CLAUDE_CODE, CODEX, GEMINI_CLI, QWEN_CODE, OPENCODE, AIDER, CLINE, CONTINUE, PI, KIMI, LLM, COPILOT, KILO, VIBE),
+    *(GPTME, CODE_PUPPY, OPENHANDS, DEEPAGENTS, MINI_SWE_AGENT),
+)
 
 
 def _declares(call: Call, headers: Headers) -> Kind | None:
@@ -62,7 +70,7 @@ def read_strictly(client: Client) -> Client:
         wrappers=tuple(name for name in _union(known.wrappers for known in KNOWN) if name not in _COMMON),
         repeats=_union(known.repeats for known in KNOWN),
         transcript=(("user", "human"), ("assistant", "ai")),
-        attached=r"^````[^\s`][^\n`]*$",
+        attached=GPTME.attached,
         commands=CLAUDE_CODE.commands,
         sentences=_union(known.sentences for known in KNOWN),
         retellings=_union(known.retellings for known in KNOWN),

@@ -69,7 +69,7 @@ class Obeying(Struct):
                 newest = rest
                 tags = tags_of(newest, vocabulary)
                 place, _ = placed(reading.call, reading.typed, newest)
-        alone = bool(tags) and is_for_us(reading.call, newest)
+        alone = bool(tags) and is_for_us(reading.call, newest, client_of(reading.caller))
         return replace(reading, newest=newest, tags=tags, place=place if tags else None, alone=alone)
 
     def passed_over(self, reading: Reading) -> tuple[Unheard, ...]:
@@ -178,7 +178,8 @@ class Obeying(Struct):
 
     def _obeyed(self, reading: Reading, place: Place, state: SessionState, *, acts: bool) -> Orders:
         """With the state as it is to be kept."""
-        orders = orders_for(reading.tags, state, self._means(reading), acts=acts, alone=reading.alone or place.answered)
+        alone = reading.alone or _was_answered(reading)
+        orders = orders_for(reading.tags, state, self._means(reading), acts=acts, alone=alone)
         if not orders.fresh:
             return orders
         if leaves_nothing(orders, reading.tags):
@@ -233,6 +234,12 @@ class Obeying(Struct):
         if not isinstance(outcome, Orders) or not outcome.clock_clear:
             return ""
         return await in_thread(partial(reminders.clear, reading.caller))
+
+
+def _was_answered(reading: Reading) -> bool:
+    """The tool goes on by itself."""
+    newest = reading.newest
+    return newest is not None and newest.message.index < answered_up_to(reading.call, client_of(reading.caller))
 
 
 def _signed(state: SessionState, reading: Reading) -> SessionState:

@@ -43,9 +43,10 @@ def clean(call: Call, typed: Sequence[Typed], client: Client = UNKNOWN) -> None:
         edit_texts(call, edits)
 
 
-def is_for_us(call: Call, newest: Typed) -> bool:
+def is_for_us(call: Call, newest: Typed, client: Client = UNKNOWN) -> bool:
     """The newest typed message is nothing but tags, and nobody has answered it yet: we do."""
-    return only_tags(newest) and all(_is_of_tool(message) for message in call.messages[newest.message.index + 1 :])
+    behind = call.messages[newest.message.index + 1 :]
+    return only_tags(newest) and all(_is_of_tool(message) and not is_cut(message, client) for message in behind)
 
 
 def _drop(call: Call, exchanges: Iterable[tuple[Typed, Message]]) -> None:

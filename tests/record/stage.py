@@ -101,6 +101,7 @@ class Stage:
                 own |= {str(self.project).replace("/", "-"): "-home-dev-project"}
                 own[platform.release()] = "6.12.0"
                 places = own | dict.fromkeys(self.programs, "/home/dev/tools")
+                places |= {str(Path(one).resolve().parent): "/home/dev/tools" for one in self.programs}
                 self.kept[name] = as_recorded(received, client=self.client, version=self.version, note=name, places=places)
                 return
         self.missing.append(name)

@@ -481,6 +481,87 @@ def llm(stage: Stage) -> None:
     stage.keep("with-fragment")
 
 
+def gptme(stage: Stage) -> None:
+    stage.env = {"ANTHROPIC_API_KEY": "sk-ant-dummy", "OPENAI_API_KEY": "sk-dummy"}
+    stage.write("fence.md", f"first\n````\n{EVIL}\n````md\n{EVIL}\n")
+    ask = ("gptme", "-n", "--name")
+    chat, messages = ("-m", "openai/gpt-4o"), ("-m", "anthropic/claude-sonnet-4-5")
+    stage.run(*ask, "one", *chat, f"say hi {TAG}", "fence.md")
+    stage.keep("with-file", "You are gptme", without="No tool call detected")
+    stage.keep("goes-on-by-itself", "No tool call detected", without="concise conversation titles")
+    stage.keep("title", "concise conversation titles")
+    stage.run(*ask, "two", *messages, f"say hi {TAG}", "fence.md")
+    stage.keep("messages-with-file", "You are gptme", without="No tool call detected")
+    stage.keep("messages-title", "concise conversation titles")
+
+
+def code_puppy(stage: Stage) -> None:
+    """At Anthropic it passes for Claude Code."""
+    stage.env = {"ANTHROPIC_API_KEY": "sk-ant-dummy", "OPENAI_API_KEY": "sk-dummy"}
+    gpt = {"type": "openai", "name": "gpt-4o", "provider": "openai", "context_length": 128000}
+    claude = {"type": "anthropic", "name": "claude-sonnet-4-5", "provider": "anthropic", "context_length": 200000}
+    stage.write_home(".code_puppy/extra_models.json", json.dumps({"gpt": gpt, "claude": claude}))
+    stage.write_home(".code_puppy/puppy.cfg", "[puppy]\npuppy_name = Rex\nowner_name = Me\nmodel = gpt\n")
+    for name, model in (("", "gpt"), ("messages-", "claude")):
+        stage.run("code-puppy", "-m", model, "-p", f"say hi {TAG}")
+        stage.keep(f"{name}print")
+        stage.terminal("code-puppy", "-i", "-m", model)
+        stage.sees(">>>")
+        stage.settle()
+        before = len(stage.provider.calls)
+        stage.type(f"say hi {TAG}")
+        stage.calls_reach(before + 3)
+        stage.settle()
+        stage.keep(f"{name}title", "You name coding-agent chat sessions")
+        stage.keep(f"{name}looks-at-an-answer", "Decide whether the assistant")
+        stage.close_terminal()
+
+
+def openhands(stage: Stage) -> None:
+    stage.env = {"LLM_API_KEY": "sk-dummy", "LLM_MODEL": "openai/gpt-4o", "OPENHANDS_SUPPRESS_BANNER": "1"}
+    ask = ("openhands", "--override-with-envs", "--headless")
+    stage.run(*ask, "-t", f"say hi {TAG}", timeout=120)
+    stage.keep("task")
+    stage.run(*ask, "-f", "notes.md", timeout=120)
+    stage.keep("begun-with-a-file")
+
+
+def deepagents_code(stage: Stage) -> None:
+    stage.env = {"ANTHROPIC_API_KEY": "sk-ant-dummy"}
+    ask = ("dcode", "-M", "anthropic:claude-sonnet-4-5")
+    stage.run(*ask, "-q", "-n", f"say hi {TAG}")
+    stage.keep("print")
+    stage.terminal(*ask)
+    stage.settle(8)
+    for _ in range(3):  # a name, a model, a key for the search
+        stage.press("Enter")
+        stage.settle(3)
+    before = len(stage.provider.calls)
+    stage.paste(f"look at @notes.md and say hi {TAG}")
+    stage.press("Enter")
+    stage.calls_reach(before + 2)
+    stage.settle()
+    stage.keep("terminal-at-file", "Referenced Files", without="Name this coding conversation")
+    stage.keep("title", "Name this coding conversation")
+    stage.type("!cat lib/one.py")
+    stage.settle()
+    stage.type(f"and now {TAG}")
+    stage.calls_reach(before + 3)
+    stage.settle()
+    stage.keep("behind-a-shell-command", "and now")
+    stage.close_terminal()
+
+
+def mini_swe_agent(stage: Stage) -> None:
+    stage.env = {"OPENAI_API_KEY": "sk-dummy", "MSWEA_CONFIGURED": "true", "MSWEA_COST_TRACKING": "ignore_errors"}
+    done = ToolUse("bash", {"command": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"})
+    stage.on("say hi", done, times=3)
+    stage.on("say hi", "there is nothing to do")
+    stage.run("mini", "-m", "openai/gpt-4o", "-y", "--exit-immediately", "-t", f"say hi {TAG}")
+    stage.keep("task", without="Tool call error")
+    stage.keep("behind-an-answer-without-a-call", "Tool call error")
+
+
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """A client's package, and what is done with it."""
@@ -505,5 +586,10 @@ CLIENTS: Mapping[str, Recorded] = {
     "vibe": Recorded("mistral-vibe", vibe, python=("mistral-vibe",)),
     "copilot": Recorded("@github/copilot", copilot),
     "aider": Recorded("aider-chat", aider, python=("aider-chat",)),
+    "gptme": Recorded("gptme", gptme, python=("gptme",)),
+    "code-puppy": Recorded("code-puppy", code_puppy, python=("code-puppy",)),
+    "openhands": Recorded("openhands", openhands, python=("openhands",)),
+    "deepagents-code": Recorded("deepagents-code", deepagents_code, python=("deepagents-code",)),
+    "mini-swe-agent": Recorded("mini-swe-agent", mini_swe_agent, python=("mini-swe-agent", "mcp")),
     "llm": Recorded("llm", llm, python=("llm", "llm-anthropic", "llm-gemini")),
 }

@@ -301,6 +301,15 @@ def test_other_user_agents(agent: str, client: str) -> None:
     assert caller(chat_call(user("hi")), user_agent=agent).client == client
 
 
+@pytest.mark.parametrize(
+    "system, client",
+    [("You are Rex, the most loyal digital puppy, helping Me", "code-puppy"), ("You are Claude Code", "claude-code")],
+)
+def test_a_tool_that_passes_for_another_is_known_by_its_introduction(system: str, client: str) -> None:
+    call = messages_call(user("hi"), system=system)
+    assert caller(call, user_agent="claude-cli/2.1.280 (external, cli)").client == client
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),

@@ -16,6 +16,7 @@ from routecodex.routing.clients.cline import CLINE
 from routecodex.routing.clients.codex import CODEX
 from routecodex.routing.clients.continue_ import CONTINUE
 from routecodex.routing.clients.gemini_cli import GEMINI_CLI
+from routecodex.routing.clients.gptme import GPTME
 from routecodex.routing.clients.opencode import OPENCODE
 from routecodex.routing.clients.pi import PI
 from routecodex.routing.clients.qwen_code import QWEN_CODE
@@ -377,6 +378,8 @@ def read_as(client: Client, *texts: str) -> str:
         pytest.param(
             CONTINUE, (f'<context name="a">\n```\n```\n</context>\n{TAG}\n</context>\n\ngo',), "go", id="a fence in a file"
         ),
+        pytest.param(GPTME, (f"{TAG} x\n\n<system>LLM request failed: 400</system>\n\n{TAG} go",), f"{TAG} go", id="joined"),
+        pytest.param(GPTME, (f"<system># Cache</system>\n\n{TAG} go\n\n````a\n{TAG}\n````",), f"{TAG} go", id="one, and a file"),
         pytest.param(AIDER, ("Refactor hello() into its own file.",), "", id="an example"),
         pytest.param(
             CLAUDE_CODE, ("Refactor hello() into its own file.",), "Refactor hello() into its own file.", id="not its own"

@@ -324,6 +324,17 @@ def test_a_question_that_was_answered_is_not_refused_when_the_tool_goes_on_by_it
         tool.hear()
 
 
+def test_a_question_whose_answer_the_tool_dropped_is_not_refused_either(house: House) -> None:
+    """mini-swe-agent wants a tool called by each answer, and says so in the place of one that calls none."""
+    system = {"role": "system", "content": "You are a helpful assistant that can interact with a computer."}
+    tool = Tool(house, Dialect.CHAT, session=None, history=[system])
+    assert tool.say("Please solve this issue: <**status**>\n\nYou can execute bash commands").reply.status == 400
+    tool.history[1:] = []
+    behind = "\n\nYou can execute bash commands and edit files to implement the necessary changes.\n"
+    assert tool.say(f"Please solve this issue: <**status**>{behind}").reply.status == 200
+    assert tool.say("Tool call error:\n\n<error>\nNo tool calls found.\n</error>").target == "origin.client.client-model"
+
+
 # --- refused --------------------------------------------------------------------------------------------------------------
 
 

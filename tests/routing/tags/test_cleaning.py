@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from routecodex.routing.clients.codex import CODEX
+from routecodex.routing.clients.mini_swe_agent import MINI_SWE_AGENT
 from routecodex.routing.clients.opencode import OPENCODE
 from routecodex.routing.clients.typed import typed_messages
 from routecodex.routing.tags.cleaning import clean, is_for_us, only_tags
@@ -232,6 +233,15 @@ def test_a_tag_beside_an_image_is_not_only_a_tag() -> None:
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}
     (typed,) = typed_messages(messages_call({"role": "user", "content": [image, block("<**x**>")]}))
     assert not only_tags(typed)
+
+
+def test_what_a_tool_drops_of_our_answers_is_answered_once() -> None:
+    """mini-swe-agent wants a tool called by each answer."""
+    call = chat_call(user("Please solve this issue: <**status**>"), user("Tool call error:\n\n<error>none</error>"))
+    typed = typed_messages(call, MINI_SWE_AGENT)
+    assert not is_for_us(call, typed[-1], MINI_SWE_AGENT)
+    clean(call, typed, MINI_SWE_AGENT)
+    assert [message.text for message in call.messages] == ["Please solve this issue:\nTool call error:\n\n<error>none</error>"]
 
 
 def test_only_an_unanswered_message_is_for_us() -> None:
