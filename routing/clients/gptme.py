@@ -19,6 +19,7 @@ GPTME = Client(
     # The kinds of its calls
     signatures=(
         Signature("system", _NAMES, Kind.TITLE),
+        Signature("last", "context budget has been reached", Kind.COMPACTION),
         Signature("last", "the messages above are an older part of a long conversation", Kind.COMPACTION),
     ),
     # Which text a person typed

@@ -15,7 +15,10 @@ KIMI = Client(
     # Its ids
     session=(cache_key(r"session_[\w-]+"),),
     # The kinds of its calls
-    signatures=(Signature("last", "you are about to run out of context. create a handoff summary", Kind.COMPACTION),),
+    signatures=(
+        Signature("last", "you are about to run out of context. create a handoff summary", Kind.COMPACTION),
+        Signature("system", "you are a helpful assistant that compacts conversation context", Kind.COMPACTION),  # kimi-cli 1.51
+    ),
     # Which text a person typed
     wrappers=("system-reminder", "notification", "task-notification"),
     # How it repeats the history

@@ -493,6 +493,15 @@ def gptme(stage: Stage) -> None:
     stage.run(*ask, "two", *messages, f"say hi {TAG}", "fence.md")
     stage.keep("messages-with-file", "You are gptme", without="No tool call detected")
     stage.keep("messages-title", "concise conversation titles")
+    stage.terminal("gptme", *messages, "--name", "three")
+    stage.sees("User:")
+    stage.settle()
+    stage.type(f"say hi {TAG}")
+    stage.settle()
+    stage.type("/compact")
+    stage.until(lambda: any(b"Context budget has been reached" in one.body for one in stage.provider.calls), 30)
+    stage.keep("compaction", "Context budget has been reached")
+    stage.close_terminal()
 
 
 def code_puppy(stage: Stage) -> None:

@@ -325,6 +325,7 @@ RECORDED: dict[str, tuple[str, Kind, bool, bool, list[str]]] = {
     "gptme/title": ("gptme", Kind.TITLE, False, False, ["Assistant: ok"]),
     "gptme/messages-with-file": ("gptme", MAIN, False, False, [f"say hi {TAG}\n\nfence.md"]),
     "gptme/messages-title": ("gptme", Kind.TITLE, False, False, ["Assistant: ok"]),
+    "gptme/compaction": ("gptme", Kind.COMPACTION, False, False, [f"say hi {TAG}", "Context budget has been reached…"]),
     "code-puppy/print": ("code-puppy", MAIN, False, False, [f"say hi {TAG}"]),
     "code-puppy/title": ("code-puppy", Kind.TITLE, False, False, ["Conversation digest:…"]),
     "code-puppy/looks-at-an-answer": ("code-puppy", Kind.SIDE, False, False, ["Classify this assistant response:…"]),

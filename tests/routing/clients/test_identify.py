@@ -244,11 +244,14 @@ def test_one_text_in_the_persons_name_is_not_the_conversation(agent: str, call: 
             "you are an agent in the Continue CLI", "Please provide a concise summary of our conversation so far, …", id="cn"
         ),
         pytest.param("You are Kimi", "You are about to run out of context. Create a handoff summary for the\nmodel", id="kimi"),
+        pytest.param(
+            "You are a helpful assistant that compacts conversation context.", "## Message 1\nRole: user", id="kimi-cli"
+        ),
     ],
 )
 def test_other_tools_compact(system: str, last: str) -> None:
     call = chat_call({"role": "system", "content": system}, user("hi"), {"role": "assistant", "content": "ok"}, user(last))
-    agents = {"kimi": "kimi-code-cli/2.1.0"}
+    agents = {"kimi": "kimi-code-cli/2.1.0", "context.": "KimiCLI/1.51.0"}
     assert caller(call, user_agent=agents.get(system.split()[-1].lower(), "OpenAI/JS 6.49.0")).kind is Kind.COMPACTION
 
 
