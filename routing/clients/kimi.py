@@ -13,7 +13,7 @@ KIMI = Client(
     # How it is recognised
     agents=("kimi",),
     # Its ids
-    session=(cache_key(r"session_[\w-]+"),),
+    session=(cache_key(r"session_[\w-]+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),),  # kimi-cli's has no word before it
     # The kinds of its calls
     signatures=(
         Signature("last", "you are about to run out of context. create a handoff summary", Kind.COMPACTION),

@@ -66,6 +66,7 @@ def test_conversation_headers(header: str) -> None:
     [
         ({"prompt_cache_key": f"qwen-code:{UUID}"}, "QwenCode/1", UUID),
         ({"prompt_cache_key": f"session_{UUID}"}, "kimi-code-cli/2", f"session_{UUID}"),
+        ({"prompt_cache_key": UUID}, "KimiCLI/1.51.0", UUID),
         ({"prompt_cache_key": UUID}, "codex_exec/1", UUID),
         ({"prompt_cache_key": "my prompts"}, "OpenAI/Python 3", None),
         ({"prompt_cache_key": UUID}, "OpenAI/Python 3", None),
