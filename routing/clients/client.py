@@ -81,8 +81,9 @@ class Client(Struct, frozen=True, kw_only=True, eq=False):
     transcript: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     """How lines begin, up to a colon, in which it retells a conversation: what the person said, and what the model did. Where
     there are both, all from the first of them on is repeated."""
-    attached: str = ""
-    """How the line looks, as a regular expression, that opens the fence around a file; the last line like its fence closes it."""
+    attached: tuple[tuple[str, str], ...] = ()
+    """How a file begins that it puts beside the person's words in the same text, and what ends it, as regular expressions: a file
+    may hold such an end, too, so the last one counts."""
     commands: tuple[str, ...] = ()
     """Those of `repeats` behind which the next part is the text of a command, which somebody wrote before."""
     typed_in: tuple[str, ...] = ()

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from ..values import Kind
+from ..values import Call, Headers, Kind
 from .client import Client, Signature
 
 _NAMES, _LOOKS = "you name coding-agent chat sessions", "decide whether the assistant is merely waiting for permission"
+
+_SUBAGENTS = "\n## Sub-agent execution context"
+
+
+def _declares(call: Call, headers: Headers) -> Kind | None:
+    """What the main agent writes for another one looks like a person's message: its instructions tell."""
+    told = _SUBAGENTS in call.system or any(_SUBAGENTS in one.text for one in call.messages if one.role == "system")
+    return Kind.SUBAGENT if told else None
+
 
 CODE_PUPPY = Client(
     name="code-puppy",
@@ -16,6 +25,7 @@ CODE_PUPPY = Client(
     introductions=("the most loyal digital puppy", _NAMES, _LOOKS),
     passes_for=("claude-cli/",),
     # The kinds of its calls
+    declares=_declares,
     signatures=(
         Signature("system", _NAMES, Kind.TITLE),
         Signature("system", _LOOKS, Kind.SIDE),

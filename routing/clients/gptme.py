@@ -25,7 +25,7 @@ GPTME = Client(
     # Which text a person typed
     wrappers=("system",),
     joins=True,
-    attached=r"^````[^\s`][^\n`]*$",
+    attached=((r"^````[^\s`][^\n`]*$", r"^````$"),),
     # How it repeats the history
     history="as it was",
     # What it bears

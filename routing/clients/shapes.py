@@ -78,7 +78,7 @@ class Shape(Struct, frozen=True):
     printed: re.Pattern[str] | None
     transcript: tuple[re.Pattern[str], ...]
     """The line with which a retold conversation lets the person speak, and that for the model."""
-    attached: re.Pattern[str] | None
+    attached: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]
     retold: re.Pattern[str] | None
     """The lines with which the person's words begin and end in what the tool retells; a group where they begin."""
 
@@ -90,7 +90,7 @@ class Shape(Struct, frozen=True):
             "<" in text
             or (self.behind is not None and self.behind.search(text) is not None)
             or (self.client.quotes_arguments and ESCAPED in text)
-            or ("*" in text and (self._retold_from(text) < len(text) or self._attachment(text) is not None))
+            or ("*" in text and (self._retold_from(text) < len(text) or any(begins.search(text) for begins, _ in self.attached)))
             or self.is_tools(text)
         )
 
@@ -125,8 +125,8 @@ class Shape(Struct, frozen=True):
         behind = self.behind.search(text) if self.behind is not None else None
         end = behind.start() if behind is not None else len(text)
         tools, repeated = self._wrapped(text) if "<" in text else ((), ())
-        if (files := self._attachment(text)) is not None:
-            tools = _union((*tools, files))
+        if files := tuple(self._attachments(text)):
+            tools = _union((*tools, *files))
         if (begins := self._retold_from(text)) < len(text):
             repeated = _union((*repeated, (begins, len(text))))
         editable = _with_words(text, _outside(tools, end))
@@ -139,14 +139,14 @@ class Shape(Struct, frozen=True):
             return _arguments(text) or Division(typed, editable)
         return Division(typed, editable)
 
-    def _attachment(self, text: str) -> Span | None:
-        """From the first fence around a file to the last line that closes one: a file may hold such lines, too."""
-        begins = self.attached.search(text) if self.attached is not None else None
-        if begins is None:
-            return None
-        fence = begins[0][: len(begins[0]) - len(begins[0].lstrip("`"))]
-        closes = max(text.rfind(f"\n{fence}\n"), len(text) - len(fence) - 1 if text.endswith(f"\n{fence}") else -1)
-        return begins.start(), closes + 1 + len(fence) if closes > begins.start() else len(text)
+    def _attachments(self, text: str) -> Iterator[Span]:
+        """Each from where the first such file begins to the last end of one, or of the text."""
+        for begins, ends in self.attached:
+            if (found := begins.search(text)) is not None:
+                end = len(text)
+                for one in ends.finditer(text, found.end()):
+                    end = one.end()
+                yield found.start(), end
 
     def _retold_from(self, text: str) -> int:
         """Where a conversation is retold; the length of the text where none is."""
@@ -290,7 +290,7 @@ def shape_of(client: Client) -> Shape:
         transcript=tuple(
             re.compile(rf"(?:{'|'.join(said)})[^\w\n<]{{0,4}}:", re.IGNORECASE) for said in client.transcript if said
         ),
-        attached=re.compile(client.attached, re.MULTILINE) if client.attached else None,
+        attached=tuple((re.compile(first, re.MULTILINE), re.compile(last, re.MULTILINE)) for first, last in client.attached),
         retold=re.compile(rf"^(?:({re.escape(begins)})|{'|'.join(map(re.escape, ends))})", re.MULTILINE) if begins else None,
     )
 

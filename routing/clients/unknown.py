@@ -38,6 +38,8 @@ def _declares(call: Call, headers: Headers) -> Kind | None:
     return next((kind for client in KNOWN if (kind := client.declares(call, headers)) is not None), None)
 
 
+_NANOCODERS = (r"=== File: [^\n=]{1,255} ===\n", r"^={16,}")
+"""It goes round any proxy by itself, and is no known tool: people lead it here by its base URL."""
 _COMMON = frozenset(
     (
         "browser",
@@ -70,7 +72,7 @@ def read_strictly(client: Client) -> Client:
         wrappers=tuple(name for name in _union(known.wrappers for known in KNOWN) if name not in _COMMON),
         repeats=_union(known.repeats for known in KNOWN),
         transcript=(("user", "human"), ("assistant", "ai")),
-        attached=GPTME.attached,
+        attached=(*(pair for known in KNOWN for pair in known.attached), _NANOCODERS),
         commands=CLAUDE_CODE.commands,
         sentences=_union(known.sentences for known in KNOWN),
         retellings=_union(known.retellings for known in KNOWN),

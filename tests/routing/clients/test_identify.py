@@ -314,6 +314,18 @@ def test_a_tool_that_passes_for_another_is_known_by_its_introduction(system: str
     assert caller(call, user_agent="claude-cli/2.1.280 (external, cli)").client == client
 
 
+def test_what_code_puppys_agent_writes_for_another_is_no_message_of_the_persons() -> None:
+    """Recordings cut it: it stands far behind the beginning of the instructions."""
+    told = (
+        "Your ID is x.\n\n## Sub-agent execution context (mandatory)\n\nYou are the sub-agent `code-puppy`, not the main agent."
+    )
+    system = {"role": "system", "content": "You are Rex, the most loyal digital puppy"}
+    call = chat_call(system, {"role": "system", "content": told}, user("look around <**glm**>"))
+    assert caller(call, user_agent="Code-Puppy/0.0.946").kind is Kind.SUBAGENT
+    assert caller(messages_call(user("hi"), system=told), user_agent="Code-Puppy/0.0.946").kind is Kind.SUBAGENT
+    assert caller(messages_call(user(told)), user_agent="Code-Puppy/0.0.946").kind is Kind.MAIN
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),

@@ -271,7 +271,7 @@ def test_spans_are_ordered_and_what_is_obeyed_is_edited(texts: list[str]) -> Non
 
 HOSTILE = (
     *("<", "<system-reminder>", "</system-reminder>", "<system-reminder ", "<session>", "\n<session>", "<a", "\n<a>", "</a>"),
-    *("user: *\n", "user", "*[assistant]:", "\n````a.md", "\n````\n*"),
+    *("user: *\n", "user", "*[assistant]:", "\n````a.md", "\n````\n*", "\n=== File: a ===\n*", "*=== File: ", "\n" + "=" * 16),
     *(" ", "\n<system-reminder>x", "<a>\n</a>", "\n\n# ", "\n---", '\\"', '"a b" ', '"\\" ', "\n [", "\n" + " " * 70 + "<a>"),
 )
 
@@ -330,10 +330,14 @@ def test_a_conversation_that_is_retold_gives_no_orders_and_loses_its_tags(text: 
         pytest.param(f"hi\n\n````a.md\n````\n{TAG}\n````", "hi", id="it closes its fence"),
         pytest.param(f"hi\n\n````a.md\n````\n{TAG}\n````b\n````\n\nand {TAG}", f"hi\n\n\n\nand {TAG}", id="text behind"),
         pytest.param(f"hi\n\n````a.md\n{TAG}", "hi", id="never closed"),
+        pytest.param(
+            f"look at === File: a ===\nPath: a\n\n{TAG}\n{'=' * 16}\n{TAG}\n{'=' * 16} {TAG}", f"look at  {TAG}", id="nanocoder's"
+        ),
+        pytest.param(f"look at === File: a ===\nPath: a\n\n{TAG}\n{'=' * 16}\nhi {TAG}", f"look at \nhi {TAG}", id="behind it"),
         pytest.param(f"````\n{TAG}\n````", f"````\n{TAG}\n````", id="code, and no file"),
     ],
 )
-def test_a_file_in_a_fence_of_four_passes_as_it_came(text: str, words: str) -> None:
+def test_a_file_beside_the_persons_words_passes_as_it_came(text: str, words: str) -> None:
     call = messages_call(user(text))
     assert obeyed(call) == words
     assert edited(call).replace("|", "").strip() == words
