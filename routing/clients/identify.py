@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..values import Call, Caller, Headers, Text
 from .client import Client
@@ -22,6 +22,7 @@ ALL = (*KNOWN, *SDKS, UNKNOWN)
 _BY_NAME = {client.name: client for client in KNOWN}
 NAMES = frozenset(_BY_NAME)
 """Of the tools; a program behind an SDK is named by its user agent."""
+_PASS_FOR_OTHERS = tuple(client for client in KNOWN if client.passes_for)
 
 
 def client_of(caller: Caller) -> Client:
@@ -53,22 +54,21 @@ def _name(call: Call, headers: Headers) -> str:
         if any(header in headers for header in client.headers):
             return client.name
     agent = headers.get("user-agent", "").strip().lower()[:200]
-    for client in KNOWN:
-        if client.passes_for and agent.startswith(client.passes_for) and _introduces(call, client):
-            return client.name
+    passing = [client for client in _PASS_FOR_OTHERS if agent.startswith(client.passes_for)]
+    if passing and (client := _introduced(call, passing)) is not None:
+        return client.name
     for client in KNOWN:
         if client.agents and agent.startswith(client.agents):
             return client.name
-    for client in KNOWN:
-        if _introduces(call, client):
-            return client.name
+    if (client := _introduced(call, KNOWN)) is not None:
+        return client.name
     first_word = agent.split(maxsplit=1)[0] if agent else ""
     return re.sub(r"/[\d.].*$|[^a-z0-9_./-]", "", first_word)[:64] or UNKNOWN.name
 
 
-def _introduces(call: Call, client: Client) -> bool:
+def _introduced(call: Call, clients: Iterable[Client]) -> Client | None:
     system = system_head(call)
-    return any(phrase in system for phrase in client.introductions)
+    return next((client for client in clients if any(phrase in system for phrase in client.introductions)), None)
 
 
 def asks_again(name: str) -> bool:
