@@ -20,11 +20,12 @@ def opened(config: Config, folder: Path) -> Store:
     """As the configuration says: a Redis, or the file that all processes of this machine share."""
     name = config.store if config.store != "files" else str(folder)
     if name not in _OPENED:
-        retention_s = config.retention_days * DAY_S
         if config.store == "files":
-            _OPENED[name] = SharedFile(folder, in_thread, wall=time.time, retention_s=retention_s, heard=logger.warning)
+            _OPENED[name] = SharedFile(folder, in_thread, wall=time.time, heard=logger.warning)
         else:
             from .redis_store import RedisStore  # an extra, for whoever wants it
 
-            _OPENED[name] = RedisStore(config.store, retention_s=retention_s, heard=logger.warning)
-    return _OPENED[name]
+            _OPENED[name] = RedisStore(config.store, heard=logger.warning)
+    store = _OPENED[name]
+    store.retention_s = config.retention_days * DAY_S
+    return store

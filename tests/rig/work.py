@@ -35,11 +35,15 @@ def _events(work: Callable[[], object], kinds: Collection[str], before: Any, wat
         count += event in kinds
         return note
 
+    collected = gc.isenabled()
+    gc.disable()  # what it finalises, and when, is not of this work's making
     watch(note)
     try:
         work()
     finally:
         watch(before)
+        if collected:
+            gc.enable()
     return count
 
 
