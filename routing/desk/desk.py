@@ -86,6 +86,8 @@ _EARLY_HEAD_S = min(client.waits_s for client in ALL) / 2
 _WHOLE_ANSWER_S = 600.0
 """A whole JSON answer is silent until it is complete; clients themselves wait this long."""
 _PEOPLE = 1_000
+_LINE_ENDS = "  \n"
+"""Who takes an answer for Markdown makes one paragraph of lines that end otherwise; elsewhere nobody sees the blanks."""
 REST_WAITED_S = 15.0
 """A rest of all keys that is over so soon is waited for, before anything of an answer has left."""
 REST_TOLD_S = 60.0
@@ -701,7 +703,7 @@ class Desk:
             text = f"{text}\n{ill}."
         if for_all := described(self.overlay.state):
             text = "\n".join((text, "For all sessions of this server (routecodex daemon):", *for_all))
-        return self._answer(reading, Answer(text), "answered by RouteCodex")
+        return self._answer(reading, Answer(text.replace("\n", _LINE_ENDS)), "answered by RouteCodex")
 
     def _next_one(self, reading: Reading, state: SessionState) -> Decision:
         """Where a plain message would go now. Nobody's turn is taken by asking."""

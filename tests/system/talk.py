@@ -29,6 +29,8 @@ _Called = tuple[str, dict[str, Any]]
 _CALLED: _Called = ("Bash", {"command": "make"})
 PLACEHOLDER = "continue"
 MARK = "[RouteCodex] "
+ENDS = "  \n"
+"""So each line of our answers ends but the last: in Markdown the next one would go on in it else."""
 
 
 _PROVIDER = """

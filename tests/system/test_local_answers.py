@@ -14,7 +14,7 @@ from routecodex.routing.values import Dialect
 from tests.rig.client import call
 from tests.rig.provider import FakeProvider
 from tests.rig.proxy import SCRIPT, Mitmdump
-from tests.system.talk import CONFIG, FORMS, IDS, MARK, PLACEHOLDER, Talk, request
+from tests.system.talk import CONFIG, ENDS, FORMS, IDS, MARK, PLACEHOLDER, Talk, request
 from tests.system.tool import CREDENTIALS, HOSTS, text_of
 
 pytestmark = pytest.mark.system
@@ -180,9 +180,9 @@ def test_told(with_clock: tuple[FakeProvider, Mitmdump], told: tuple[Told, ...],
     for one in told:
         heard = talk.tell(one.types)
         assert heard.answer.status == 200
-        expected = MARK + "\n".join((*one.says, "Clock: no tasks."))
+        expected = MARK + ENDS.join((*one.says, "Clock: no tasks."))
         if "tatus" in one.types:
-            expected += "\nThe next message goes to "
+            expected += f"{ENDS}The next message goes to "
         assert heard.text.startswith(expected) if "tatus" in one.types else heard.text == expected
         assert one.state is None or (talk.state or {}) == one.state
         assert [name for name, _ in groupby(_shape(dialect, stream, heard.answer))] == SHAPES[dialect, stream]
@@ -366,7 +366,7 @@ def test_14b_gemini_without_sse_is_a_json_array(without_clock: tuple[FakeProvide
     answer = call(HOSTS[Dialect.GEMINI], path, body, proxy=proxy)
     assert answer.header("content-type").startswith("application/json")
     texts = [part["text"] for chunk in answer.json for part in chunk["candidates"][0]["content"]["parts"]]
-    assert "".join(texts).startswith(MARK + "\n".join((*NORMAL, RECOGNISED)))
+    assert "".join(texts).startswith(MARK + ENDS.join((*NORMAL, RECOGNISED)))
 
 
 RECOGNISED = "This client names no session; this conversation is recognised by its beginning."
@@ -387,7 +387,7 @@ def test_25a_the_envelope_of_code_assist(without_clock: tuple[FakeProvider, Mitm
     assert provider.requests == []
     chunks = [json.loads(data) for _, data in answer.events] if stream else [answer.json]
     said = "".join(part["text"] for chunk in chunks for part in chunk["response"]["candidates"][0]["content"]["parts"])
-    assert said == f"{MARK}Only these providers are used: glm.\nAllowed: glm.\nstopMessage: none."
+    assert said == MARK + ENDS.join(("Only these providers are used: glm.", "Allowed: glm.", "stopMessage: none."))
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])

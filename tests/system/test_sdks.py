@@ -185,7 +185,7 @@ def test_a_tool_call_and_its_hop(conversation: Conversation, target: str) -> Non
 @all_ways
 def test_a_local_answer(conversation: Conversation) -> None:
     heard = conversation.say("<**status**>")
-    assert heard["text"].startswith(f"{MARK}Routing: normal.\nstopMessage: none.")
+    assert heard["text"].startswith(f"{MARK}Routing: normal.  \nstopMessage: none.")
     assert heard["stop"] == conversation.complete
     assert heard.get("starts", 1) == heard.get("ends", 1) == 1
     assert conversation.provider.requests == []

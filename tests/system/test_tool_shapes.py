@@ -13,7 +13,7 @@ from tests.rig.behaviour import Behaviour
 from tests.rig.client import call
 from tests.rig.provider import FakeProvider
 from tests.rig.proxy import SCRIPT, Mitmdump
-from tests.system.talk import CONFIG, MARK, request
+from tests.system.talk import CONFIG, ENDS, MARK, request
 from tests.system.tool import CREDENTIALS, HOSTS, text_of
 
 pytestmark = pytest.mark.system
@@ -28,7 +28,7 @@ def steered() -> Iterator[tuple[FakeProvider, Mitmdump]]:
 
 
 REMINDER = "<system-reminder>\nUse tabs.\n</system-reminder>"
-ANSWER = MARK + "Routing: normal.\nstopMessage: none."
+ANSWER = f"{MARK}Routing: normal.{ENDS}stopMessage: none."
 CACHED = {"cache_control": {"type": "ephemeral"}}
 
 
@@ -245,4 +245,4 @@ def test_2_a_broken_off_message_is_not_obeyed_a_second_time(merging: Merging) ->
     assert merging.hop()[0] == 200
     assert merging.provider.requests[-1].key == key
     _, said = merging.say("<**status**>")
-    assert said.startswith(f"{MARK}Allowed: antigravity.\nstopMessage: none.\nThe next message goes to antigravity.")
+    assert said.startswith(f"{MARK}Allowed: antigravity.{ENDS}stopMessage: none.{ENDS}The next message goes to antigravity.")

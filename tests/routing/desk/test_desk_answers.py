@@ -190,13 +190,13 @@ def test_status_says_what_is_in_force(house: House, dialect: Dialect) -> None:
     tool = Tool(house, dialect)
     tool.talk('<**!glm.glm-4.7**> <**glm,openai**> <**#openai.1**> <**stopMessage:"carry on",3**> hi')
     text = text_of(dialect, tool.say("<**status**>").reply.body, False)
-    assert text.splitlines()[:4] == [
+    assert text.split("  \n")[:4] == [
         "[RouteCodex] Sticky: glm.glm-4.7 (all keys).",
         "Allowed: glm, openai.",
         "Disabled: openai key primary.",
         'stopMessage: "carry on", used 0 of 3 times.',
     ]
-    assert text_of(dialect, Tool(house, dialect, session="new").say("<**status**>").reply.body, False).splitlines()[:2] == [
+    assert text_of(dialect, Tool(house, dialect, session="new").say("<**status**>").reply.body, False).split("  \n")[:2] == [
         "[RouteCodex] Routing: normal.",
         "stopMessage: none.",
     ]

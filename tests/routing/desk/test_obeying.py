@@ -37,7 +37,7 @@ def used(house: House) -> int | None:
 
 
 def told(tool: Tool, text: str) -> list[str]:
-    return text_of(tool.dialect, tool.say(text).reply.body, tool.stream).removeprefix("[RouteCodex] ").split("\n")
+    return text_of(tool.dialect, tool.say(text).reply.body, tool.stream).removeprefix("[RouteCodex] ").split("  \n")
 
 
 # --- once (R1, decision 2, Q15, Q21) --------------------------------------------------------------------------------------
