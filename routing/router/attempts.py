@@ -18,8 +18,9 @@ from .health import Fault, fault_of
 
 SOLE_PAUSES_S = (0.5, 2.0)
 """A target without a stand-in is asked again after these, when the connection broke or its server stumbled."""
-PLACE_PATIENCE_S = 5.0
-"""So long a call waits until it may repeat its attempt beside all others that do."""
+PLACE_PATIENCE_S = 15.0
+"""So long a call waits until it may repeat its attempt beside all others that do: a place is free when a provider has answered,
+and that takes seconds. As long as for keys that all rest (`REST_WAITED_S`)."""
 _PLACE_LOOK_S = 0.1
 RETRYABLE = frozenset({401, 402, 403, 408, 425, 429, 500, 502, 503, 504, 529})
 

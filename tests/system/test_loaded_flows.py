@@ -223,5 +223,6 @@ def test_a_flow_saved_while_its_call_is_open_is_not_taken_for_it(
     opening.start()
     answer = tool.ask("hello", stream=True)
     opening.join()
+    web.post("/flows/dump", data=saved.path.read_bytes())  # what others look at
     assert answer.status == 200
     assert "w59 " in tool.history[-1][1]

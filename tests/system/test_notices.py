@@ -66,18 +66,18 @@ def test_d31_an_unset_variable_is_told_once(house: tuple[FakeProvider, Mitmdump]
     assert b"RouteCodex: " not in sent.body
 
 
-def test_d31_a_sticky_target_that_is_cleared_is_told(house: tuple[FakeProvider, Mitmdump]) -> None:
-    provider, proxy = house
-    speaker = Speaker(provider, proxy, Dialect.MESSAGES, True)
-    assert say(speaker, "<**!third.m**> go", text="as asked").text == "as asked"
-    provider.always(Behaviour(status=402, error="no money"), host="third.example")
-    told = speaker.told(speaker.ask("go on"))
-    assert told.text.startswith("[RouteCodex: third.m cannot be used now: second.m answers")
-    cleared = speaker.told(speaker.ask("go on"))
-    assert cleared.text.startswith("[RouteCodex: third.m cannot be used now and is no longer this session's target")
-    assert "third" not in speaker.told(speaker.ask("go on")).text
-    assert b"RouteCodex: " not in provider.requests[-1].body
-    provider.forget()
+def test_d31_a_sticky_target_that_is_cleared_is_told(tmp_path: Path) -> None:
+    provider = FakeProvider()
+    with provider, Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, folder=tmp_path) as proxy:
+        speaker = Speaker(provider, proxy, Dialect.MESSAGES, True)
+        assert say(speaker, "<**!third.m**> go", text="as asked").text == "as asked"
+        provider.always(Behaviour(status=402, error="no money"), host="third.example")
+        told = speaker.told(speaker.ask("go on"))
+        assert told.text.startswith("[RouteCodex: third.m cannot be used now: second.m answers")
+        cleared = speaker.told(speaker.ask("go on"))
+        assert cleared.text.startswith("[RouteCodex: third.m cannot be used now and is no longer this session's target")
+        assert "third" not in speaker.told(speaker.ask("go on")).text
+        assert b"RouteCodex: " not in provider.requests[-1].body
 
 
 @pytest.mark.parametrize("dialect", [Dialect.MESSAGES, Dialect.CHAT])

@@ -126,7 +126,7 @@ def failing(budget: RetryBudget) -> Attempts:
 def test_nobody_waits_for_a_place_for_long() -> None:
     budget = RetryBudget(floor=0)
     one = failing(budget)
-    assert [one.place(now) for now in (10.0, 14.9, 10.0 + PLACE_PATIENCE_S)] == [0.1, 0.1, None]
+    assert [one.place(now) for now in (10.0, 9.9 + PLACE_PATIENCE_S, 10.0 + PLACE_PATIENCE_S)] == [0.1, 0.1, None]
     assert budget.retrying == 0
 
 
