@@ -202,15 +202,13 @@ def test_calls_go_on_beside_them(web: Web, opened: Mitmdump, provider: FakeProvi
     assert " · round 2" in before[-1]["comment"]
 
 
-def test_a_flow_saved_while_its_call_is_open_is_not_taken_for_it(
-    web: Web, opened: Mitmdump, saved: Saved, provider: FakeProvider
-) -> None:
+def test_a_flow_saved_while_its_call_is_open_is_not_taken_for_it(saved: Saved, provider: FakeProvider, tmp_path: Path) -> None:
     """It has the same id: what became of the saved one must not end the one that runs, nor be told to it."""
+    provider.forget()
     provider.always(Behaviour(reply=Reply(tuple(f"w{n} " for n in range(60))), delay_s=0.05))
-    tool = Tool(provider, opened)
     broken = next(flow for flow in saved.flows if flow.error)
 
-    def open_its_copy() -> None:
+    def open_its_copy(web: Web) -> None:
         provider.wait_for(1)
         id = web.flows[-1]["id"]
         state = broken.get_state()
@@ -219,10 +217,11 @@ def test_a_flow_saved_while_its_call_is_open_is_not_taken_for_it(
         FlowWriter(file).add(copy)
         web.post("/flows/dump", data=file.getvalue())
 
-    opening = threading.Thread(target=open_its_copy)
-    opening.start()
-    answer = tool.ask("hello", stream=True)
-    opening.join()
-    web.post("/flows/dump", data=saved.path.read_bytes())  # what others look at
-    assert answer.status == 200
-    assert "w59 " in tool.history[-1][1]
+    with Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, folder=tmp_path, web=True) as proxy:
+        tool, opening = Tool(provider, proxy), threading.Thread(target=open_its_copy, args=(Web(proxy),))
+        opening.start()
+        answer = tool.ask("hello", stream=True)
+        opening.join()
+        assert answer.status == 200
+        assert "w59 " in tool.history[-1][1]
+        look_at(proxy)
