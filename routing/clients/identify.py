@@ -55,13 +55,13 @@ def _name(call: Call, headers: Headers) -> str:
             return client.name
     agent = headers.get("user-agent", "").strip().lower()[:200]
     passing = [client for client in _PASS_FOR_OTHERS if agent.startswith(client.passes_for)]
-    if passing and (client := _introduced(call, passing)) is not None:
-        return client.name
+    if passing and (introduced := _introduced(call, passing)) is not None:
+        return introduced.name
     for client in KNOWN:
         if client.agents and agent.startswith(client.agents):
             return client.name
-    if (client := _introduced(call, KNOWN)) is not None:
-        return client.name
+    if (introduced := _introduced(call, KNOWN)) is not None:
+        return introduced.name
     first_word = agent.split(maxsplit=1)[0] if agent else ""
     return re.sub(r"/[\d.].*$|[^a-z0-9_./-]", "", first_word)[:64] or UNKNOWN.name
 
