@@ -85,6 +85,11 @@ def running(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) ->
     scripts = [root / "sooner.py", root / "addons" / "routecodex.py"]
     with Mitmdump(script=scripts, upstream=provider, folder=root / "files", flows=True) as proxy:
         yield Installed(root, proxy, provider)
+        proxy.stop()
+        assert proxy.flows_path is not None
+        saved = proxy.flows_path.read_bytes()
+        assert saved, "the flows of all tests, refused ones included"
+        assert b"sk-client-secret" not in saved + proxy.log.encode()
 
 
 @pytest.fixture
@@ -289,13 +294,3 @@ def test_a_key_that_is_put_into_env_is_used_at_once(installed: Installed) -> Non
         assert installed.ask("<**glm.glm-4.7**> go").status == 400
         assert "glm.primary is down for 10 min (key refused)" in installed.ask("<**glm.glm-4.7**> go").text
     env.unlink()
-
-
-def test_nothing_secret_was_saved_meanwhile(installed: Installed) -> None:
-    """The last test of this file: the flows of all those before it, refused ones included."""
-    installed.proxy.stop()
-    assert installed.proxy.flows_path is not None
-    saved = installed.proxy.flows_path.read_bytes()
-    assert b"RouteCodex is not loaded" in saved
-    assert b"sk-client-secret" not in saved + installed.proxy.log.encode()
-    installed.proxy.start()
