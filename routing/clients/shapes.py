@@ -48,6 +48,8 @@ _WORD = re.compile(r"\S")
 _INDENT = re.compile(rf"(?:\A|[{_BREAKS}])[{_BLANK}]{{0,64}}\Z")
 _MARKS = re.compile(r"(?:\A|(?<=\n))[^\w\n<]{0,4}\Z")
 """What stands around a name that begins a line: brackets, stars, the sign of a heading."""
+_STARS = ("*", "＊")
+"""No tag is without one of them, in whatever width it is typed."""
 _FEW_OPENINGS, _MOST_OPENINGS = 1_000, 100_000
 _ENDLESS = "\0"
 _FEW = 16
@@ -90,9 +92,13 @@ class Shape(Struct, frozen=True):
             "<" in text
             or (self.behind is not None and self.behind.search(text) is not None)
             or (self.client.quotes_arguments and ESCAPED in text)
-            or ("*" in text and (self._retold_from(text) < len(text) or any(begins.search(text) for begins, _ in self.attached)))
+            or (any(star in text for star in _STARS) and self._holds_others(text))
             or self.is_tools(text)
         )
+
+    def _holds_others(self, text: str) -> bool:
+        """Words of others beside the person's, that stand in no wrapper."""
+        return self._retold_from(text) < len(text) or any(begins.search(text) for begins, _ in self.attached)
 
     def is_tools(self, text: str) -> bool:
         """It begins as texts do that the tool wrote itself."""

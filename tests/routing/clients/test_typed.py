@@ -301,6 +301,9 @@ def test_more_openings_than_anybody_writes_give_no_orders() -> None:
 
 # --- what a tool that nobody knows retells or attaches ---------------------------------------------------------------------
 
+WIDE = ("＜**!glm**＞", "<＊＊!glm＊＊>", "＜＊＊!glm＊＊＞")
+"""They order as well."""
+
 
 @pytest.mark.parametrize(
     "text, words",
@@ -319,8 +322,8 @@ def test_a_conversation_that_is_retold_gives_no_orders_and_loses_its_tags(text: 
     call = messages_call(user(text))
     assert obeyed(call) == words
     assert edited(call) == text
-    wide = text.replace("<**", "＜**").replace("**>", "**＞")
-    assert obeyed(messages_call(user(wide))) == words.replace("<**", "＜**").replace("**>", "**＞")
+    for wide in WIDE:
+        assert obeyed(messages_call(user(text.replace(TAG, wide)))) == words.replace(TAG, wide)
 
 
 @pytest.mark.parametrize(
@@ -338,9 +341,10 @@ def test_a_conversation_that_is_retold_gives_no_orders_and_loses_its_tags(text: 
     ],
 )
 def test_a_file_beside_the_persons_words_passes_as_it_came(text: str, words: str) -> None:
-    call = messages_call(user(text))
-    assert obeyed(call) == words
-    assert edited(call).replace("|", "").strip() == words
+    for tag in (TAG, *WIDE):
+        call = messages_call(user(text.replace(TAG, tag)))
+        assert obeyed(call) == words.replace(TAG, tag)
+        assert edited(call).replace("|", "").strip() == words.replace(TAG, tag)
 
 
 # --- in a tool's own words -------------------------------------------------------------------------------------------------
