@@ -34,7 +34,6 @@ from mitmproxy.proxy import layer, server_hooks
 
 from routecodex.addons import (
     allocator,
-    codex_socket,
     flows,
     garbage,
     intercept,
@@ -345,9 +344,12 @@ class RouteCodex(quick_hooks.Own):
 
     def answer_upgrade(self, flow: http.HTTPFlow, sealed: Sealed) -> None:
         """A WebSocket that is served asks in flows of its own."""
-        if self.settings.config.codex_web_socket == "serve" and codex_socket.can_serve(flow.request):
-            codex_socket.serve(self.relay, flow, sealed)
-            return
+        if self.settings.config.codex_web_socket == "serve":
+            from routecodex.addons import codex_socket  # nothing of it is loaded where nobody wants it
+
+            if codex_socket.can_serve(flow.request):
+                codex_socket.serve(self.relay, flow, sealed)
+                return
         flow.response = http.Response.make(426, b"", {"upgrade": "HTTP/1.1", "connection": "Upgrade"})
         flow.comment = "WebSocket refused: the tool falls back to HTTP"
 
