@@ -63,6 +63,15 @@ class Installed:
     def until_logged(self, words: str, before: int) -> None:
         self.until(lambda: words in self.proxy.log[before:], f"not logged: {words}")
 
+    def saved(self) -> bytes:
+        """What the proxy has written of all flows so far; it is stopped for it."""
+        self.proxy.stop()
+        assert self.proxy.flows_path is not None
+        saved = self.proxy.flows_path.read_bytes()
+        assert saved
+        assert b"sk-client-secret" not in saved + self.proxy.log.encode()
+        return saved
+
     def save(self, path: Path, text: str) -> None:
         """As an editor does it: another file takes the name."""
         part = path.with_suffix(".part")
@@ -84,12 +93,9 @@ def running(provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) ->
     (root / "sooner.py").write_text("from mitmproxy.addons import script\nscript.ReloadInterval = 0.1\n")
     scripts = [root / "sooner.py", root / "addons" / "routecodex.py"]
     with Mitmdump(script=scripts, upstream=provider, folder=root / "files", flows=True) as proxy:
-        yield Installed(root, proxy, provider)
-        proxy.stop()
-        assert proxy.flows_path is not None
-        saved = proxy.flows_path.read_bytes()
-        assert saved, "the flows of all tests, refused ones included"
-        assert b"sk-client-secret" not in saved + proxy.log.encode()
+        installed = Installed(root, proxy, provider)
+        yield installed
+        installed.saved()
 
 
 @pytest.fixture
@@ -104,7 +110,9 @@ def installed(running: Installed) -> Iterator[Installed]:
         running.save(running.config, CONFIG)
         running.until_logged("Configuration reloaded", before)
     if not running.script.exists() or running.script.read_text() != script:
+        before = len(running.proxy.log)
         running.save(running.script, script)
+        running.until_logged(f"Loading script {running.script}", before)
     running.until(lambda: running.ask("<**status**>").status == 200, "not in force again")
 
 
@@ -227,6 +235,19 @@ def test_while_the_addon_is_broken_our_hosts_are_refused(installed: Installed, n
     assert during.header("x-should-retry") == "false"
     assert [received.host for received in installed.provider.calls] == ["six.example"]
     assert b"<**" not in installed.provider.all_bytes()
+
+
+def test_nothing_secret_is_saved_while_the_addon_is_broken(installed: Installed) -> None:
+    script = installed.script.read_text()
+    installed.save(installed.script, script + "\ndef broken(:\n")
+    installed.until(lambda: installed.ask("a refused one").status == 503, "not refused")
+    installed.save(installed.script, script)
+    installed.until(lambda: installed.ask("<**six.m**> a mended one").status == 200, "not back")
+    saved = installed.saved()
+    installed.proxy.start()
+    assert b"RouteCodex is not loaded" in saved
+    assert b"a refused one" in saved
+    assert b"a mended one" in saved
 
 
 def test_an_answer_in_flight_outlives_a_broken_addon(installed: Installed) -> None:
