@@ -33,7 +33,7 @@ from ..dialects.finish import Endings
 from ..dialects.translation import going_up
 from ..errors import BadCall, ClientLeft, KeysWithheld, NoSuchAnswer, NoTarget, Resting, RouteCodexError, not_found
 from ..redact import Redactor
-from ..router.attempts import Attempts
+from ..router.attempts import PATIENCE_S, Attempts
 from ..router.balance import Rotation
 from ..router.choose import Decision, Wish, choose
 from ..router.classify import classify
@@ -52,6 +52,7 @@ from ..tags.notice import Cause, take_out
 from ..tags.obey import Orders, may_obey
 from ..tags.resolve import resolve
 from ..tags.scan import strip
+from ..tags.status import local_answer
 from ..tags.told import Went, spent_lines
 from ..tags.unheard import unheard_tags
 from ..tags.vocabulary import Vocabulary
@@ -86,10 +87,6 @@ _EARLY_HEAD_S = min(client.waits_s for client in ALL) / 2
 _WHOLE_ANSWER_S = 600.0
 """A whole JSON answer is silent until it is complete; clients themselves wait this long."""
 _PEOPLE = 1_000
-_LINE_ENDS = "  \n"
-"""Who takes an answer for Markdown makes one paragraph of lines that end otherwise; elsewhere nobody sees the blanks."""
-REST_WAITED_S = 15.0
-"""A rest of all keys that is over so soon is waited for, before anything of an answer has left."""
 REST_TOLD_S = 60.0
 """A client that comes again by itself is told to, for a rest of this length at most."""
 _REST_LOOK_S = 0.1
@@ -443,7 +440,7 @@ class Desk:
         it does that well."""
         now = self.clocks.monotonic()
         since = now if since is None else since
-        if now + resting.seconds <= since + REST_WAITED_S:
+        if now + resting.seconds <= since + PATIENCE_S:
             return Rest(min(max(resting.seconds, _REST_LOOK_S), 1.0), since)
         seconds = math.ceil(resting.seconds)
         back = time_of_day(self.clocks.wall() + resting.seconds, self.clocks.utc_offset_s())
@@ -698,12 +695,12 @@ class Desk:
             spent,
             lambda state: self._next_one(reading, state),
         )
-        text = standing.answer(orders)
+        lines = standing.answer(orders)
         if ill := self.ill():
-            text = f"{text}\n{ill}."
+            lines.append(f"{ill}.")
         if for_all := described(self.overlay.state):
-            text = "\n".join((text, "For all sessions of this server (routecodex daemon):", *for_all))
-        return self._answer(reading, Answer(text.replace("\n", _LINE_ENDS)), "answered by RouteCodex")
+            lines += ["For all sessions of this server (routecodex daemon):", *for_all]
+        return self._answer(reading, Answer(local_answer(lines)), "answered by RouteCodex")
 
     def _next_one(self, reading: Reading, state: SessionState) -> Decision:
         """Where a plain message would go now. Nobody's turn is taken by asking."""

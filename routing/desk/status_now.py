@@ -14,7 +14,7 @@ from ..router.registry import ECHO, ORIGIN, Registry
 from ..sessions.state import SessionState
 from ..tags.grammar import Help, Models, Status, Usage, Why
 from ..tags.obey import Orders
-from ..tags.status import answer_text, describe
+from ..tags.status import answer_lines, describe
 from ..tags.told import Outlook, help_lines, models_lines, outlook_lines, why_lines
 from ..turn.plan import Clocks
 from ..usage.prices import Prices
@@ -38,7 +38,7 @@ class Standing(Struct, frozen=True):
     next_one: Callable[[SessionState], Decision]
     """Where a plain message would go now; raises where it can go nowhere."""
 
-    def answer(self, orders: Orders) -> str:
+    def answer(self, orders: Orders) -> list[str]:
         registry, health, now = self.registry, self.learned.health, self.clocks.monotonic()
         lines: list[str] = []
         for ask in dict.fromkeys(orders.asks):
@@ -59,7 +59,7 @@ class Standing(Struct, frozen=True):
                     assert_never(never)
         if not orders.asks or (orders.lines and Status() not in orders.asks):
             lines += self._in_force(orders)
-        return answer_text(orders, lines)
+        return answer_lines(orders, lines)
 
     def _in_force(self, orders: Orders) -> list[str]:
         key = self.reading.key

@@ -18,9 +18,9 @@ from .health import Fault, fault_of
 
 SOLE_PAUSES_S = (0.5, 2.0)
 """A target without a stand-in is asked again after these, when the connection broke or its server stumbled."""
-PLACE_PATIENCE_S = 15.0
-"""So long a call waits until it may repeat its attempt beside all others that do: a place is free when a provider has answered,
-and that takes seconds. As long as for keys that all rest (`REST_WAITED_S`)."""
+PATIENCE_S = 15.0
+"""So long a call waits before anything of an answer has left: for keys that all rest, and for a place among those that repeat an
+attempt (one is free when a provider has answered, and that takes seconds)."""
 _PLACE_LOOK_S = 0.1
 RETRYABLE = frozenset({401, 402, 403, 408, 425, 429, 500, 502, 503, 504, 529})
 
@@ -123,7 +123,7 @@ class Attempts(Struct):
             self.budget.retries(1)
             return 0.0
         self._waits_since = now if self._waits_since is None else self._waits_since
-        return _PLACE_LOOK_S if now - self._waits_since < PLACE_PATIENCE_S else None
+        return _PLACE_LOOK_S if now - self._waits_since < PATIENCE_S else None
 
     def again(self) -> Attempts:
         """For the next round of the same turn."""

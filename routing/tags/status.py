@@ -42,9 +42,9 @@ def describe(
     return lines
 
 
-def answer_text(orders: Orders, in_force: Sequence[str] = ()) -> str:
-    """The whole local answer: what changed, what did nothing, what is in force."""
-    return local_answer([*orders.lines, *_force_alone(orders), *orders.ignored, *in_force])
+def answer_lines(orders: Orders, in_force: Sequence[str] = ()) -> list[str]:
+    """What changed, what did nothing, what is in force."""
+    return [*orders.lines, *_force_alone(orders), *orders.ignored, *in_force]
 
 
 def _force_alone(orders: Orders) -> list[str]:
@@ -59,7 +59,8 @@ def _force_alone(orders: Orders) -> list[str]:
 
 
 def local_answer(lines: Sequence[str]) -> str:
-    return LOCAL_ANSWER_MARK + "\n".join(lines)
+    """Who takes an answer for Markdown makes one paragraph of lines that end without blanks; elsewhere nobody sees them."""
+    return LOCAL_ANSWER_MARK + "\n".join(lines).replace("\n", "  \n")
 
 
 def _sticky(state: SessionState) -> str:

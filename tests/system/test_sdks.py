@@ -18,7 +18,7 @@ from tests.rig.provider import FakeProvider
 from tests.rig.proxy import SCRIPT, Mitmdump
 from tests.rig.reply import Reply, ToolUse
 from tests.sdk.environment import REQUIREMENTS, sdk_python
-from tests.system.talk import MARK, provider_text
+from tests.system.talk import ENDS, MARK, provider_text
 
 pytestmark = pytest.mark.system
 
@@ -185,7 +185,7 @@ def test_a_tool_call_and_its_hop(conversation: Conversation, target: str) -> Non
 @all_ways
 def test_a_local_answer(conversation: Conversation) -> None:
     heard = conversation.say("<**status**>")
-    assert heard["text"].startswith(f"{MARK}Routing: normal.  \nstopMessage: none.")
+    assert heard["text"].startswith(f"{MARK}Routing: normal.{ENDS}stopMessage: none.")
     assert heard["stop"] == conversation.complete
     assert heard.get("starts", 1) == heard.get("ends", 1) == 1
     assert conversation.provider.requests == []

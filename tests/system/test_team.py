@@ -25,7 +25,7 @@ from tests.rig.provider import FakeProvider
 from tests.rig.proxy import SCRIPT, DidNotStart, Mitmdump, free_port
 from tests.rig.redis_server import IS_THERE, redis_server
 from tests.rig.websocket import WebSocket
-from tests.system.talk import provider_text
+from tests.system.talk import ENDS, provider_text
 from tests.system.test_codex_socket import HEADERS as CODEX
 from tests.system.test_codex_socket import frame
 from tests.system.test_codex_socket import text_of as frames_text
@@ -282,14 +282,14 @@ def test_two_people_of_one_id_at_two_proxies(tmp_path: Path) -> None:
         assert ask(one, '<**!glm.glm-4.7**> <**stopMessage:"of alice",5**>', "alice").status_code == 200
         for proxy in (one, other):
             assert "of alice" in said(ask(proxy, "<**status**>", "alice"))
-            assert "Routing: normal.  \nstopMessage: none." in said(ask(proxy, "<**status**>", "bob"))
+            assert f"Routing: normal.{ENDS}stopMessage: none." in said(ask(proxy, "<**status**>", "bob"))
         id = NAMES["x-claude-code-session-id"]
         for guess in (id, f"@alice:{id}"):
             with httpx.Client(proxy=asks_nobody.url, verify=asks_nobody.tls(), trust_env=False, timeout=60) as client:
                 body = {"model": "claude-x", "max_tokens": 9, "messages": [{"role": "user", "content": "<**status**>"}]}
                 headers = {"x-api-key": "sk-of-a-tool", "x-session-id": guess}
                 told = said(client.post("https://api.anthropic.com/v1/messages", json=body, headers=headers))
-            assert "Routing: normal.  \nstopMessage: none." in told
+            assert f"Routing: normal.{ENDS}stopMessage: none." in told
         assert ask(other, "<**clear**>", "bob").status_code == 200
         assert "of alice" in said(ask(one, "<**status**>", "alice"))
 

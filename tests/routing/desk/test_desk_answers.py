@@ -25,6 +25,7 @@ from routecodex.routing.values import Dialect, Kind, ProviderError, Target
 from tests.rig.proxy import ROOT
 from tests.routing.desk.given import OWN, TWO_KEYS, Build
 from tests.routing.house import CONFIG_A, HOSTS, House, Tool, config_text, texts_of
+from tests.system.talk import ENDS
 from tests.system.tool import text_of
 
 DIALECTS = pytest.mark.parametrize("dialect", list(Dialect))
@@ -190,13 +191,13 @@ def test_status_says_what_is_in_force(house: House, dialect: Dialect) -> None:
     tool = Tool(house, dialect)
     tool.talk('<**!glm.glm-4.7**> <**glm,openai**> <**#openai.1**> <**stopMessage:"carry on",3**> hi')
     text = text_of(dialect, tool.say("<**status**>").reply.body, False)
-    assert text.split("  \n")[:4] == [
+    assert text.split(ENDS)[:4] == [
         "[RouteCodex] Sticky: glm.glm-4.7 (all keys).",
         "Allowed: glm, openai.",
         "Disabled: openai key primary.",
         'stopMessage: "carry on", used 0 of 3 times.',
     ]
-    assert text_of(dialect, Tool(house, dialect, session="new").say("<**status**>").reply.body, False).split("  \n")[:2] == [
+    assert text_of(dialect, Tool(house, dialect, session="new").say("<**status**>").reply.body, False).split(ENDS)[:2] == [
         "[RouteCodex] Routing: normal.",
         "stopMessage: none.",
     ]

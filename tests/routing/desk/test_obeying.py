@@ -18,6 +18,7 @@ from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.tags.words import RESERVED
 from routecodex.routing.values import Dialect, ProviderError, Target
 from tests.routing.house import Handled, House, Tool, config_text, done, inline, provider_text, texts_of
+from tests.system.talk import ENDS
 from tests.system.tool import text_of
 
 T = TypeVar("T")
@@ -37,7 +38,7 @@ def used(house: House) -> int | None:
 
 
 def told(tool: Tool, text: str) -> list[str]:
-    return text_of(tool.dialect, tool.say(text).reply.body, tool.stream).removeprefix("[RouteCodex] ").split("  \n")
+    return text_of(tool.dialect, tool.say(text).reply.body, tool.stream).removeprefix("[RouteCodex] ").split(ENDS)
 
 
 # --- once (R1, decision 2, Q15, Q21) --------------------------------------------------------------------------------------

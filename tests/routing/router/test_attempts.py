@@ -6,7 +6,7 @@ import pytest
 
 from routecodex.routing.dialects.failures import read_failure
 from routecodex.routing.router.attempts import (
-    PLACE_PATIENCE_S,
+    PATIENCE_S,
     Attempts,
     GiveUp,
     RetryBudget,
@@ -126,7 +126,7 @@ def failing(budget: RetryBudget) -> Attempts:
 def test_nobody_waits_for_a_place_for_long() -> None:
     budget = RetryBudget(floor=0)
     one = failing(budget)
-    assert [one.place(now) for now in (10.0, 9.9 + PLACE_PATIENCE_S, 10.0 + PLACE_PATIENCE_S)] == [0.1, 0.1, None]
+    assert [one.place(now) for now in (10.0, 9.9 + PATIENCE_S, 10.0 + PATIENCE_S)] == [0.1, 0.1, None]
     assert budget.retrying == 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from routecodex.routing.sessions.state import EMPTY, SessionState, Sticky, StopMessage
-from routecodex.routing.tags.status import LOCAL_ANSWER_MARK, answer_text, describe
+from routecodex.routing.tags.status import answer_lines, describe, local_answer
 from tests.routing.tags.config_a import say
 
 FULL = SessionState(
@@ -56,9 +56,7 @@ def test_sessions() -> None:
 
 def test_the_answer_says_what_changed_and_what_is_in_force() -> None:
     orders = say("<**glm.glm-4.7**><**!echo**><**foo:bar**>")
-    answer = answer_text(orders, describe(orders.state, derived=False, session="s"))
-    assert answer.startswith(LOCAL_ANSWER_MARK)
-    assert answer.removeprefix(LOCAL_ANSWER_MARK).split("\n") == [
+    assert answer_lines(orders, describe(orders.state, derived=False, session="s")) == [
         "Only these providers are used: echo.",
         "`<**glm.glm-4.7**>` holds for the message that it stands in, so nothing was sent: write it beside your text. "
         "`<**!glm.glm-4.7**>` keeps the whole conversation there.",
@@ -66,3 +64,7 @@ def test_the_answer_says_what_changed_and_what_is_in_force() -> None:
         "Allowed: echo.",
         "stopMessage: none.",
     ]
+
+
+def test_no_line_of_an_answer_goes_on_in_the_next_one_in_markdown() -> None:
+    assert local_answer(["one", "two\nand more of it", "three"]) == "[RouteCodex] one  \ntwo  \nand more of it  \nthree"
