@@ -185,6 +185,8 @@ def test_names_that_are_no_file_names(steered: Pair) -> None:
     assert len(written) == len(names)
     for talk in talks:
         assert "Allowed: glm." in talk.tell("<**status**>").text
+    for path in written:
+        path.unlink()
 
 
 # --- clients that name none ----------------------------------------------------------------------------------------------
@@ -394,15 +396,14 @@ def test_an_echo_in_a_chain(steered: Pair, stream: bool) -> None:
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
-def test_a_chain_does_not_fail_over_to_an_account_that_knows_nothing_of_it(steered: Pair, stream: bool) -> None:
-    provider, _ = steered
-    provider.forget()
-    chain = Chain(*steered, stream=stream, session=f"failing-{stream}")
-    first = chain.ask("<**!openai.gpt-4**> a")
-    provider.always(Behaviour(status=402, error="no money"), key=first.rsplit("/", 1)[1])
-    with pytest.raises(AssertionError, match="PROVIDER_KEY_REFUSED"):
-        chain.ask("b")
-    assert {one.key for one in provider.requests} == {first.rsplit("/", 1)[1]}
+def test_a_chain_does_not_fail_over_to_an_account_that_knows_nothing_of_it(tmp_path: Path, stream: bool) -> None:
+    with FakeProvider() as provider, Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, folder=tmp_path) as proxy:
+        chain = Chain(provider, proxy, stream=stream, session="failing")
+        first = chain.ask("<**!openai.gpt-4**> a")
+        provider.always(Behaviour(status=402, error="no money"), key=first.rsplit("/", 1)[1])
+        with pytest.raises(AssertionError, match="PROVIDER_KEY_REFUSED"):
+            chain.ask("b")
+        assert {one.key for one in provider.requests} == {first.rsplit("/", 1)[1]}
 
 
 def test_a_chain_survives_a_restart_at_home(tmp_path: Path) -> None:
