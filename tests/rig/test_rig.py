@@ -77,9 +77,10 @@ def test_plain_http_through_the_proxy(intercepted: tuple[Mitmdump, FakeProvider]
 @pytest.mark.system
 def test_a_client_that_leaves_is_noticed(intercepted: tuple[Mitmdump, FakeProvider]) -> None:
     proxy, provider = intercepted
-    for leave in (Leave(after_s=0.3), Leave(after_s=0.3, reset=True)):
+    for reset in (False, True):
         provider.forget()
         provider.enqueue(Behaviour(reply=THREE, stall_after=3, stall_s=600))
+        leave = Leave(when=lambda: bool(provider.calls), reset=reset)
         answer = call(ANTHROPIC, "/v1/messages", STREAM, proxy=proxy, leave=leave)
         assert answer.ended == "left"
         provider.wait_until(lambda: provider.calls[0].left_early)
@@ -121,12 +122,12 @@ def test_an_http2_stream_is_reset_and_the_others_live(intercepted: tuple[Mitmdum
 
     async def one_of_two() -> tuple[Answer, Answer]:
         async with Http2(Route(ANTHROPIC, proxy)) as client:
-            gone = await client.send("POST", "/v1/messages", body=STREAM, leave=Leave(after_s=0.3))
+            gone = await client.send("POST", "/v1/messages", body=STREAM, leave=Leave(when=lambda: bool(provider.calls)))
             return gone, await client.send("POST", "/v1/messages", body=STREAM)
 
     gone, whole = asyncio.run(one_of_two())
     assert (gone.ended, whole.ended, whole.events[-1][0]) == ("left", "complete", "message_stop")
-    provider.wait_until(lambda: provider.calls[0].left_early, timeout=5)
+    provider.wait_until(lambda: provider.calls[0].left_early)
 
 
 @pytest.mark.system
