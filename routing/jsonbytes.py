@@ -154,7 +154,8 @@ Writer: TypeAlias = Callable[[object], bytes]
 
 
 def dump_pieces(value: object, write: Writer) -> Iterator[bytes]:
-    """What `dumps` gives, but no long text as a whole. `write`: the first of `WRITERS` that raises no TypeError."""
+    """What `dumps` gives, but no long text as a whole. `write`: the first of `WRITERS` that raises no TypeError; or `dumps`,
+    which chooses for each piece anew, so that one text may be spelled in two ways."""
     if not _is_long(value) or (isinstance(value, dict) and not all(isinstance(name, str) for name in value)):
         yield write(value)
     elif isinstance(value, str):

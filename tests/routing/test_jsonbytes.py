@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from routecodex.routing import jsonbytes
 from routecodex.routing.errors import BadCall
-from routecodex.routing.jsonbytes import ANY_DEPTH, MOST_VALUES, dump_pieces, dumps, joined, load_object, loads, loads_counted
+from routecodex.routing.jsonbytes import (
+    ANY_DEPTH,
+    MOST_VALUES,
+    WRITERS,
+    dump_pieces,
+    dumps,
+    joined,
+    load_object,
+    loads,
+    loads_counted,
+)
 from tests.rig.work import assert_linear
 
 VALUES = st.recursive(
@@ -185,11 +196,17 @@ def test_what_is_written(value: object, raw: bytes) -> None:
 
 
 @given(st.lists(st.text(alphabet=st.characters()), max_size=4), st.booleans())
+@example(["\ud9e9", "ü"], True)
 def test_a_text_in_parts_is_written_as_one(parts: list[str], is_long: bool) -> None:
     parts = [part * 40_000 for part in parts] if is_long else parts
-    written = dumps(["a", {"b": joined(parts)}])
-    assert written == b"".join(dump_pieces(["a", {"b": joined(parts)}], dumps))
-    assert loads(written) == ["a", {"b": "".join(parts)}]
+    value, whole = ["a", {"b": joined(parts)}], ["a", {"b": "".join(parts)}]
+    written = dumps(value)
+    assert loads(written) == whole
+    assert loads(b"".join(dump_pieces(value, dumps))) == whole
+    for write in WRITERS:
+        with contextlib.suppress(TypeError):
+            assert written == b"".join(dump_pieces(value, write))
+            break
 
 
 @pytest.mark.parametrize("extra", [{}, {"id": 10**30}], ids=["usual", "slow way"])
