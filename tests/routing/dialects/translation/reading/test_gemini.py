@@ -585,3 +585,14 @@ def test_anything_is_read_or_refused(body: dict[str, Any], parts: list[dict[str,
             continue
         assert read_.messages
         assert all(turn.blocks for turn in read_.messages)
+
+
+def test_one_message_that_is_no_list_is_one() -> None:
+    assert read({"contents": {"role": "user", "parts": [{"text": "hi"}]}}, GEMINI) == read(said({"text": "hi"}), GEMINI)
+
+
+@pytest.mark.parametrize(
+    ("said_so", "number"), [("0.5", 0.5), (1, 1.0), ("warm", None), (True, None), ("1e400", None), (10**400, None)]
+)
+def test_a_number_that_is_none_is_left_out(said_so: object, number: float | None) -> None:
+    assert conversation(generationConfig={"temperature": said_so}).temperature == number

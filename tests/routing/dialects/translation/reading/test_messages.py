@@ -129,6 +129,35 @@ USER_BLOCKS: list[tuple[dict[str, object], list[Block]]] = [
 ]
 
 
+LEFT_OUT: list[tuple[dict[str, object], list[Block], tuple[Feature, str]]] = [
+    (image(type="hologram"), [], (Feature.FILES, "picture of an unknown source")),
+    (
+        document({"type": "hologram"}, title="a", context="from afar"),
+        [Text("About the document a: from afar")],
+        (Feature.FILES, "document of an unknown source"),
+    ),
+    (
+        document({"type": "text", "data": "words"}, context="from afar", citations={"enabled": True}),
+        [Text("About the document that follows: from afar"), Media("file", media_type="text/plain", text="words")],
+        (Feature.CITATIONS, ""),
+    ),
+    (
+        {"type": "compaction", "content": "what was said", "encrypted_content": "c2ln"},
+        [Text("what was said")],
+        (Feature.CONTEXT_MANAGEMENT, "seal of a summary"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("wire", "neutral", "named"), LEFT_OUT)
+def test_what_of_it_no_other_dialect_holds_is_named(
+    wire: dict[str, object], neutral: list[Block], named: tuple[Feature, str]
+) -> None:
+    found = call({"role": "user", "content": [{"type": "text", "text": "hi"}, wire]})
+    assert list(found.messages[0].blocks) == [Text("hi"), *neutral]
+    assert found.others == (named,)
+
+
 @pytest.mark.parametrize(("wire", "neutral"), USER_BLOCKS)
 def test_what_a_user_says(wire: dict[str, object], neutral: list[Block]) -> None:
     assert list(blocks(wire)) == neutral
