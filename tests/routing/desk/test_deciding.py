@@ -121,6 +121,15 @@ def test_a_sticky_that_is_used_up_is_forgotten_before_its_call_leaves(tmp_path: 
     assert house.desk.store.load(SessionKey("session", "one")).sticky is None
 
 
+@pytest.mark.parametrize("plugins", [0, 1])
+def test_why_the_echo_answered_is_told_whoever_takes_part(tmp_path: Path, plugins: int) -> None:
+    house = house_of(tmp_path)
+    decided(house, Tool(house), '<**echo**> <**stopMessage:"go on",1**> hi', *[Actor("A") for _ in range(plugins)])
+    went = house.learned.went.get(SessionKey("session", "one"))
+    assert went is not None
+    assert went.comment == "echo · force: a tag asks for echo"
+
+
 @pytest.mark.parametrize("text", ["hi", "<**echo**> hi"])
 def test_plugins_hear_that_the_turn_is_over_where_it_never_begins(tmp_path: Path, text: str) -> None:
     house = house_of(tmp_path)
