@@ -185,21 +185,25 @@ class Telemetry:
             self._beside.tell(self._meter)
 
     def _work(self) -> None:
-        pause, over = self._every_s, False
+        """Others are told in time, however long the collector is left alone."""
+        pause, left, over = 0.0, self._every_s, False
         client = self._client()
         while not over:
-            over = self._over.wait(pause)
+            waits = min(left, self._every_s)
+            over = self._over.wait(waits)
+            left -= waits
             with self._counting:
                 self._count()
                 self._tell_others()
-            if not self.settings.otlp:
+            if left > 0 and not over:
                 continue
-            if self._send(client):
-                pause = self._every_s
+            if not self.settings.otlp or self._send(client):
+                pause = 0.0
             else:
                 pause = min(max(1.0, 2 * pause), _LONGEST_PAUSE_S)
                 client.close()
                 client = self._client()
+            left = pause or self._every_s
         client.close()
 
     def _client(self) -> httpx.Client:
