@@ -40,6 +40,15 @@ _LONGEST_WORD = 64 << 10
 _LONGEST_PAUSE_S = 60.0
 
 logger = logging.getLogger("routecodex")
+_NAME = "telemetry"
+
+
+def _is_of_others(record: logging.LogRecord) -> bool:
+    """httpx tells of each exchange, every five seconds for ever: people want to read of calls."""
+    return record.threadName != _NAME
+
+
+logging.getLogger("httpx").addFilter(_is_of_others)
 FILES = "metrics-"
 BESIDE_S = 1.0
 Gauges = Callable[[], Mapping[Named, Mapping[Labels, float]]]
@@ -144,7 +153,7 @@ class Telemetry:
             self._dropped += 1
         self._new.append(seen)
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="telemetry", daemon=True)
+            self._thread = threading.Thread(target=self._work, name=_NAME, daemon=True)
             self._thread.start()
 
     async def text(self) -> str:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 import os
 import subprocess
 import sys
@@ -103,6 +104,18 @@ def test_a_collector_that_is_gone_is_asked_after_1_2_4_and_at_most_60_seconds(ev
     telemetry._thread.join(60)
     assert [later - before for before, later in itertools.pairwise(asked)][:8] == [1, 2, 4, 8, 16, 32, 60, 60]
     assert max(over.waited) == every_s, "meanwhile who is beside us hears of it as often as ever"
+
+
+def test_the_log_says_nothing_of_what_is_sent_and_all_that_others_send(caplog: pytest.LogCaptureFixture) -> None:
+    collector = Collector()
+    telemetry = made(collector)
+    with caplog.at_level(logging.INFO):
+        telemetry.note(seen())
+        collector.wait(2)
+        telemetry.close(60)
+        assert caplog.messages == []
+        httpx.Client(transport=httpx.MockTransport(lambda request: httpx.Response(200))).get("http://others.example")
+    assert len(caplog.messages) == 1
 
 
 def test_what_a_collector_refuses_for_good_is_given_up() -> None:
