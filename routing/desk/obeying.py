@@ -199,6 +199,7 @@ class Obeying(Struct):
             read_text=lambda relative: read_text(relative, texts_of(user, self.user_folder)),
             stop_enabled=self.config.stop.enabled,
             clock_enabled=self.config.clock is not None,
+            usage_enabled=self.config.usage.enabled,
             under=self.under(),
             why_not=lambda state, sticky: why_not_stick(
                 sticky, state, registry, self.learned.health, model, self.clocks.monotonic()
