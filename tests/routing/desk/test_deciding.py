@@ -62,6 +62,21 @@ def decided(house: House, tool: Tool, text: str, *plugins: Plugin) -> tuple[Repl
     return asyncio.run(whole()), carrier
 
 
+@pytest.mark.parametrize("question", ["<**status**>", "<**models**> <**help**>", "<**why**>"])
+def test_a_question_has_nothing_to_write(tmp_path: Path, question: str) -> None:
+    """Also where something is in force: it is answered while the store is gone, and again where it is asked again."""
+    house = house_of(tmp_path)
+    tool = Tool(house)
+    tool.say("<**!openai.gpt-4**> hi")
+    before = house.desk.store.load(SessionKey("session", "one"))
+    for _ in range(2):
+        found, carrier = decided(house, tool, question)
+        assert isinstance(found, Reply)
+        assert found.status == 200
+        assert carrier.log == []
+    assert house.desk.store.load(SessionKey("session", "one")) == before
+
+
 def test_who_has_left_changes_nothing(tmp_path: Path) -> None:
     """What has nothing to write goes on: it ends by itself."""
     house = house_of(tmp_path)
