@@ -98,6 +98,8 @@ def _print_table(by: str, groups: list[dict[str, Any]], totals: dict[str, Any]) 
 
 
 def _cell(value: object) -> str:
+    from ....routing.usage.prices import money
+
     if isinstance(value, float):
-        return f"${value:,.4f}" if value < 1 else f"${value:,.2f}"
+        return money(value, 4 if value < 1 else 2)
     return f"{value:,}" if isinstance(value, int) else "unknown"
