@@ -25,7 +25,7 @@ _MOST_IN_LIST = 3
 _MOST_KEYS = 8
 """More keys of a provider are counted, and only those named that are not ready."""
 
-_OTHERS = "Other processes serve this conversation, too, and may have answered since: the log has a line for each call."
+_OTHERS = "Other processes may serve this conversation, too, and have answered since: the log has a line for each call."
 
 HELP = (
     "Type a tag anywhere in a message; it is taken out before the message is sent:",

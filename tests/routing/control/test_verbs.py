@@ -120,7 +120,7 @@ def test_sessions_are_asked_for_and_erased_by_their_id(served: Served) -> None:
 def test_why_is_not_asked_of_those_who_serve_the_session_too(served: Served) -> None:
     served.desk.learned.pins.changed = lambda key, target: None
     for id in ("", "abc"):
-        with pytest.raises(BadQuestion, match="is remembered by this process; others serve it, too"):
+        with pytest.raises(BadQuestion, match="is remembered by this process; others may serve it, too"):
             ask(served, "why", id=id)
 
 

@@ -398,4 +398,4 @@ def test_why_does_not_speak_for_those_who_serve_the_conversation_too(two: Build)
     for process, begins in ((other, "This process has sent nothing"), (one, "0 s ago: echo")):
         told = at(process, tool).say("<**why**>").reply.body.decode()
         assert begins in told
-        assert "Other processes serve this conversation, too" in told
+        assert "Other processes may serve this conversation, too" in told
