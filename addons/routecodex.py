@@ -131,7 +131,9 @@ class RouteCodex(quick_hooks.Own):
     # Start and stop
 
     def load(self, loader: Loader) -> None:
-        loader.add_option("routecodex_config", str, "", "RouteCodex: the configuration file (default: mitm-config.yaml).")
+        loader.add_option(
+            "routecodex_config", str, "", "RouteCodex: the configuration file (default: your own, else the shipped one)."
+        )
         loader.add_option("routecodex_server", str, "", "RouteCodex: whose sessions these are (default: address and port).")
         loader.add_option("routecodex_http2", bool, False, "RouteCodex: offer HTTP/2 to clients.")
         loader.add_option(

@@ -351,7 +351,8 @@ class Settings:
         """Also where what stands there cannot be used, it is looked at again only when it changes."""
         self._stamps = seen = self._stamps_of([path, *self._stamps])
         config = configuration.load(path, os.environ)
-        self._stamps = self._stamps_of(map(Path, (*config.plugins, *config.secret_files))) | {path: seen[path]}
+        wanted = self._stamps_of([path, *map(Path, (*config.plugins, *config.secret_files))])
+        self._stamps = {one: seen.get(one, stamp) for one, stamp in wanted.items()}
         people.check(allow_remote_clients=config.allow_remote_clients)
         if config.store != "files":
             try:

@@ -40,6 +40,15 @@ _LONGEST_WORD = 64 << 10
 _LONGEST_PAUSE_S = 60.0
 
 logger = logging.getLogger("routecodex")
+_NAME = "telemetry"
+
+
+def _is_of_others(record: logging.LogRecord) -> bool:
+    """httpx tells of each exchange, every five seconds for ever: people want to read of calls."""
+    return record.threadName != _NAME
+
+
+logging.getLogger("httpx").addFilter(_is_of_others)
 FILES = "metrics-"
 BESIDE_S = 1.0
 Gauges = Callable[[], Mapping[Named, Mapping[Labels, float]]]
@@ -144,7 +153,7 @@ class Telemetry:
             self._dropped += 1
         self._new.append(seen)
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="telemetry", daemon=True)
+            self._thread = threading.Thread(target=self._work, name=_NAME, daemon=True)
             self._thread.start()
 
     async def text(self) -> str:
@@ -185,21 +194,25 @@ class Telemetry:
             self._beside.tell(self._meter)
 
     def _work(self) -> None:
-        pause, over = self._every_s, False
+        """Others are told in time, however long the collector is left alone."""
+        pause, left, over = 0.0, self._every_s, False
         client = self._client()
         while not over:
-            over = self._over.wait(pause)
+            waits = min(left, self._every_s)
+            over = self._over.wait(waits)
+            left -= waits
             with self._counting:
                 self._count()
                 self._tell_others()
-            if not self.settings.otlp:
+            if left > 0 and not over:
                 continue
-            if self._send(client):
-                pause = self._every_s
+            if not self.settings.otlp or self._send(client):
+                pause = 0.0
             else:
                 pause = min(max(1.0, 2 * pause), _LONGEST_PAUSE_S)
                 client.close()
                 client = self._client()
+            left = pause or self._every_s
         client.close()
 
     def _client(self) -> httpx.Client:

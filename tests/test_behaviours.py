@@ -1,4 +1,4 @@
-"""Every case of the published behaviours is tested somewhere under an id of its own, or says here why it waits.
+"""Every case of the published behaviours is tested somewhere under an id of its own.
 
 A test names its case in its own name (`test_h05_…`), in the id of a parameter, or in a comment.
 """
@@ -30,13 +30,6 @@ BEHAVIOURS = {
 }
 IDS = [f"{family}{number}" for family, numbers in BEHAVIOURS.items() for number in numbers.split()]
 
-_CLI = "the control socket and the command line are not built yet"
-WAITING: dict[str, str] = {
-    **{f"D{number}": _CLI for number in BEHAVIOURS["D"].split()},
-}
-MAY_WAIT = frozenset("MCFLD")
-"""What the rest of the house stands on waits for nothing."""
-
 TROUBLE = {
     "trouble/test_retries.py": {"R10"},
     "routing/router/test_health.py": {"R10"},
@@ -57,14 +50,8 @@ TESTED = {id for path in TESTS.rglob("*.py") if path != Path(__file__) for id in
 
 
 @pytest.mark.parametrize("id", IDS)
-def test_each_is_tested_or_says_why_not(id: str) -> None:
-    assert id in TESTED or id in WAITING
-
-
-def test_only_what_is_known_waits_and_only_what_may() -> None:
-    assert set(WAITING) <= set(IDS)
-    assert {id[0] for id in WAITING} <= MAY_WAIT
-    assert all(WAITING.values())
+def test_each_is_tested(id: str) -> None:
+    assert id in TESTED
 
 
 def test_the_other_lists_ids_are_where_they_are_said_to_be() -> None:

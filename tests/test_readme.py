@@ -57,6 +57,21 @@ def test_its_test_commands_are_there() -> None:
         assert importlib.util.find_spec(module) is not None
 
 
+OUR_OWN = {"ROUTECODEX_ERROR", "ROUTECODEX_LEASH", "ROUTECODEX_UPSTREAM_AUTH"}
+"""A code, and what one process of ours tells another."""
+
+
+def test_every_option_and_variable_is_told() -> None:
+    told = README + "".join(page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs").glob("*.md")))
+    product = [path.read_text(encoding="utf-8") for room in ("addons", "routing") for path in (ROOT / room).rglob("*.py")]
+    options = {name for text in product for name in re.findall(r'add_option\(\s*"(routecodex_\w+)"', text)}
+    variables = {name for text in product for name in re.findall(r'"(ROUTECODEX_[A-Z_]+)"', text)} - OUR_OWN
+    variables |= {f"ROUTECODEX_STOPMESSAGE_BD_{name}" for name in ("MODE", "TIMEOUT_MS", "CACHE_TTL_MS", "WORKDIR")}
+    assert len(options) > 5
+    assert len(variables) > 10
+    assert sorted(name for name in options | variables if name not in told) == []
+
+
 def test_the_hosted_gate_does_what_it_says() -> None:
     workflow = YAML(typ="safe").load((ROOT / ".github" / "workflows" / "tests.yml").read_text())
     job = workflow["jobs"]["tests"]

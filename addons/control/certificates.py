@@ -76,6 +76,7 @@ def write(folder: Path, *texts: str) -> Path:
             one.mkdir(0o700, parents=True, exist_ok=True)
         if not path.is_file():
             half = path.with_suffix(f".{os.getpid()}")
+            half.touch(0o600)
             half.write_text(whole)
             half.replace(path)
     except OSError as error:

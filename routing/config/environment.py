@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from .notes import Notes
+from .schema import MOST_ATTEMPTS, YEAR_MS
 from .secrets import FILE, MARK, said_missing
 from .source import Table
 
@@ -61,20 +62,21 @@ def why_off(full: Expanded, where: str) -> str:
 
 _OFF = frozenset({"0", "false", "off", "no", "disable", "disabled"})
 _NUMBERS = {
-    "ROUTECODEX_MAX_PROVIDER_ATTEMPTS": ("retries", "maxAttempts"),
-    "ROUTECODEX_CLOCK_NTP_TIMEOUT_MS": ("virtualrouter", "clock", "ntp", "timeoutMs"),
-    "ROUTECODEX_CLOCK_NTP_STALE_AFTER_MS": ("virtualrouter", "clock", "ntp", "staleAfterMs"),
+    "ROUTECODEX_MAX_PROVIDER_ATTEMPTS": (MOST_ATTEMPTS, ("retries", "maxAttempts")),
+    "ROUTECODEX_CLOCK_NTP_TIMEOUT_MS": (YEAR_MS, ("virtualrouter", "clock", "ntp", "timeoutMs")),
+    "ROUTECODEX_CLOCK_NTP_STALE_AFTER_MS": (YEAR_MS, ("virtualrouter", "clock", "ntp", "staleAfterMs")),
 }
+"""The most that each may be, and where it stands in the file."""
 
 
 def override(root: Table, env: Mapping[str, str], notes: Notes) -> None:
     """Settings of the environment beat those of the file."""
-    for name, path in _NUMBERS.items():
+    for name, (most, path) in _NUMBERS.items():
         text = env.get(name, "").strip()
-        if re.fullmatch(r"[1-9]\d{0,8}", text):
+        if re.fullmatch(r"[1-9][0-9]{0,10}", text) and int(text) <= most:
             _put(root, path, int(text))
         elif text:
-            notes.warn((), f"{name} is not a whole number above 0: ignored")
+            notes.warn((), f"{name} is not a whole number from 1 to {most}: ignored")
     servers = [server for server in re.split(r"[\s,]+", env.get("ROUTECODEX_CLOCK_NTP_SERVERS", "")) if server]
     if servers:
         _put(root, ("virtualrouter", "clock", "ntp", "servers"), servers)

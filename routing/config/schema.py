@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from .section import Section, field
 
 YEAR_MS = 366 * 24 * 3600 * 1000
+MOST_ATTEMPTS = 50
 
 Millis = Annotated[int, field(ge=0, le=YEAR_MS)]
 Timeout = Annotated[int, field(ge=1, le=YEAR_MS)]
@@ -72,7 +73,7 @@ class Sticky(Section):
 
 
 class Retries(Section):
-    max_attempts: int = field(6, ge=1, le=50)
+    max_attempts: int = field(6, ge=1, le=MOST_ATTEMPTS)
     """For one call, before the first byte of its answer has gone to the tool."""
 
 

@@ -266,9 +266,10 @@ def _why(served: Served, given: Given) -> JsonObject:
     if begins and len({key.id for key in keys}) > 1 and not any(begins in (key.id, parted(key.id)[1]) for key in keys):
         raise BadQuestion(f"{len(keys)} sessions begin with {begins[:40]!r}")
     if not keys:
-        raise BadQuestion(f"no call of a session {begins[:40]!r} is remembered" if begins else "no call is remembered")
+        others = " by this process; others may serve it, too" if learned.is_shared else ""
+        raise BadQuestion(f"no call {f'of a session {begins[:40]!r} ' if begins else ''}is remembered{others}")
     key = next((key for key in keys if begins in (key.id, parted(key.id)[1])), keys[0])
-    lines = why_lines(learned.went.get(key), now, prices, learned.losses.get(key))
+    lines = why_lines(learned.went.get(key), now, prices, learned.losses.get(key), alone=not learned.is_shared)
     return {"server": served.server, "session": key.id, "lines": [*lines]}
 
 

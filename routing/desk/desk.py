@@ -349,8 +349,11 @@ class Desk:
                 return departure
             if participants is not None:
                 call = participants.offer(sent, able=True)
-                said = await converse(participants, call, lambda call: self.echo(replace(reading, call=call)), self.endings)
-                outcome = replace(said, comment=outcome.comment, before=outcome.before)
+                comment = outcome.comment
+                said = await converse(
+                    participants, call, lambda call: self.echo(replace(reading, call=call), comment), self.endings
+                )
+                outcome = replace(said, comment=comment, before=outcome.before)
                 await participants.leave(aborted=False)
             return outcome
         except Exception as error:
@@ -428,7 +431,7 @@ class Desk:
         except Resting as resting:
             return self._rest(resting, waits_since)
         if decision.target.provider == ECHO:
-            return self.echo(reading, decision)
+            return self.echo(reading, f"echo · {decision.route}: {decision.reason}")
         if self.withheld:
             if self._has_secrets(decision.target):
                 raise KeysWithheld(self.withheld, details={"provider": decision.target.provider})
@@ -707,14 +710,11 @@ class Desk:
         wish = replace(self._wish(reading, Orders(state), 0, Hints(), reading.call.model), pinned=None)
         return self._choose(reading, wish, self.learned.rotation.copy())
 
-    def echo(self, reading: Reading, decision: Decision | None = None) -> Reply:
-        """The built-in provider's answer; without a decision: to a later round of the same turn."""
-        if decision is None:
-            decision = Decision(Target(ECHO, "local", ""), "echo", "a later round")
-        comment = f"echo · {decision.route}: {decision.reason}"
+    def echo(self, reading: Reading, comment: str) -> Reply:
+        """The built-in provider's answer, in any round of a turn."""
         call = without_tag(reading.call)
         echoed = echo_answer(call)
-        self._remember(reading, decision.target, None)
+        self._remember(reading, Target(ECHO, "local", ""), None)
         is_end = not isinstance(echoed, EchoFailure) and not echoed.calls
         if is_end:
             self.obeying.ended(reading)

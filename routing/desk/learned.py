@@ -88,3 +88,8 @@ class Learned(Memory):
     """What each session was told without having asked."""
     untold: Recent[SessionKey, tuple[Cause, ...]] = field(default_factory=Recent)
     """What still is to be."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Others serve the same people, and are told of it."""
+        return self.pins.changed is not None

@@ -19,7 +19,7 @@ from ..sessions.state import EMPTY, SessionState
 from ..sessions.store import SessionKey, States
 from ..storage.contract import InThread
 from ..tags.cleaning import is_for_us
-from ..tags.grammar import Clear, ClockClear, StopSet
+from ..tags.grammar import Ask, Clear, ClockClear, StopSet
 from ..tags.obey import CLOCK_CLEARED, TAKES_AWAY, Means, Orders, leaves_nothing, orders_for
 from ..tags.once import Place, ended, has_ended, is_new, obeyed_before, placed, places_of, remembered, without_old_texts
 from ..tags.scan import strip
@@ -102,7 +102,8 @@ class Obeying(Struct):
             return None if reading.opens and not state.empty else self._heard(reading, Orders(state))
         known = self._with_ends(reading.key, state)
         acts = self._acts(reading, place, known)
-        if acts and (reading.opens or any(isinstance(tag, ClockClear | StopSet) for tag in reading.tags)):
+        begins = reading.opens and not (state.empty and _only_asks(reading))
+        if acts and (begins or any(isinstance(tag, ClockClear | StopSet) for tag in reading.tags)):
             return None  # the one tag removes a file, the other may read one
         try:
             orders = self._obeyed(reading, place, known, acts=acts)
@@ -185,6 +186,8 @@ class Obeying(Struct):
         if leaves_nothing(orders, reading.tags):
             return replace(orders, state=orders.state.with_(obeyed=(), obeyed_before=None))
         unchanged = orders.state == state and not orders.clock_clear
+        if unchanged and _only_asks(reading):
+            return orders  # asked again, it is told again
         if unchanged and any(message.place == place.place and message.standing == "ended" for message in state.obeyed):
             return orders
         return replace(orders, state=remembered(orders.state, place, "ended" if reading.alone else "open"))
@@ -199,6 +202,7 @@ class Obeying(Struct):
             read_text=lambda relative: read_text(relative, texts_of(user, self.user_folder)),
             stop_enabled=self.config.stop.enabled,
             clock_enabled=self.config.clock is not None,
+            usage_enabled=self.config.usage.enabled,
             under=self.under(),
             why_not=lambda state, sticky: why_not_stick(
                 sticky, state, registry, self.learned.health, model, self.clocks.monotonic()
@@ -234,6 +238,10 @@ class Obeying(Struct):
         if not isinstance(outcome, Orders) or not outcome.clock_clear:
             return ""
         return await in_thread(partial(reminders.clear, reading.caller))
+
+
+def _only_asks(reading: Reading) -> bool:
+    return all(isinstance(tag, Ask) for tag in reading.tags)
 
 
 def _was_answered(reading: Reading) -> bool:

@@ -50,7 +50,8 @@ class Standing(Struct, frozen=True):
                 case Why():
                     key = self.reading.key
                     loss = self.learned.losses.get(key)
-                    lines += why_lines(self.learned.went.get(key), self.clocks.wall(), self.prices, loss)
+                    went, alone = self.learned.went.get(key), not self.learned.is_shared
+                    lines += why_lines(went, self.clocks.wall(), self.prices, loss, alone=alone)
                 case Usage():
                     lines += self.spent
                 case Status():

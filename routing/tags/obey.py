@@ -36,6 +36,7 @@ from .grammar import (
     Tag,
     Unknown,
     Unreadable,
+    Usage,
 )
 from .resolve import resolve
 from .texts import TextRefused
@@ -100,6 +101,7 @@ class Means(Struct, frozen=True):
     """The text of a file, or TextRefused."""
     stop_enabled: bool = True
     clock_enabled: bool = True
+    usage_enabled: bool = True
     under: SessionState = EMPTY
     """What holds for all sessions."""
     why_not: Callable[[SessionState, Sticky], RouteCodexError | None] = lambda state, sticky: None
@@ -152,6 +154,8 @@ def _refuse(tag: Tag, means: Means, *, alone: bool) -> None:
             raise FeatureDisabled("stopMessage", "virtualrouter.stopMessage.enabled")
         case ClockClear() if not means.clock_enabled:
             raise FeatureDisabled("clock", "virtualrouter.clock.enabled")
+        case Usage() if not means.usage_enabled:
+            raise FeatureDisabled("usage", "usage.enabled")
         case Ask() if not alone:
             word = type(tag).__name__.lower()
             raise BadTag(word, "it is answered here, without a model: send it in a message of its own")

@@ -25,6 +25,8 @@ _MOST_IN_LIST = 3
 _MOST_KEYS = 8
 """More keys of a provider are counted, and only those named that are not ready."""
 
+_OTHERS = "Other processes may serve this conversation, too, and have answered since: the log has a line for each call."
+
 HELP = (
     "Type a tag anywhere in a message; it is taken out before the message is sent:",
     "<**p.model**>  this message alone goes to provider p; <**p.key.model**> with that key, <**echo**> to the echo",
@@ -99,8 +101,10 @@ def models_lines(registry: Registry, provider: str | None, health: Health, now: 
     return ["Tags to copy:", "```", *(f"{tag.ljust(width)}  {state}".rstrip() for tag, state in rows), "```"]
 
 
-def why_lines(went: Went | None, now: float, prices: Prices, loss: str | None = None) -> list[str]:
-    """`loss`: why the provider's cache was lost last."""
+def why_lines(went: Went | None, now: float, prices: Prices, loss: str | None = None, *, alone: bool = True) -> list[str]:
+    """`loss`: why the provider's cache was lost last. `alone`: no other process serves the conversation, too."""
+    if went is None and not alone:
+        return ["This process has sent nothing in this conversation.", _OTHERS]
     if went is None:
         return ["Nothing has been sent in this conversation since the server started."]
     lines = [f"{duration(max(0.0, now - went.at))} ago: {went.comment or 'nothing was sent'}."]
@@ -111,7 +115,8 @@ def why_lines(went: Went | None, now: float, prices: Prices, loss: str | None = 
     if went.bills:
         rounds = f" ({len(went.bills)} rounds)" if len(went.bills) > 1 else ""
         lines.append(f"It cost{rounds}: {paid(went.bills, prices, went.asked)}.")
-    return [*lines, f"Before: {loss}."] if loss else lines
+    lines += [f"Before: {loss}."] if loss else []
+    return lines if alone else [*lines, _OTHERS]
 
 
 def spent_lines(session: Mapping[str, object], day: Mapping[str, object], *, whose: str = "") -> list[str]:

@@ -71,11 +71,11 @@ def listed(base_url: str, model: str) -> Price | None:
     return None
 
 
-def money(dollars: float) -> str:
+def money(dollars: float, decimals: int = 2) -> str:
     """As people read it: what is something is never shown as nothing."""
-    if dollars >= 0.01 or not dollars:
-        return f"${dollars:,.2f}"
-    return f"${dollars:.4f}" if dollars >= 0.0001 else "less than $0.0001"
+    if 0 < dollars < 0.0001:
+        return "less than $0.0001"
+    return f"${dollars:,.{4 if 0 < dollars < 0.01 else decimals}f}"
 
 
 def made_on() -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..dialects.translation.neutral import Tokens
 from ..values import Dialect, Target
 from .flight import Flown, Loss
-from .prices import Prices
+from .prices import Prices, money
 
 FILE_NAME = "usage.sqlite"
 """In a person's folder: one for all servers."""
@@ -54,7 +54,7 @@ class Paid(NamedTuple):
     def money(self) -> str:
         if self.dollars is None:
             return "cost unknown"
-        return f"${self.dollars:,.4f}" + (f", and {self.unknown} more of unknown cost" if self.unknown else "")
+        return money(self.dollars, 4) + (f", and {self.unknown} more of unknown cost" if self.unknown else "")
 
     def __str__(self) -> str:
         if (tokens := self.tokens) is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from ..usage.prices import money
 from ..values import Dialect, Endpoint
 from ..visible import first_words
 from . import answer, call
@@ -109,7 +110,7 @@ def _cost(record: Record) -> Iterator[str]:
             yield f"{value:,} {words}"
     dollars, unpriced = record.get("dollars"), record.get("unpriced")
     if isinstance(dollars, int | float):
-        yield f"${dollars:,.4f}" + (f", and {unpriced} more of unknown cost" if unpriced else "")
+        yield money(dollars, 4) + (f", and {unpriced} more of unknown cost" if unpriced else "")
     elif unpriced:
         yield "cost unknown"
 

@@ -124,6 +124,27 @@ def test_the_loop_goes_on_while_a_file_is_read(loaded: settings.Settings, monkey
     assert gc.isenabled()
 
 
+def test_a_key_that_changes_while_the_file_is_read_is_read_again(
+    loaded: settings.Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    key, read = tmp_path / "key", settings.configuration.load
+    key.write_text("the first")
+    provider = f'{{protocol: openai-chat, baseURL: "https://p.example/v1", auth: {{keys: [{{value: "${{file:{key}}}"}}]}}}}'
+    assert loaded.path is not None
+    loaded.path.write_text(SMALL + f"  providers: {{p: {provider}}}\n")
+    asyncio.run(loaded._reload())
+    assert loaded._stamps[key] == settings._stamp(key)
+
+    def meanwhile(path: Path, env: Mapping[str, str]) -> Config:
+        config = read(path, env)
+        key.write_text("another one")
+        return config
+
+    monkeypatch.setattr(settings.configuration, "load", meanwhile)
+    asyncio.run(loaded._reload())
+    assert loaded._stamps[key] != settings._stamp(key), "nobody looks at it any more"
+
+
 def test_where_sessions_are_kept_is_known_before_the_first_call(
     loaded: settings.Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import logging
 import os
 import subprocess
 import sys
@@ -73,6 +75,47 @@ def test_what_a_collector_could_not_take_is_sent_again(failure: int | Exception)
     telemetry.close(60)
     assert collector.spans() == 8, "the same call twice, and once it was not taken"
     assert "x-key" not in str(telemetry.settings)
+
+
+class Waits(threading.Event):
+    """What somebody waits is only counted."""
+
+    def __init__(self, most_s: float) -> None:
+        super().__init__()
+        self.most_s, self.waited = most_s, [0.0]
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waited.append(timeout or 0.0)
+        return sum(self.waited) >= self.most_s
+
+
+@pytest.mark.parametrize("every_s", [5.0, 1.0])
+def test_a_collector_that_is_gone_is_asked_after_1_2_4_and_at_most_60_seconds(every_s: float) -> None:
+    asked = []
+
+    def refuse(request: httpx.Request) -> httpx.Response:
+        asked.append(sum(over.waited))
+        raise httpx.ConnectError("refused")
+
+    telemetry = Telemetry(TelemetrySettings(otlp=COLLECTOR), "here", every_s=every_s, transport=httpx.MockTransport(refuse))
+    telemetry._over = over = Waits(300)
+    telemetry.note(seen())
+    assert telemetry._thread is not None
+    telemetry._thread.join(60)
+    assert [later - before for before, later in itertools.pairwise(asked)][:8] == [1, 2, 4, 8, 16, 32, 60, 60]
+    assert max(over.waited) == every_s, "meanwhile who is beside us hears of it as often as ever"
+
+
+def test_the_log_says_nothing_of_what_is_sent_and_all_that_others_send(caplog: pytest.LogCaptureFixture) -> None:
+    collector = Collector()
+    telemetry = made(collector)
+    with caplog.at_level(logging.INFO):
+        telemetry.note(seen())
+        collector.wait(2)
+        telemetry.close(60)
+        assert caplog.messages == []
+        httpx.Client(transport=httpx.MockTransport(lambda request: httpx.Response(200))).get("http://others.example")
+    assert len(caplog.messages) == 1
 
 
 def test_what_a_collector_refuses_for_good_is_given_up() -> None:

@@ -435,7 +435,8 @@ def test_calls_while_the_store_is_gone(tmp_path: Path) -> None:
         assert asks_again == ["1", None], "it comes to another proxy, or to this one when the store is back"
         assert len(say("hi", refusing, None).received) == 1, "what has no session needs no store"
         assert "cannot be reached" in say("<**!p.m**>", going_on, session).text, "nothing changes"
-        assert "cannot be reached" in say("<**status**>", going_on).text
+        told = say("<**status**>", going_on)
+        assert (told.answer.status, "cannot be reached" in told.text) == (200, True), "who only asks is answered"
         asked = Server(f"127.0.0.1_{going_on.port}", going_on.sessions).ask("status")
         assert any("cannot be reached" in line for line in asked["warnings"])
         assert going_on.log.count("cannot be reached") < 8, "said when it changes, not at every call"

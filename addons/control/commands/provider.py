@@ -65,6 +65,8 @@ def act(given: argparse.Namespace) -> int:
     ready = [key.alias for key in provider.keys if not key.off]
     off = [line for line in after.warnings if f" {given.name}." in line]
     odd = list(dict.fromkeys(beside.warnings))
+    if files and not any(key.value for key in provider.keys):
+        odd.append(f"{given.name} takes no key: --key-file was not used")
     if given.json:
         models = list(provider.models)
         print_json({"config": str(target), "provider": given.name, "models": models, "ready": ready, "warnings": [*off, *odd]})

@@ -51,10 +51,12 @@ def show(said: Said, *, as_json: bool) -> int:
         rows["Goes through"] = said["upstream"]
     if workers := said["workers"]:
         count = sum(worker["connections"] for worker in workers)
-        replaced = f"; {said['replaced']} died and were replaced" if said["replaced"] else ""
+        were = "was" if said["replaced"] == 1 else "were"
+        replaced = f"; {said['replaced']} died and {were} replaced" if said["replaced"] else ""
         rows["Workers"] = f"{len(workers)} processes with {count} connection{'' if count == 1 else 's'}{replaced}"
     if said["deaths"]:
-        rows["Died"] = f"{said['deaths']} times; it came back"
+        times = "once" if said["deaths"] == 1 else f"{said['deaths']} times"
+        rows["Died"] = f"{times}; it came back"
     for name, value in rows.items():
         print(f"{name + ':':14} {value}")
     for line in said["warnings"]:

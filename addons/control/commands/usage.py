@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import datetime
 import sqlite3
 import sys
 from typing import Any
 
-from .. import places
+from .. import places, reading
 from ..say import Failed, print_json
 
 _COLUMNS = ("inputTokens", "outputTokens", "cacheCreationTokens", "cacheReadTokens", "totalTokens", "totalCost")
@@ -46,10 +47,17 @@ def act(given: argparse.Namespace) -> int:
     elif not groups and (given.since or given.until):
         print("Nothing was used in that time.")
     elif not groups:
-        print("Nothing was used yet: rounds that a provider answers are written down here.")
+        print(_why_nothing())
     else:
         _print_table(by, groups, told["totals"])
     return 0
+
+
+def _why_nothing() -> str:
+    with contextlib.suppress(Failed):  # a file that cannot be read hides nothing that was used
+        if not reading.config()[1].usage.enabled:
+            return "Nothing is written down: usage.enabled is false in the configuration."
+    return "Nothing was used yet: rounds that a provider answers are written down here."
 
 
 def _start(text: str, option: str) -> int | None:
@@ -90,6 +98,8 @@ def _print_table(by: str, groups: list[dict[str, Any]], totals: dict[str, Any]) 
 
 
 def _cell(value: object) -> str:
+    from ....routing.usage.prices import money
+
     if isinstance(value, float):
-        return f"${value:,.4f}" if value < 1 else f"${value:,.2f}"
+        return money(value, 4 if value < 1 else 2)
     return f"{value:,}" if isinstance(value, int) else "unknown"

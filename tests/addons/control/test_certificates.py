@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+
+import pytest
 
 from routecodex.addons.control import certificates
 
@@ -41,3 +44,10 @@ def test_what_the_environment_names(tmp_path: Path) -> None:
 
 def test_the_system_trusts_somebody() -> None:
     assert len(certificates.split(certificates.system())) > 10
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+def test_a_bundle_is_its_owners_alone(tmp_path: Path) -> None:
+    path = certificates.write(tmp_path / "run" / "bundles", A)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700

@@ -872,8 +872,11 @@ def test_the_environment_beats_the_file(env: dict[str, str], expected: Ntp) -> N
 
 def test_the_environment_sets_the_number_of_attempts() -> None:
     assert tconfig(ROUTED, {"ROUTECODEX_MAX_PROVIDER_ATTEMPTS": "4"}).max_attempts == 4
-    config = tconfig(ROUTED, {"ROUTECODEX_MAX_PROVIDER_ATTEMPTS": "-1"})
-    assert (config.max_attempts, len(config.warnings)) == (6, 1)
+    for wrong in ("-1", "51", "999999999"):
+        config = tconfig(ROUTED, {"ROUTECODEX_MAX_PROVIDER_ATTEMPTS": wrong})
+        (warning,) = config.warnings
+        assert config.max_attempts == 6
+        assert "ROUTECODEX_MAX_PROVIDER_ATTEMPTS is not a whole number from 1 to 50" in warning
 
 
 # --- files -----------------------------------------------------------------------------------------------------------

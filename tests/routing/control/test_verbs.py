@@ -117,6 +117,13 @@ def test_sessions_are_asked_for_and_erased_by_their_id(served: Served) -> None:
     assert ask(served, "clear sessions")["erased"] == []
 
 
+def test_why_is_not_asked_of_those_who_serve_the_session_too(served: Served) -> None:
+    served.desk.learned.pins.changed = lambda key, target: None
+    for id in ("", "abc"):
+        with pytest.raises(BadQuestion, match="is remembered by this process; others may serve it, too"):
+            ask(served, "why", id=id)
+
+
 def test_why_the_last_call_of_a_session_went_where_it_went(served: Served) -> None:
     with pytest.raises(BadQuestion, match="no call is remembered"):
         ask(served, "why")

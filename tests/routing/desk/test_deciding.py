@@ -62,6 +62,21 @@ def decided(house: House, tool: Tool, text: str, *plugins: Plugin) -> tuple[Repl
     return asyncio.run(whole()), carrier
 
 
+@pytest.mark.parametrize("question", ["<**status**>", "<**models**> <**help**>", "<**why**>"])
+def test_a_question_has_nothing_to_write(tmp_path: Path, question: str) -> None:
+    """Also where something is in force: it is answered while the store is gone, and again where it is asked again."""
+    house = house_of(tmp_path)
+    tool = Tool(house)
+    tool.say("<**!openai.gpt-4**> hi")
+    before = house.desk.store.load(SessionKey("session", "one"))
+    for _ in range(2):
+        found, carrier = decided(house, tool, question)
+        assert isinstance(found, Reply)
+        assert found.status == 200
+        assert carrier.log == []
+    assert house.desk.store.load(SessionKey("session", "one")) == before
+
+
 def test_who_has_left_changes_nothing(tmp_path: Path) -> None:
     """What has nothing to write goes on: it ends by itself."""
     house = house_of(tmp_path)
@@ -119,6 +134,15 @@ def test_a_sticky_that_is_used_up_is_forgotten_before_its_call_leaves(tmp_path: 
     assert str(found.plan.target) == "glm.key1.glm-4.7"
     assert carrier.log == ["disk"]
     assert house.desk.store.load(SessionKey("session", "one")).sticky is None
+
+
+@pytest.mark.parametrize("plugins", [0, 1])
+def test_why_the_echo_answered_is_told_whoever_takes_part(tmp_path: Path, plugins: int) -> None:
+    house = house_of(tmp_path)
+    decided(house, Tool(house), '<**echo**> <**stopMessage:"go on",1**> hi', *[Actor("A") for _ in range(plugins)])
+    went = house.learned.went.get(SessionKey("session", "one"))
+    assert went is not None
+    assert went.comment == "echo · force: a tag asks for echo"
 
 
 @pytest.mark.parametrize("text", ["hi", "<**echo**> hi"])

@@ -444,4 +444,4 @@ def test_echo_waits_where_the_time_stands_behind_the_text_too(house: House, dial
     tool.say("echo: slow 2")
     reading = house.desk.read(tool.received())
     grown = replace(reading, call=with_texts(reading.call, [tag_text(moment_at(1_800_000_000_123, 0, "UTC"))]))
-    assert house.desk.echo(grown).delay_s == 2.0
+    assert house.desk.echo(grown, "echo").delay_s == 2.0

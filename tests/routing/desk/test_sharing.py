@@ -389,3 +389,13 @@ def test_what_a_neighbour_says_of_its_repetitions_has_bounds_and_an_end(two: Bui
     one.clock.epoch += 60
     one.sharing.tick()
     assert one.learned.budget.others == {}
+
+
+def test_why_does_not_speak_for_those_who_serve_the_conversation_too(two: Build) -> None:
+    one, other = two()
+    tool = Tool(one)
+    tool.say("<**echo**> hi")
+    for process, begins in ((other, "This process has sent nothing"), (one, "0 s ago: echo")):
+        told = at(process, tool).say("<**why**>").reply.body.decode()
+        assert begins in told
+        assert "Other processes may serve this conversation, too" in told

@@ -171,6 +171,7 @@ def test_unknown_names_are_refused(text: str) -> None:
     [
         ('<**!glm**><**stopMessage:"x"**>', {"stop_enabled": False}, "virtualrouter.stopMessage.enabled"),
         ("<**clock:clear**>", {"clock_enabled": False}, "virtualrouter.clock.enabled"),
+        ("<**usage**>", {"usage_enabled": False}, "usage.enabled"),
     ],
 )
 def test_a_feature_that_is_off_says_so(text: str, switches: dict[str, bool], setting: str) -> None:

@@ -8,6 +8,9 @@ import pytest
 from routecodex.routing.dialects.translation.neutral import Tokens
 from routecodex.routing.usage import prices
 from routecodex.routing.usage.prices import Price, Prices, listed, money
+from routecodex.routing.usage.spending import Paid
+from routecodex.routing.values import Dialect
+from routecodex.routing.window.page import answer_lines
 
 ANTHROPIC, OPENAI, GOOGLE = "https://api.anthropic.com", "https://api.openai.com/v1", "https://generativelanguage.googleapis.com"
 
@@ -60,3 +63,12 @@ def test_the_table_says_where_it_is_from() -> None:
 )
 def test_what_is_something_is_never_shown_as_nothing(dollars: float, shown: str) -> None:
     assert money(dollars) == shown
+
+
+@pytest.mark.parametrize(
+    ("dollars", "shown"), [(0.0123, "$0.0123"), (0.0, "$0.0000"), (12.3, "$12.3000"), (0.00002, "less than $0.0001")]
+)
+def test_nor_where_more_of_it_is_shown(dollars: float, shown: str) -> None:
+    assert money(dollars, 4) == shown
+    assert Paid(None, dollars, 0).money == shown
+    assert any(shown in line for line in answer_lines({"dollars": dollars}, b"{}", Dialect.MESSAGES))

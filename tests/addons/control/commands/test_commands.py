@@ -33,6 +33,19 @@ def test_nothing_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
     assert not (tmp_path / "user").exists(), "to ask makes nothing"
 
 
+@pytest.mark.parametrize(
+    "count, workers, died",
+    [(1, "; 1 died and was replaced", "once; it came back"), (2, "; 2 died and were replaced", "2 times; it came back")],
+)
+def test_what_died_is_counted_as_people_count(capsys: pytest.CaptureFixture[str], count: int, workers: str, died: str) -> None:
+    said = dict.fromkeys(("config", "log", "certificate", "server", "web", "upstream"), "")
+    counted = {"replaced": count, "deaths": count, "workers": [{"connections": 1}, {"connections": 0}]}
+    status.show({**said, **counted, "running": False, "port": 1, "tools": 0, "kept": True}, as_json=False)
+    shown = capsys.readouterr().out
+    assert f"Workers:       2 processes with 1 connection{workers}\n" in shown
+    assert f"Died:          {died}\n" in shown
+
+
 def test_the_last_lines_of_the_log(capsys: pytest.CaptureFixture[str]) -> None:
     here = places()
     here.make()

@@ -122,3 +122,9 @@ def test_a_key_file_that_holds_more_than_the_key_is_told_and_no_variable_is_aske
     assert person.types("provider", "add", "glm", "--key-file", str(path)) == 0
     assert "key glm.primary" in person.said
     assert "Put it into" not in person.said
+
+
+def test_a_key_for_what_takes_none_is_not_lost_silently(person: Person) -> None:
+    key = person.file("key", "sk-key")
+    assert person.types("provider", "add", "local", "--key-file", str(key)) == 0
+    assert "local takes no key: --key-file was not used" in person.said

@@ -29,6 +29,12 @@ def test_before_anything_was_used(person: Person) -> None:
     assert not (person.home / ".routecodex").exists()
 
 
+def test_where_it_is_switched_off(person: Person) -> None:
+    person.file(".config/routecodex/mitm-config.yaml", "usage: {enabled: false}\nvirtualrouter: {routing: {default: [origin]}}\n")
+    assert person.types("usage") == 0
+    assert person.said.strip() == "Nothing is written down: usage.enabled is false in the configuration."
+
+
 def test_by_day_with_what_is_not_known(spender: Person) -> None:
     assert spender.types("usage") == 0
     lines = spender.said.splitlines()
