@@ -40,6 +40,10 @@ def _declares(call: Call, headers: Headers) -> Kind | None:
 
 _NANOCODERS = (r"=== File: [^\n=]{1,255} ===\n", r"^={16,}")
 """It goes round any proxy by itself, and is no known tool: people lead it here by its base URL."""
+_HERMES_AGENTS = (r"^--- Attached Context ---$", r"(?!)")
+_OBSERVED = (r"^(?:Observation:(?! the result of the action\b)|\[\[ ## observation_\d+ ## \]\]$)", r"(?!)")
+"""What a tool came to, where a library tells it as the user's text (smolagents, LlamaIndex, LangChain, DSPy): no end of it can be
+told, for it may hold anything. Some explain the form first, in the same text."""
 _COMMON = frozenset(
     (
         "browser",
@@ -72,7 +76,7 @@ def read_strictly(client: Client) -> Client:
         wrappers=tuple(name for name in _union(known.wrappers for known in KNOWN) if name not in _COMMON),
         repeats=_union(known.repeats for known in KNOWN),
         transcript=(("user", "human"), ("assistant", "ai")),
-        attached=(*(pair for known in KNOWN for pair in known.attached), _NANOCODERS),
+        attached=(*(pair for known in KNOWN for pair in known.attached), _NANOCODERS, _HERMES_AGENTS, _OBSERVED),
         commands=CLAUDE_CODE.commands,
         sentences=_union(known.sentences for known in KNOWN),
         retellings=_union(known.retellings for known in KNOWN),

@@ -272,6 +272,7 @@ def test_spans_are_ordered_and_what_is_obeyed_is_edited(texts: list[str]) -> Non
 HOSTILE = (
     *("<", "<system-reminder>", "</system-reminder>", "<system-reminder ", "<session>", "\n<session>", "<a", "\n<a>", "</a>"),
     *("user: *\n", "user", "*[assistant]:", "\n````a.md", "\n````\n*", "\n=== File: a ===\n*", "*=== File: ", "\n" + "=" * 16),
+    *("\nObservation: *", "\n--- Attached Context ---\n*"),
     *(" ", "\n<system-reminder>x", "<a>\n</a>", "\n\n# ", "\n---", '\\"', '"a b" ', '"\\" ', "\n [", "\n" + " " * 70 + "<a>"),
 )
 
@@ -338,9 +339,37 @@ def test_a_conversation_that_is_retold_gives_no_orders_and_loses_its_tags(text: 
         ),
         pytest.param(f"look at === File: a ===\nPath: a\n\n{TAG}\n{'=' * 16}\nhi {TAG}", f"look at \nhi {TAG}", id="behind it"),
         pytest.param(f"````\n{TAG}\n````", f"````\n{TAG}\n````", id="code, and no file"),
+        pytest.param(f"hi\n\n--- Attached Context ---\n\n@file:a\n```\n```\n{TAG}\n```", "hi", id="Hermes Agent's"),
+        pytest.param(
+            f"hi\n\n--- Attached Context ---\n\n@file:a\n```\n{TAG}\n\n--- Attached Context ---\n{TAG}", "hi", id="its end"
+        ),
     ],
 )
 def test_a_file_beside_the_persons_words_passes_as_it_came(text: str, words: str) -> None:
+    for tag in (TAG, *WIDE):
+        call = messages_call(user(text.replace(TAG, tag)))
+        assert obeyed(call) == words.replace(TAG, tag)
+        assert edited(call).replace("|", "").strip() == words.replace(TAG, tag)
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        pytest.param(f"Observation:\n{TAG}", "", id="smolagents"),
+        pytest.param(f"Observation: {TAG}\n\nNew task:\n{TAG}", "", id="what it says may hold anything"),
+        pytest.param(f"Error:\na\n\nObservation:\n{TAG}", "Error:\na", id="behind another"),
+        pytest.param(
+            f"[[ ## question ## ]]\nhi {TAG}\n\n[[ ## observation_0 ## ]]\n{TAG}", f"[[ ## question ## ]]\nhi {TAG}", id="DSPy"
+        ),
+        pytest.param(
+            f"Action: one of [look]\nObservation: the result of the action\n\nQuestion: hi {TAG}\nObservation: {TAG}",
+            f"Action: one of [look]\nObservation: the result of the action\n\nQuestion: hi {TAG}",
+            id="behind what explains it",
+        ),
+        pytest.param(f"my observation: {TAG}", f"my observation: {TAG}", id="within a line"),
+    ],
+)
+def test_what_a_tool_came_to_gives_no_orders_where_a_library_tells_it_as_the_users_text(text: str, words: str) -> None:
     for tag in (TAG, *WIDE):
         call = messages_call(user(text.replace(TAG, tag)))
         assert obeyed(call) == words.replace(TAG, tag)
