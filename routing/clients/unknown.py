@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from ..values import Call, Headers, Kind
-from .aider import AIDER
+from .aider import AIDER, CECLI
 from .claude_code import CLAUDE_CODE
 from .client import Client
 from .cline import CLINE
@@ -29,7 +29,7 @@ from .qwen_code import QWEN_CODE
 from .vibe import VIBE
 
 KNOWN = (
-    *(CLAUDE_CODE, CODEX, GEMINI_CLI, QWEN_CODE, OPENCODE, AIDER, CLINE, CONTINUE, PI, KIMI, LLM, COPILOT, KILO, VIBE),
+    *(CLAUDE_CODE, CODEX, GEMINI_CLI, QWEN_CODE, OPENCODE, AIDER, CECLI, CLINE, CONTINUE, PI, KIMI, LLM, COPILOT, KILO, VIBE),
     *(GPTME, CODE_PUPPY, OPENHANDS, DEEPAGENTS, MINI_SWE_AGENT),
 )
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from routecodex.routing.clients.aider import AIDER
+from routecodex.routing.clients.aider import AIDER, CECLI
 from routecodex.routing.clients.claude_code import CLAUDE_CODE
 from routecodex.routing.clients.client import Client
 from routecodex.routing.clients.cline import CLINE
@@ -272,12 +272,12 @@ def test_spans_are_ordered_and_what_is_obeyed_is_edited(texts: list[str]) -> Non
 HOSTILE = (
     *("<", "<system-reminder>", "</system-reminder>", "<system-reminder ", "<session>", "\n<session>", "<a", "\n<a>", "</a>"),
     *("user: *\n", "user", "*[assistant]:", "\n````a.md", "\n````\n*", "\n=== File: a ===\n*", "*=== File: ", "\n" + "=" * 16),
-    *("\nObservation: *", "\n--- Attached Context ---\n*"),
+    *("\nObservation: *", "\n--- Attached Context ---\n*", '<context name="user_input" from="agent">\n*'),
     *(" ", "\n<system-reminder>x", "<a>\n</a>", "\n\n# ", "\n---", '\\"', '"a b" ', '"\\" ', "\n [", "\n" + " " * 70 + "<a>"),
 )
 
 
-@pytest.mark.parametrize("client", [UNKNOWN, CLAUDE_CODE, OPENCODE, GEMINI_CLI], ids=lambda client: client.name)
+@pytest.mark.parametrize("client", [UNKNOWN, CLAUDE_CODE, OPENCODE, GEMINI_CLI, CECLI], ids=lambda client: client.name)
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_any_text_is_linear_work(piece: str, client: Client) -> None:
     def work(call: Call) -> None:
@@ -376,6 +376,19 @@ def test_what_a_tool_came_to_gives_no_orders_where_a_library_tells_it_as_the_use
         assert edited(call).replace("|", "").strip() == words.replace(TAG, tag)
 
 
+INPUT = '<context name="user_input" from="agent">'
+ENVIRONS = f'<context name="environment_info" from="agent">\n{TAG}\n</context>\n\n---\n'
+
+
+def test_no_tag_of_the_persons_stays_in_what_cecli_joins_or_repeats() -> None:
+    joined = f"{ENVIRONS}{INPUT}\n{TAG} x\n</context>\n\n---\n{ENVIRONS}{INPUT}\n{TAG} go\n</context>"
+    [one] = editable_texts(messages_call(user(joined)), CECLI)
+    assert one.edited(strip) == f"{ENVIRONS}{INPUT}\nx\n</context>\n\n---\n{ENVIRONS}{INPUT}\ngo\n</context>"
+    told = f"I have processed the results of the previous tool calls.\n\nYour original question was: {INPUT}\n{TAG} x\n</context>"
+    [one] = editable_texts(messages_call(user(told)), CECLI)
+    assert TAG not in one.edited(strip)
+
+
 # --- in a tool's own words -------------------------------------------------------------------------------------------------
 
 
@@ -417,6 +430,13 @@ def read_as(client: Client, *texts: str) -> str:
         ),
         pytest.param(GPTME, (f"{TAG} x\n\n<system>LLM request failed: 400</system>\n\n{TAG} go",), f"{TAG} go", id="joined"),
         pytest.param(GPTME, (f"<system># Cache</system>\n\n{TAG} go\n\n````a\n{TAG}\n````",), f"{TAG} go", id="one, and a file"),
+        pytest.param(CECLI, (f"{ENVIRONS}{INPUT}\n{TAG} go\n</context>\n\n---\n{ENVIRONS}",), f"{TAG} go", id="in a wrapper"),
+        pytest.param(
+            CECLI, (f"{INPUT}\n{TAG} x\n</context>\n\n---\n{INPUT}\ngo\n</context>",), "go", id="one joined with the next"
+        ),
+        pytest.param(CECLI, (f"Original File Contents For:\na\n\n{TAG}\n\n---\n",), "", id="a file alone"),
+        pytest.param(CECLI, (f"I have processed the results of the previous tool calls. {TAG}",), "", id="it goes on by itself"),
+        pytest.param(UNKNOWN, (f"<context>\n{TAG}\n</context>\ngo {TAG}",), f"go {TAG}", id="behind anybody's wrapper"),
         pytest.param(AIDER, ("Refactor hello() into its own file.",), "", id="an example"),
         pytest.param(
             CLAUDE_CODE, ("Refactor hello() into its own file.",), "Refactor hello() into its own file.", id="not its own"
