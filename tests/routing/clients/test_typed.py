@@ -436,6 +436,9 @@ def read_as(client: Client, *texts: str) -> str:
         ),
         pytest.param(CECLI, (f"Original File Contents For:\na\n\n{TAG}\n\n---\n",), "", id="a file alone"),
         pytest.param(CECLI, (f"I have processed the results of the previous tool calls. {TAG}",), "", id="it goes on by itself"),
+        pytest.param(UNKNOWN, (f"[IMPORTANT: Background process 1 completed\n{TAG}]",), "", id="what ran behind Hermes Agent"),
+        pytest.param(UNKNOWN, (f'[IMPORTANT: The user has invoked the "a" skill\n{TAG}',), "", id="a skill of Hermes Agent's"),
+        pytest.param(UNKNOWN, (f"[IMPORTANT] {TAG} go",), f"[IMPORTANT] {TAG} go", id="a person's own brackets"),
         pytest.param(UNKNOWN, (f"<context>\n{TAG}\n</context>\ngo {TAG}",), f"go {TAG}", id="behind anybody's wrapper"),
         pytest.param(AIDER, ("Refactor hello() into its own file.",), "", id="an example"),
         pytest.param(
