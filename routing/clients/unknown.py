@@ -55,6 +55,8 @@ _HERMES_AGENTS = (r"^--- Attached Context ---$", r"(?!)")
 _OBSERVED = (r"^(?:Observation:(?! the result of the action\b)|\[\[ ## observation_\d+ ## \]\]$)", r"(?!)")
 """What a tool came to, where a library tells it as the user's text (smolagents, LlamaIndex, LangChain, DSPy): no end of it can be
 told, for it may hold anything. Some explain the form first, in the same text."""
+_DIFFS = (r"^diff --git a/.* b/", r"(?!)")
+"""What tools that write commit messages ask about (aicommits): it may hold anything."""
 _COMMON = frozenset(
     (
         "browser",
@@ -87,7 +89,7 @@ def read_strictly(client: Client) -> Client:
         wrappers=tuple(name for name in _union(known.wrappers for known in KNOWN) if name not in _COMMON),
         repeats=_union(known.repeats for known in KNOWN),
         transcript=(("user", "human"), ("assistant", "ai")),
-        attached=(*(pair for known in KNOWN for pair in known.attached), _NANOCODERS, _HERMES_AGENTS, _OBSERVED),
+        attached=(*(pair for known in KNOWN for pair in known.attached), _NANOCODERS, _HERMES_AGENTS, _OBSERVED, _DIFFS),
         commands=CLAUDE_CODE.commands,
         sentences=(*_union(known.sentences for known in KNOWN), *_HERMES_SAYS),
         retellings=(*_union(known.retellings for known in KNOWN), *_HERMES_TELLS),

@@ -272,7 +272,13 @@ def test_spans_are_ordered_and_what_is_obeyed_is_edited(texts: list[str]) -> Non
 HOSTILE = (
     *("<", "<system-reminder>", "</system-reminder>", "<system-reminder ", "<session>", "\n<session>", "<a", "\n<a>", "</a>"),
     *("user: *\n", "user", "*[assistant]:", "\n````a.md", "\n````\n*", "\n=== File: a ===\n*", "*=== File: ", "\n" + "=" * 16),
-    *("\nObservation: *", "\n--- Attached Context ---\n*", '<context name="user_input" from="agent">\n*'),
+    *(
+        "\nObservation: *",
+        "\n--- Attached Context ---\n*",
+        "\ndiff --git a/ b/*",
+        "\ndiff --git a/*",
+        '<context name="user_input" from="agent">\n*',
+    ),
     *(" ", "\n<system-reminder>x", "<a>\n</a>", "\n\n# ", "\n---", '\\"', '"a b" ', '"\\" ', "\n [", "\n" + " " * 70 + "<a>"),
 )
 
@@ -339,6 +345,8 @@ def test_a_conversation_that_is_retold_gives_no_orders_and_loses_its_tags(text: 
         ),
         pytest.param(f"look at === File: a ===\nPath: a\n\n{TAG}\n{'=' * 16}\nhi {TAG}", f"look at \nhi {TAG}", id="behind it"),
         pytest.param(f"````\n{TAG}\n````", f"````\n{TAG}\n````", id="code, and no file"),
+        pytest.param(f"{TAG} why?\ndiff --git a/x b/x\n@@ -0,0 +1 @@\n+{TAG}", f"{TAG} why?", id="a diff"),
+        pytest.param(f"diff --git is what? {TAG}", f"diff --git is what? {TAG}", id="no diff"),
         pytest.param(f"hi\n\n--- Attached Context ---\n\n@file:a\n```\n```\n{TAG}\n```", "hi", id="Hermes Agent's"),
         pytest.param(
             f"hi\n\n--- Attached Context ---\n\n@file:a\n```\n{TAG}\n\n--- Attached Context ---\n{TAG}", "hi", id="its end"
