@@ -1,6 +1,9 @@
-"""aider: no session and no marks; it glues instructions behind the person's text and sends messages of its own in their name."""
+"""aider: no session and no marks; it glues instructions behind the person's text and sends messages of its own in their name.
+cecli, which came of it, joins all that goes up between two answers into one text."""
 
 from __future__ import annotations
+
+from msgspec.structs import replace
 
 from ..values import Kind
 from .client import ANTHROPIC, OPENAI, Client, Signature
@@ -61,4 +64,41 @@ AIDER = Client(
     trusts=("SSL_CERT_FILE",),
     trusts_also=("REQUESTS_CA_BUNDLE",),
     bases={**ANTHROPIC, "OPENAI_API_BASE": OPENAI["OPENAI_BASE_URL"]},
+)
+
+_TELLS = (
+    '<context name="',
+    "here are summaries of some files present in my git repo",
+    "original file contents for:\n",
+    "current file contents for:\n",
+    "id-prefixed context for:\n",
+    "rules defined in ",
+)
+_COMPACTS = "---\n# instruction: context compaction & state preservation"
+
+CECLI = replace(
+    AIDER,
+    name="cecli",
+    title="cecli",
+    tried="1.10.0",
+    # How it is recognised
+    agents=("cecli/",),
+    introductions=(),
+    # The kinds of its calls
+    signatures=(*AIDER.signatures, Signature("last", _COMPACTS, Kind.COMPACTION)),
+    # Which text a person typed: as an agent it puts their words into a wrapper, and no raw text of a file beside them
+    sentences=(
+        *(one for one in AIDER.sentences if not one.startswith(_TELLS)),
+        *("--- background commands output ---", "continue with your task. if you have completed it", _COMPACTS),
+    ),
+    retellings=("i have processed the results of the previous tool calls.",),
+    contexts=_TELLS,
+    requests=('<context name="user_input" from="agent">\n',),
+    behind=(*(f"\n\n---\n{one.lstrip()}" for one in AIDER.behind), "\n\n---\nYou are diligent and tireless!"),
+    joins=True,
+    # How it repeats the history
+    history="as it was; what got no answer stands in front of the next message's own text",
+    # What brings it to the proxy
+    programs=("cecli", "aider-ce"),
+    bases={"ANTHROPIC_API_BASE": ANTHROPIC["ANTHROPIC_BASE_URL"], "OPENAI_API_BASE": OPENAI["OPENAI_BASE_URL"]},
 )

@@ -101,7 +101,7 @@ class Client(Struct, frozen=True, kw_only=True, eq=False):
     contexts: tuple[str, ...] = ()
     """How texts begin in which it puts the person's words behind what it tells of an editor, files or pages…"""
     requests: tuple[str, ...] = ()
-    """… under the last of these headings, as they are written; where there is none, nothing of it was typed."""
+    """… under the last of these headings, as they are written, or in the wrapper that it opens; without one nothing was typed."""
     examples: frozenset[str] = frozenset()
     """Whole texts that it plays to the model as if a person had typed them."""
     before: str = ""

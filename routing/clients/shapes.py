@@ -165,13 +165,25 @@ class Shape(Struct, frozen=True):
         return first
 
     def _behind_context(self, text: str) -> Division:
-        """What stands before the person's words may hold a heading like theirs, and opens and closes nothing for them."""
-        at = -1
-        for heading in self.request.finditer(text) if self.request is not None else ():
-            at = heading.end()
-        if at < 0:
+        """What stands before the person's words may hold a heading like theirs, and opens and closes nothing for them. Where the
+        client joins what it sends, the words under each heading lose their tags."""
+        headings = list(self.request.finditer(text)) if self.request is not None else []
+        if not headings:
             return NOTHING
-        return _all_moved(self._division(text[at:]), at)
+        ends = (*(heading.start() for heading in headings[1:]), len(text))
+        *before, newest = zip(headings, ends, strict=True)
+        division = self._under(text, *newest)
+        if not before or not self.client.joins:
+            return division
+        earlier = (span for one in before for span in self._under(text, *one).editable)
+        return division._replace(editable=(*earlier, *division.editable))
+
+    def _under(self, text: str, heading: re.Match[str], end: int) -> Division:
+        """The words behind a heading; behind one that opens a wrapper, until that is closed."""
+        start = heading.end()
+        if (opens := _OPENS.match(heading[0])) is not None and (closes := text.find(f"\n</{opens[1]}>", start, end)) >= 0:
+            end = closes
+        return _all_moved(self._division(text[start:end]), start)
 
     def _wrapped(self, text: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
         """What tools wrapped as their own, and what they repeat; neither overlaps itself."""

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from ..values import Call, Headers, Kind
-from .aider import AIDER
+from .aider import AIDER, CECLI
 from .claude_code import CLAUDE_CODE
-from .client import Client
+from .client import Client, Signature
 from .cline import CLINE
 from .code_puppy import CODE_PUPPY
 from .codex import CODEX
@@ -29,7 +29,7 @@ from .qwen_code import QWEN_CODE
 from .vibe import VIBE
 
 KNOWN = (
-    *(CLAUDE_CODE, CODEX, GEMINI_CLI, QWEN_CODE, OPENCODE, AIDER, CLINE, CONTINUE, PI, KIMI, LLM, COPILOT, KILO, VIBE),
+    *(CLAUDE_CODE, CODEX, GEMINI_CLI, QWEN_CODE, OPENCODE, AIDER, CECLI, CLINE, CONTINUE, PI, KIMI, LLM, COPILOT, KILO, VIBE),
     *(GPTME, CODE_PUPPY, OPENHANDS, DEEPAGENTS, MINI_SWE_AGENT),
 )
 
@@ -40,6 +40,23 @@ def _declares(call: Call, headers: Headers) -> Kind | None:
 
 _NANOCODERS = (r"=== File: [^\n=]{1,255} ===\n", r"^={16,}")
 """It goes round any proxy by itself, and is no known tool: people lead it here by its base URL."""
+_HERMES_SIGNATURES = (
+    Signature("system", "generate a short, descriptive title (3-7 words) for a conversation", Kind.TITLE),
+    Signature("last", "you are a summarization agent creating a context checkpoint.", Kind.COMPACTION),
+)
+"""Hermes Agent's own questions name no session, nor it."""
+_HERMES_SAYS = (
+    *("[important: background process ", "[important: mcp servers have been reloaded.", "[background process ", "[system: "),
+    "review the conversation above and ",
+)
+_HERMES_TELLS = ("[important: the user has invoked the ", "[important: the user launched this cli session with the ")
+"""A skill, and what the person typed behind its name."""
+_HERMES_AGENTS = (r"^--- Attached Context ---$", r"(?!)")
+_OBSERVED = (r"^(?:Observation:(?! the result of the action\b)|\[\[ ## observation_\d+ ## \]\]$)", r"(?!)")
+"""What a tool came to, where a library tells it as the user's text (smolagents, LlamaIndex, LangChain, DSPy): no end of it can be
+told, for it may hold anything. Some explain the form first, in the same text."""
+_DIFFS = (r"^diff --git a/.* b/", r"(?!)")
+"""What tools that write commit messages ask about (aicommits): it may hold anything."""
 _COMMON = frozenset(
     (
         "browser",
@@ -68,14 +85,14 @@ def read_strictly(client: Client) -> Client:
     return replace(
         client,
         declares=_declares,
-        signatures=tuple(one for known in KNOWN for one in known.signatures if one.kind is Kind.COMPACTION),
+        signatures=(*(one for known in KNOWN for one in known.signatures if one.kind is Kind.COMPACTION), *_HERMES_SIGNATURES),
         wrappers=tuple(name for name in _union(known.wrappers for known in KNOWN) if name not in _COMMON),
         repeats=_union(known.repeats for known in KNOWN),
         transcript=(("user", "human"), ("assistant", "ai")),
-        attached=(*(pair for known in KNOWN for pair in known.attached), _NANOCODERS),
+        attached=(*(pair for known in KNOWN for pair in known.attached), _NANOCODERS, _HERMES_AGENTS, _OBSERVED, _DIFFS),
         commands=CLAUDE_CODE.commands,
-        sentences=_union(known.sentences for known in KNOWN),
-        retellings=_union(known.retellings for known in KNOWN),
+        sentences=(*_union(known.sentences for known in KNOWN), *_HERMES_SAYS),
+        retellings=(*_union(known.retellings for known in KNOWN), *_HERMES_TELLS),
         with_next_part=OPENCODE.with_next_part,
         with_all_behind=OPENCODE.with_all_behind,
         printed=PI.printed,

@@ -713,7 +713,8 @@ class Desk:
     def echo(self, reading: Reading, comment: str) -> Reply:
         """The built-in provider's answer, in any round of a turn."""
         call = without_tag(reading.call)
-        echoed = echo_answer(call)
+        typed = {one.message.index: one.words for one in typed_messages(call, self._client(reading.caller))}
+        echoed = echo_answer(call, typed)
         self._remember(reading, Target(ECHO, "local", ""), None)
         is_end = not isinstance(echoed, EchoFailure) and not echoed.calls
         if is_end:
@@ -721,7 +722,7 @@ class Desk:
         self._went(reading, Went(self.clocks.wall(), comment, outcome="answered" if is_end else "the echo was told otherwise"))
         if isinstance(echoed, EchoFailure):
             return self.replies.error(reading.received.endpoint, echoed.status, echoed.message, echoed.code, {}, comment)
-        return replace(self._answer(reading, echoed, comment), delay_s=delay_of(call))
+        return replace(self._answer(reading, echoed, comment), delay_s=delay_of(call, typed))
 
     def _count(self, reading: Reading, wish: Wish) -> Reply | Plan:
         """The target's own count where it has one, else our estimate."""

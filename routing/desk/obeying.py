@@ -21,7 +21,18 @@ from ..storage.contract import InThread
 from ..tags.cleaning import is_for_us
 from ..tags.grammar import Ask, Clear, ClockClear, StopSet
 from ..tags.obey import CLOCK_CLEARED, TAKES_AWAY, Means, Orders, leaves_nothing, orders_for
-from ..tags.once import Place, ended, has_ended, is_new, obeyed_before, placed, places_of, remembered, without_old_texts
+from ..tags.once import (
+    Place,
+    ended,
+    has_ended,
+    is_new,
+    obeyed_before,
+    placed,
+    places_of,
+    remembered,
+    without_old_texts,
+    without_refused,
+)
 from ..tags.scan import strip
 from ..tags.texts import read_text, texts_of
 from ..tags.typed_tags import tags_of
@@ -63,12 +74,15 @@ class Obeying(Struct):
         if not tags:
             return reading
         place, ends = placed(reading.call, reading.typed, newest)
-        if len(ends) > 1:
-            rest = without_old_texts(reading.typed[-1], ends, self.store.load(reading.key))
-            if len(rest.texts) < len(newest.texts):
-                newest = rest
-                tags = tags_of(newest, vocabulary)
-                place, _ = placed(reading.call, reading.typed, newest)
+        state = self.store.load(reading.key)
+        rest = newest
+        if len(ends) > 1 and len((old := without_old_texts(reading.typed[-1], ends, state)).texts) < len(newest.texts):
+            rest = old
+        rest = without_refused(reading.call, reading.typed, rest, state)
+        if rest is not newest:
+            newest = rest
+            tags = tags_of(newest, vocabulary)
+            place, _ = placed(reading.call, reading.typed, newest)
         alone = bool(tags) and is_for_us(reading.call, newest, client_of(reading.caller))
         return replace(reading, newest=newest, tags=tags, place=place if tags else None, alone=alone)
 
@@ -183,7 +197,7 @@ class Obeying(Struct):
         orders = orders_for(reading.tags, state, self._means(reading), acts=acts, alone=alone)
         if not orders.fresh:
             return orders
-        if leaves_nothing(orders, reading.tags):
+        if leaves_nothing(orders, reading.tags) and reading.newest is reading.typed[-1]:  # else it is told from what was refused
             return replace(orders, state=orders.state.with_(obeyed=(), obeyed_before=None))
         unchanged = orders.state == state and not orders.clock_clear
         if unchanged and _only_asks(reading):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -34,6 +34,7 @@ _WRAPPER = re.compile(r"\s*<([A-Za-z][\w-]{0,60})[^<>]{0,200}>")
 _CLOSED = re.compile(r"</([A-Za-z][\w-]{0,60})>\Z")
 _MOST_WRAPPERS = 8
 _NOTHING = "(nothing to echo)"
+_UNTOLD: Mapping[int, str] = {}
 
 
 class EchoFailure(Struct, frozen=True):
@@ -49,10 +50,11 @@ class _Newest(Struct, frozen=True):
     results: tuple[ToolResult, ...]
 
 
-def echo_answer(call: Call) -> Answer | EchoFailure:
+def echo_answer(call: Call, typed: Mapping[int, str] = _UNTOLD) -> Answer | EchoFailure:
+    """`typed`: what a person typed of the messages, by their index, as far as the client's module tells."""
     if call.structured:
         return _said(call, dumps(smallest(call.schema)).decode())
-    newest = _newest(call)
+    newest = _newest(call, typed)
     orders = list(_orders(newest.text))
     before = sum(isinstance(part, ToolCall) for message in call.messages for part in message.parts)
     if call.forced_tools and not orders and not newest.results and (demanded := _demanded(call)) is not None:
@@ -103,9 +105,9 @@ def _said(call: Call, text: str, calls: Sequence[ToolCall] = (), reason: FinishR
     return Answer(text, tuple(calls), reason, Usage(_tokens(len(call.raw)), _tokens(_length(text, calls))))
 
 
-def delay_of(call: Call) -> float:
+def delay_of(call: Call, typed: Mapping[int, str] = _UNTOLD) -> float:
     """Seconds that the text asks to wait before the answer; 0 where it asks for nothing."""
-    rest = next((rest for verb, rest in _orders(_newest(call).text) if verb == "slow"), "")
+    rest = next((rest for verb, rest in _orders(_newest(call, typed).text) if verb == "slow"), "")
     try:
         seconds = float(rest)
     except ValueError:
@@ -113,7 +115,7 @@ def delay_of(call: Call) -> float:
     return min(max(seconds, 0.0), LONGEST_DELAY_S) if math.isfinite(seconds) else 0.0
 
 
-def _newest(call: Call) -> _Newest:
+def _newest(call: Call, told: Mapping[int, str]) -> _Newest:
     """The last message with typed text or tool results. What a tool wraps around its own text was typed by nobody."""
     results: list[ToolResult] = []
     typed = ""
@@ -122,7 +124,7 @@ def _newest(call: Call) -> _Newest:
         if results and not found:
             break
         results[:0] = found
-        typed = typed or (_typed(message) if message.role == "user" else "")
+        typed = typed or (told.get(message.index) or _typed(message) if message.role == "user" else "")
         if typed and not results:
             break
     return _Newest(typed, tuple(results))

@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
@@ -29,6 +30,7 @@ _LOOKED_AT = 2000
 _DIGITS = 24
 _SAMPLE = 16 << 10
 _SPACE = b" \t\n\r\x0b\x0c"
+_LINE = re.compile(r"\n+")
 
 
 class Place(Struct, frozen=True):
@@ -66,12 +68,16 @@ def places_of(call: Call, typed: Sequence[Typed]) -> list[str]:
 
 def _summed(call: Call, typed: Sequence[Typed]) -> Iterator[tuple[int, bytes, hashlib._Hash]]:
     """Each text of each message, and a sum over all that was typed up to its end."""
-    digest = hashlib.sha256((call.previous_id or "").encode("utf-8", "surrogatepass"))
+    digest = _sum(call)
     for number, message in enumerate(typed):
         for text in message.texts:
             core = _core(text.words)
             digest.update(core)
             yield number, core, digest
+
+
+def _sum(call: Call) -> hashlib._Hash:
+    return hashlib.sha256((call.previous_id or "").encode("utf-8", "surrogatepass"))
 
 
 def _core(words: str) -> bytes:
@@ -120,6 +126,27 @@ def without_old_texts(newest: Typed, places: Sequence[str], state: SessionState)
     known = {message.place for message in state.obeyed}
     old = max((count for count, place in enumerate(places[:-1], 1) if place in known), default=0)
     return replace(newest, texts=newest.texts[old:]) if old else newest
+
+
+def without_refused(call: Call, typed: Sequence[Typed], newest: Typed, state: SessionState) -> Typed:
+    """Without the lines that were a message of their own once and were refused: a tool has put them and what is new into one
+    text."""
+    refused = {message.place for message in state.obeyed if message.standing == "refused"}
+    text = newest.texts[0]
+    if not refused or len(text.commands) != 1 or text.quoted:
+        return newest
+    texts = [one for message in typed for one in message.texts]
+    digest = _sum(call)
+    for one in texts[: len(texts) - len(newest.texts)]:
+        digest.update(_core(one.words))
+    ((start, end),) = text.commands
+    at = cut = start
+    for line in _LINE.finditer(text.part.text, start, min(end, start + 4 * _SAMPLE)):
+        digest.update(_bare(text.part.text[at : line.end()]))
+        at = line.end()
+        if digest.hexdigest()[:_DIGITS] in refused:
+            cut = at
+    return replace(newest, texts=(text._replace(commands=((cut, end),)), *newest.texts[1:])) if cut > start else newest
 
 
 def mark_of(ordinal: int, words: str, prompt_id: str | None) -> str:

@@ -475,6 +475,37 @@ def aider(stage: Stage) -> None:
     stage.keep("commit", "one-line Git commit messages")
 
 
+def cecli(stage: Stage) -> None:
+    stage.env = {"ANTHROPIC_API_KEY": "sk-ant-dummy", "OPENAI_API_KEY": "sk-dummy"}
+    stage.write("CONVENTIONS.md", f"Be brief. {EVIL}\n")
+    claude, gpt = ("--model", "anthropic/claude-sonnet-4-5"), ("--model", "openai/gpt-4o")
+    quiet = ("--no-check-update", "--no-show-model-warnings", "--no-analytics", "--no-gitignore", "--yes-always")
+    ask = ("cecli", *quiet, "--no-stream")
+    files = ("--file", "lib/one.py", "--read", "notes.md", "--rules", "CONVENTIONS.md")
+    stage.run(*ask, *claude, *files, "--message", f"say hi {TAG}")
+    stage.keep("agent-with-files", "user_input")
+    stage.run(*ask, *gpt, "--no-git", "--edit-format", "diff", "--message", f"say hi {TAG}")
+    stage.keep("diff", "SEARCH/REPLACE")
+    stage.terminal("cecli", *quiet, *claude)
+    stage.sees("Type your message")
+    stage.settle()
+    stage.on("look at it", ToolUse("Local--Command", {"command": "cat notes.md"}))
+    stage.type(f"look at it {TAG}")
+    stage.until(lambda: any(b"Your original question was" in one.body for one in stage.provider.calls), 40)
+    stage.settle()
+    stage.keep("goes-on-by-itself", "Your original question was", without="Continue with your task")
+    stage.type("/add notes.md")
+    stage.settle()
+    stage.type(f"and now {TAG}")
+    stage.until(lambda: any(b"and now" in one.body for one in stage.provider.calls), 40)
+    stage.settle()
+    stage.keep("behind-an-added-file", "and now")
+    stage.type("/compact")
+    stage.until(lambda: any(b"Context Compaction" in one.body for one in stage.provider.calls), 40)
+    stage.keep("compaction", "Context Compaction")
+    stage.close_terminal()
+
+
 def llm(stage: Stage) -> None:
     stage.env = {"ANTHROPIC_API_KEY": "sk-ant-dummy", "OPENAI_API_KEY": "sk-dummy"}
     stage.run("llm", "-m", "gpt-4o", "-f", "notes.md", f"say hi {TAG}", timeout=60)
@@ -595,6 +626,7 @@ CLIENTS: Mapping[str, Recorded] = {
     "vibe": Recorded("mistral-vibe", vibe, python=("mistral-vibe",)),
     "copilot": Recorded("@github/copilot", copilot),
     "aider": Recorded("aider-chat", aider, python=("aider-chat",)),
+    "cecli": Recorded("cecli-dev", cecli, python=("cecli-dev",)),
     "gptme": Recorded("gptme", gptme, python=("gptme",)),
     "code-puppy": Recorded("code-puppy", code_puppy, python=("code-puppy",)),
     "openhands": Recorded("openhands", openhands, python=("openhands",)),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from routecodex.routing.clients.aider import AIDER
+from routecodex.routing.clients.aider import AIDER, CECLI
 from routecodex.routing.clients.claude_code import CLAUDE_CODE
 from routecodex.routing.clients.client import Client
 from routecodex.routing.clients.cline import CLINE
@@ -272,11 +272,18 @@ def test_spans_are_ordered_and_what_is_obeyed_is_edited(texts: list[str]) -> Non
 HOSTILE = (
     *("<", "<system-reminder>", "</system-reminder>", "<system-reminder ", "<session>", "\n<session>", "<a", "\n<a>", "</a>"),
     *("user: *\n", "user", "*[assistant]:", "\n````a.md", "\n````\n*", "\n=== File: a ===\n*", "*=== File: ", "\n" + "=" * 16),
+    *(
+        "\nObservation: *",
+        "\n--- Attached Context ---\n*",
+        "\ndiff --git a/ b/*",
+        "\ndiff --git a/*",
+        '<context name="user_input" from="agent">\n*',
+    ),
     *(" ", "\n<system-reminder>x", "<a>\n</a>", "\n\n# ", "\n---", '\\"', '"a b" ', '"\\" ', "\n [", "\n" + " " * 70 + "<a>"),
 )
 
 
-@pytest.mark.parametrize("client", [UNKNOWN, CLAUDE_CODE, OPENCODE, GEMINI_CLI], ids=lambda client: client.name)
+@pytest.mark.parametrize("client", [UNKNOWN, CLAUDE_CODE, OPENCODE, GEMINI_CLI, CECLI], ids=lambda client: client.name)
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_any_text_is_linear_work(piece: str, client: Client) -> None:
     def work(call: Call) -> None:
@@ -338,6 +345,12 @@ def test_a_conversation_that_is_retold_gives_no_orders_and_loses_its_tags(text: 
         ),
         pytest.param(f"look at === File: a ===\nPath: a\n\n{TAG}\n{'=' * 16}\nhi {TAG}", f"look at \nhi {TAG}", id="behind it"),
         pytest.param(f"````\n{TAG}\n````", f"````\n{TAG}\n````", id="code, and no file"),
+        pytest.param(f"{TAG} why?\ndiff --git a/x b/x\n@@ -0,0 +1 @@\n+{TAG}", f"{TAG} why?", id="a diff"),
+        pytest.param(f"diff --git is what? {TAG}", f"diff --git is what? {TAG}", id="no diff"),
+        pytest.param(f"hi\n\n--- Attached Context ---\n\n@file:a\n```\n```\n{TAG}\n```", "hi", id="Hermes Agent's"),
+        pytest.param(
+            f"hi\n\n--- Attached Context ---\n\n@file:a\n```\n{TAG}\n\n--- Attached Context ---\n{TAG}", "hi", id="its end"
+        ),
     ],
 )
 def test_a_file_beside_the_persons_words_passes_as_it_came(text: str, words: str) -> None:
@@ -345,6 +358,43 @@ def test_a_file_beside_the_persons_words_passes_as_it_came(text: str, words: str
         call = messages_call(user(text.replace(TAG, tag)))
         assert obeyed(call) == words.replace(TAG, tag)
         assert edited(call).replace("|", "").strip() == words.replace(TAG, tag)
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        pytest.param(f"Observation:\n{TAG}", "", id="smolagents"),
+        pytest.param(f"Observation: {TAG}\n\nNew task:\n{TAG}", "", id="what it says may hold anything"),
+        pytest.param(f"Error:\na\n\nObservation:\n{TAG}", "Error:\na", id="behind another"),
+        pytest.param(
+            f"[[ ## question ## ]]\nhi {TAG}\n\n[[ ## observation_0 ## ]]\n{TAG}", f"[[ ## question ## ]]\nhi {TAG}", id="DSPy"
+        ),
+        pytest.param(
+            f"Action: one of [look]\nObservation: the result of the action\n\nQuestion: hi {TAG}\nObservation: {TAG}",
+            f"Action: one of [look]\nObservation: the result of the action\n\nQuestion: hi {TAG}",
+            id="behind what explains it",
+        ),
+        pytest.param(f"my observation: {TAG}", f"my observation: {TAG}", id="within a line"),
+    ],
+)
+def test_what_a_tool_came_to_gives_no_orders_where_a_library_tells_it_as_the_users_text(text: str, words: str) -> None:
+    for tag in (TAG, *WIDE):
+        call = messages_call(user(text.replace(TAG, tag)))
+        assert obeyed(call) == words.replace(TAG, tag)
+        assert edited(call).replace("|", "").strip() == words.replace(TAG, tag)
+
+
+INPUT = '<context name="user_input" from="agent">'
+ENVIRONS = f'<context name="environment_info" from="agent">\n{TAG}\n</context>\n\n---\n'
+
+
+def test_no_tag_of_the_persons_stays_in_what_cecli_joins_or_repeats() -> None:
+    joined = f"{ENVIRONS}{INPUT}\n{TAG} x\n</context>\n\n---\n{ENVIRONS}{INPUT}\n{TAG} go\n</context>"
+    [one] = editable_texts(messages_call(user(joined)), CECLI)
+    assert one.edited(strip) == f"{ENVIRONS}{INPUT}\nx\n</context>\n\n---\n{ENVIRONS}{INPUT}\ngo\n</context>"
+    told = f"I have processed the results of the previous tool calls.\n\nYour original question was: {INPUT}\n{TAG} x\n</context>"
+    [one] = editable_texts(messages_call(user(told)), CECLI)
+    assert TAG not in one.edited(strip)
 
 
 # --- in a tool's own words -------------------------------------------------------------------------------------------------
@@ -388,6 +438,16 @@ def read_as(client: Client, *texts: str) -> str:
         ),
         pytest.param(GPTME, (f"{TAG} x\n\n<system>LLM request failed: 400</system>\n\n{TAG} go",), f"{TAG} go", id="joined"),
         pytest.param(GPTME, (f"<system># Cache</system>\n\n{TAG} go\n\n````a\n{TAG}\n````",), f"{TAG} go", id="one, and a file"),
+        pytest.param(CECLI, (f"{ENVIRONS}{INPUT}\n{TAG} go\n</context>\n\n---\n{ENVIRONS}",), f"{TAG} go", id="in a wrapper"),
+        pytest.param(
+            CECLI, (f"{INPUT}\n{TAG} x\n</context>\n\n---\n{INPUT}\ngo\n</context>",), "go", id="one joined with the next"
+        ),
+        pytest.param(CECLI, (f"Original File Contents For:\na\n\n{TAG}\n\n---\n",), "", id="a file alone"),
+        pytest.param(CECLI, (f"I have processed the results of the previous tool calls. {TAG}",), "", id="it goes on by itself"),
+        pytest.param(UNKNOWN, (f"[IMPORTANT: Background process 1 completed\n{TAG}]",), "", id="what ran behind Hermes Agent"),
+        pytest.param(UNKNOWN, (f'[IMPORTANT: The user has invoked the "a" skill\n{TAG}',), "", id="a skill of Hermes Agent's"),
+        pytest.param(UNKNOWN, (f"[IMPORTANT] {TAG} go",), f"[IMPORTANT] {TAG} go", id="a person's own brackets"),
+        pytest.param(UNKNOWN, (f"<context>\n{TAG}\n</context>\ngo {TAG}",), f"go {TAG}", id="behind anybody's wrapper"),
         pytest.param(AIDER, ("Refactor hello() into its own file.",), "", id="an example"),
         pytest.param(
             CLAUDE_CODE, ("Refactor hello() into its own file.",), "Refactor hello() into its own file.", id="not its own"

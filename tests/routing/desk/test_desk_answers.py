@@ -349,6 +349,13 @@ def test_echo_answers_here_in_every_dialect(house: House, dialect: Dialect, stre
     assert handled.reply.comment.startswith("echo · ")
 
 
+def test_echo_repeats_what_was_typed_wherever_the_tool_puts_it(house: House) -> None:
+    tool = Tool(house, headers={"user-agent": "cecli/1.10.0"})
+    tells = '<context name="environment_info" from="agent">\nx\n</context>\n\n---\n'
+    handled = tool.say(f'{tells}<context name="user_input" from="agent">\n<**echo**> hello you\n</context>')
+    assert text_of(Dialect.MESSAGES, handled.reply.body, stream=False) == "hello you"
+
+
 @DIALECTS
 def test_echo_fails_and_waits_when_it_is_told_to(house: House, dialect: Dialect) -> None:
     tool = Tool(house, dialect)

@@ -199,6 +199,34 @@ def test_a_refused_message_is_remembered(house: House, dialect: Dialect, restart
 
 
 @DIALECTS
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_refused_message_does_not_stand_in_the_way_of_what_a_tool_joins_it_with(
+    house: House, dialect: Dialect, restarts: bool
+) -> None:
+    """Hermes Agent and smolagents put what got no answer and what is new into one text."""
+
+    def says(*lines: str) -> Handled:
+        if restarts:
+            house.restart()
+        tool.history[:] = tool.history[:2]
+        return tool.say("\n\n".join(lines))
+
+    tool = Tool(house, dialect)
+    tool.talk("hello")
+    mistyped, plain = "<**!glm.nothing**> one", "two\n\nand more"
+    assert says(mistyped).error[0] == "PROVIDER_NOT_AVAILABLE"
+    assert says(f"{mistyped} and more").error[0] == "PROVIDER_NOT_AVAILABLE", "in one line it is another message"
+    assert texts_of(dialect, says(mistyped, plain).body)[-1] == f"one\n\n{plain}"
+    assert says(mistyped, plain, "<**!glm.nobody**>").error[0] == "PROVIDER_NOT_AVAILABLE"
+    assert "The next message goes to origin" in text_of(
+        dialect, says(mistyped, plain, "<**!glm.nobody**>", "<**status**>").reply.body, stream=False
+    )
+    handled = says(mistyped, plain, "<**!glm.nobody**>", "<**clear**><**glm**> three")
+    assert handled.target.startswith("glm.")
+    assert tool.ask().target.startswith("glm."), "a tool's hop"
+
+
+@DIALECTS
 def test_a_refused_message_acts_once_its_cause_is_mended(house: House, dialect: Dialect) -> None:
     tool = Tool(house, dialect)
     assert tool.say("<**!later**> one").error[0] == "PROVIDER_NOT_AVAILABLE"
