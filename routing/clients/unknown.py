@@ -38,25 +38,40 @@ def _declares(call: Call, headers: Headers) -> Kind | None:
     return next((kind for client in KNOWN if (kind := client.declares(call, headers)) is not None), None)
 
 
-_NANOCODERS = (r"=== File: [^\n=]{1,255} ===\n", r"^={16,}")
-"""It goes round any proxy by itself, and is no known tool: people lead it here by its base URL."""
-_HERMES_SIGNATURES = (
-    Signature("system", "generate a short, descriptive title (3-7 words) for a conversation", Kind.TITLE),
-    Signature("last", "you are a summarization agent creating a context checkpoint.", Kind.COMPACTION),
+_NO_END = r"(?!)"
+_NAMELESS = (
+    # People lead it here by its base URL: it goes round any proxy by itself.
+    Client(name="nanocoder", title="nanocoder", attached=((r"=== File: [^\n=]{1,255} ===\n", r"^={16,}"),)),
+    Client(
+        name="hermes",
+        title="Hermes Agent",
+        signatures=(
+            Signature("system", "generate a short, descriptive title (3-7 words) for a conversation", Kind.TITLE),
+            Signature("last", "you are a summarization agent creating a context checkpoint.", Kind.COMPACTION),
+        ),
+        attached=((r"^--- Attached Context ---$", _NO_END),),
+        sentences=(
+            *(
+                "[important: background process ",
+                "[important: mcp servers have been reloaded.",
+                "[background process ",
+                "[system: ",
+            ),
+            "review the conversation above and ",
+        ),
+        # A skill, and what the person typed behind its name
+        retellings=("[important: the user has invoked the ", "[important: the user launched this cli session with the "),
+    ),
+    # What a tool came to, told as the user's text; it may hold anything, what would end it, too. Some explain the form first.
+    Client(
+        name="libraries",
+        title="smolagents, LlamaIndex, LangChain, DSPy",
+        attached=((r"^(?:Observation:(?! the result of the action\b)|\[\[ ## observation_\d+ ## \]\]$)", _NO_END),),
+    ),
+    # So may the diff that is to be described.
+    Client(name="aicommits", title="aicommits", attached=((r"^diff --git a/.* b/", _NO_END),)),
 )
-"""Hermes Agent's own questions name no session, nor it."""
-_HERMES_SAYS = (
-    *("[important: background process ", "[important: mcp servers have been reloaded.", "[background process ", "[system: "),
-    "review the conversation above and ",
-)
-_HERMES_TELLS = ("[important: the user has invoked the ", "[important: the user launched this cli session with the ")
-"""A skill, and what the person typed behind its name."""
-_HERMES_AGENTS = (r"^--- Attached Context ---$", r"(?!)")
-_OBSERVED = (r"^(?:Observation:(?! the result of the action\b)|\[\[ ## observation_\d+ ## \]\]$)", r"(?!)")
-"""What a tool came to, where a library tells it as the user's text (smolagents, LlamaIndex, LangChain, DSPy): no end of it can be
-told, for it may hold anything. Some explain the form first, in the same text."""
-_DIFFS = (r"^diff --git a/.* b/", r"(?!)")
-"""What tools that write commit messages ask about (aicommits): it may hold anything."""
+"""Nothing tells these from others: what they put beside a person's words hides in anybody's text."""
 _COMMON = frozenset(
     (
         "browser",
@@ -81,18 +96,20 @@ def _union(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def read_strictly(client: Client) -> Client:
-    """The client with everything that any known tool marks as its own."""
+    """The client with everything that any tool marks as its own."""
+    marks = (*KNOWN, *_NAMELESS)
+    compactions = (one for known in KNOWN for one in known.signatures if one.kind is Kind.COMPACTION)
     return replace(
         client,
         declares=_declares,
-        signatures=(*(one for known in KNOWN for one in known.signatures if one.kind is Kind.COMPACTION), *_HERMES_SIGNATURES),
+        signatures=(*compactions, *(one for nameless in _NAMELESS for one in nameless.signatures)),
         wrappers=tuple(name for name in _union(known.wrappers for known in KNOWN) if name not in _COMMON),
         repeats=_union(known.repeats for known in KNOWN),
         transcript=(("user", "human"), ("assistant", "ai")),
-        attached=(*(pair for known in KNOWN for pair in known.attached), _NANOCODERS, _HERMES_AGENTS, _OBSERVED, _DIFFS),
+        attached=tuple(pair for one in marks for pair in one.attached),
         commands=CLAUDE_CODE.commands,
-        sentences=(*_union(known.sentences for known in KNOWN), *_HERMES_SAYS),
-        retellings=(*_union(known.retellings for known in KNOWN), *_HERMES_TELLS),
+        sentences=_union(one.sentences for one in marks),
+        retellings=_union(one.retellings for one in marks),
         with_next_part=OPENCODE.with_next_part,
         with_all_behind=OPENCODE.with_all_behind,
         printed=PI.printed,
