@@ -426,6 +426,8 @@ class Desk:
     def _route(self, reading: Reading, wish: Wish, sent: Call, waits_since: float | None) -> Reply | Plan | Rest:
         if reading.received.endpoint.action == "count":
             return self._count(reading, wish)
+        if wish.chained is not None:
+            self._check_history(reading, wish.chained)
         try:
             decision = self._choose(reading, wish)
         except Resting as resting:
@@ -490,6 +492,15 @@ class Desk:
         """Where the answer lives that the call follows."""
         earlier = self.learned.chains.get(call.previous_id) if call.previous_id else None
         return earlier[1] if earlier else None
+
+    def _check_history(self, reading: Reading, chained: Target) -> None:
+        """Clients that are told so send the conversation itself: who gave the answer in another dialect has kept nothing of it."""
+        provider = self.registry(reading.caller.user).providers.get(chained.provider)
+        if provider is None or not upstream.speaks_natively(provider, reading.received):
+            raise NoSuchAnswer(
+                f"Previous response with id {reading.call.previous_id!r} not found: {chained.provider}.{chained.model} gave it, and "
+                "keeps no conversations. Send all of it (without previous_response_id), or begin a new one."
+            )
 
     def _choose(self, reading: Reading, wish: Wish, rotation: Rotation | None = None) -> Decision:
         """The first choice that can be asked; where none can, the first of all: its refusal says why."""

@@ -111,14 +111,14 @@ def goes_home(provider: Provider, received: Received) -> bool:
 def dialect_for(provider: Provider, received: Received, call: Call, chained: Target | None = None) -> Dialect | None:
     """In which dialect the provider is asked: the client's own where it can be, else the first that it speaks. None where it
     cannot be, or where others keep the history. `chained`: where the answer lives that the call follows, if that is known."""
-    if _speaks_natively(provider, received):
+    if speaks_natively(provider, received):
         may_know = call.previous_id is not None and (chained is None or chained.provider == provider.id)
         knows = goes_home(provider, received) or not leans_on_others(call, (call.previous_id,) if may_know else ())
         return received.endpoint.dialect if knows else None
     return None if received.endpoint.action == "count" or leans_on_others(call) else _another(provider)
 
 
-def _speaks_natively(provider: Provider, received: Received) -> bool:
+def speaks_natively(provider: Provider, received: Received) -> bool:
     """In the client's own dialect and shape."""
     if provider.id == ORIGIN:
         return True
@@ -159,7 +159,7 @@ def write(
     model = provider.models.get(target.model or call.model)
     if model is not None and model.max_tokens is not None:
         call = limited(call, model.max_tokens, left)
-    if not _speaks_natively(provider, received):
+    if not speaks_natively(provider, received):
         return _write_translated(received, call, provider, target, own, session, left, compacts=asked_in_words)
     if counts := _asks_usage(call, provider, target.model or call.model):
         call = chat.asking_usage(call)
@@ -223,7 +223,7 @@ def _compacts(provider: Provider, received: Received) -> bool:
     if provider.id == ORIGIN:
         return True
     url = provider.endpoints.get(Dialect.RESPONSES)
-    if url is None or not _speaks_natively(provider, received):
+    if url is None or not speaks_natively(provider, received):
         return False
     return provider.compaction if provider.compaction is not None else url.host.endswith(_COMPACTING_HOSTS)
 

@@ -14,6 +14,7 @@ from tests.rig.behaviour import Behaviour
 from tests.rig.client import call
 from tests.rig.provider import FakeProvider
 from tests.rig.proxy import SCRIPT, Mitmdump
+from tests.system import tool
 from tests.system.talk import CONFIG, FORMS, IDS, MARK, Talk, request, state_of
 from tests.system.tool import CREDENTIALS, HOSTS, text_of
 
@@ -358,6 +359,22 @@ def test_who_does_not_hold_the_history_is_not_asked(steered: Pair, kept: str, st
     assert chain.ask("<**!glm.glm-4.7**> c").startswith("api.openai.com/")
     assert "glm.glm-4.7 cannot be used now" in chain.text
     assert provider.requests[-1].json[kept] == holds
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
+def test_what_follows_an_answer_that_nobody_kept_goes_to_nobody(tmp_path: Path, stream: bool) -> None:
+    """It was given in another dialect. Least of all to where the client's own calls go: a tag has led away from there."""
+    with FakeProvider() as provider, Mitmdump(script=SCRIPT, config=tool.CONFIG, upstream=provider, folder=tmp_path) as proxy:
+        chain = Chain(provider, proxy, stream=stream, session="unkept")
+        assert chain.ask("<**!glm.glm-4.7**> a").startswith("open.bigmodel.cn/")
+        before, given = len(provider.requests), chain.previous
+        for text in ("b", "<**clear**> c"):
+            with pytest.raises(AssertionError, match="previous_response_not_found"):
+                chain.ask(text)
+            assert chain.previous == given
+        assert len(provider.requests) == before
+        chain.previous = None
+        assert chain.ask("<**!glm.glm-4.7**> d").startswith("open.bigmodel.cn/")
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
