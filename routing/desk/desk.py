@@ -26,12 +26,15 @@ from ..config import Config
 from ..control.overlay import Overlay, described
 from ..dialects import calls
 from ..dialects.answer import machine
-from ..dialects.calls.following import followed, own_id, pass_over_ours
+from ..dialects.calls.following import followed, named_items, own_id, pass_over_ours, was_made_here
+from ..dialects.calls.replacing import Swap, replace_items
 from ..dialects.echo import EchoFailure, delay_of, echo_answer
 from ..dialects.estimate import at_most, count_answer, estimate_tokens
+from ..dialects.fields import object_of, text_of
 from ..dialects.finish import Endings
 from ..dialects.translation import going_up
 from ..errors import BadCall, ClientLeft, KeysWithheld, NoSuchAnswer, NoTarget, Resting, RouteCodexError, not_found
+from ..jsonbytes import dumps, loads
 from ..redact import Redactor
 from ..router.attempts import PATIENCE_S, Attempts
 from ..router.balance import Rotation
@@ -73,7 +76,7 @@ from ..usage.flight import Loss
 from ..usage.prices import Prices
 from ..usage.spending import FILE_NAME, Asker, spent
 from ..usage.spending import Spent as SpentRound
-from ..values import Answer, Call, Caller, Dialect, Endpoint, Named, Target
+from ..values import Answer, Call, Caller, Dialect, Endpoint, JsonObject, Named, Target
 from .learned import Learned, Recent
 from .meeting import Met
 from .notices import Notices, cleared, elsewhere, gave_no_orders
@@ -230,6 +233,7 @@ class Desk:
     def meet(self, received: Received) -> Met:
         """What the call alone tells."""
         call = calls.read_call(received.body, received.endpoint)
+        self._open_items(call, received.user)
         caller = identify(call, received.headers, received.path, received.host)
         client = self._client(caller)
         typed = tuple(typed_messages(call, client))
@@ -241,6 +245,22 @@ class Desk:
         named = _named(caller)
         key = named or (SessionKey("session", caller.session) if caller.session is not None else None)
         return Met(received, call, caller, client, typed, key, named is not None, followed(call))
+
+    def _open_items(self, call: Call, user: str) -> None:
+        """What was made here stands where its client only names it: whoever is asked then, no provider knows the name."""
+        swaps = []
+        for index, id in named_items(call):
+            if (item := self.learned.items.get(user, id)) is not None:
+                swaps.append(Swap(index, index + 1, [object_of(loads(item))]))
+            elif was_made_here(id) and not id.startswith("rs_"):
+                raise NoSuchAnswer(
+                    f"Item with id {id!r} not found: RouteCodex made it and holds it no longer. Send items themselves "
+                    "(store: false), or begin a new conversation."
+                )
+        replace_items(call, swaps)
+
+    def _keep_item(self, user: str, item: JsonObject) -> None:
+        self.learned.items.put(user, text_of(item.get("id")), dumps(item))
 
     def read(self, met: Met | Received) -> Reading:
         if isinstance(met, Received):
@@ -494,12 +514,12 @@ class Desk:
         return earlier[1] if earlier else None
 
     def _check_history(self, reading: Reading, chained: Target) -> None:
-        """Clients that are told so send the conversation itself: who gave the answer in another dialect has kept nothing of it."""
+        """Who gave the answer in another dialect has kept nothing of it. Some clients that are told so send the conversation."""
         provider = self.registry(reading.caller.user).providers.get(chained.provider)
         if provider is None or not upstream.speaks_natively(provider, reading.received):
             raise NoSuchAnswer(
-                f"Previous response with id {reading.call.previous_id!r} not found: {chained.provider}.{chained.model} gave it, and "
-                "keeps no conversations. Send all of it (without previous_response_id), or begin a new one."
+                f"Previous response with id {reading.call.previous_id!r} not found: {chained.provider}.{chained.model} gave it, "
+                "and keeps no conversations. Send all of it (without previous_response_id), or begin a new one."
             )
 
     def _choose(self, reading: Reading, wish: Wish, rotation: Rotation | None = None) -> Decision:
@@ -668,6 +688,7 @@ class Desk:
             passes_usage=quiet,
             whole_calls=takes_whole_calls(plan.client, plan.received.host),
             hears_cost=plan.hears_cost,
+            keep=partial(self._keep_item, plan.received.user),
         )
         if participants is None:
             return machine.Answer(asked, quiet=quiet)
@@ -748,7 +769,8 @@ class Desk:
         return Reply(200, (JSON,), body, f"{tokens} tokens, estimated by RouteCodex for {target}")
 
     def _answer(self, reading: Reading, answer: Answer, comment: str) -> Reply:
-        return self.replies.answer(reading.call, answer, comment, id=self._own_id(reading))
+        keep = partial(self._keep_item, reading.received.user)
+        return self.replies.answer(reading.call, answer, comment, id=self._own_id(reading), keep=keep)
 
     def _own_id(self, reading: Reading) -> str:
         if reading.received.endpoint.dialect is not Dialect.RESPONSES:

@@ -59,6 +59,23 @@ class Recent(Generic[K, V]):
             self._entries.popitem(last=False)
 
 
+class Items:
+    """The newest items that were made here, as JSON, as far as there is room for them; by person and name."""
+
+    def __init__(self, most_bytes: int = 16 << 20) -> None:
+        self._room = most_bytes
+        self._entries: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+
+    def get(self, user: str, id: str) -> bytes | None:
+        return self._entries.get((user, id))
+
+    def put(self, user: str, id: str, item: bytes) -> None:
+        self._room += len(self._entries.pop((user, id), b"")) - len(item)
+        self._entries[user, id] = item
+        while self._room < 0:
+            self._room += len(self._entries.popitem(last=False)[1])
+
+
 class Learned(Memory):
     """Beside what the server learned of its keys."""
 
@@ -82,6 +99,8 @@ class Learned(Memory):
     """Where each conversation's last call went: for people who want to see it."""
     chains: Recent[str, tuple[SessionKey, Target | None]] = field(default_factory=Recent)
     """Responses API: whose answer an id is, and where it lives (None: it was ours, no provider knows it)."""
+    items: Items = field(default_factory=Items)
+    """Responses API: what nobody else knows by its name."""
     begun: Recent[str, str] = field(default_factory=Recent)
     """Responses API: what the provider calls an answer that began under an id of ours."""
     noticed: Recent[SessionKey, frozenset[str]] = field(default_factory=Recent)

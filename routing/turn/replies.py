@@ -14,7 +14,7 @@ from ..dialects.translation import going_up
 from ..errors import RouteCodexError
 from ..redact import Redactor
 from ..storage.contract import InThread
-from ..values import Answer, Call, Dialect, Endpoint
+from ..values import Answer, Call, Dialect, Endpoint, JsonObject
 
 JSON = ("content-type", "application/json")
 FINAL = ("x-should-retry", "false")
@@ -36,9 +36,11 @@ class Replies(Struct, frozen=True):
     hide: Redactor
     wall: Callable[[], float]
 
-    def answer(self, call: Call, answer: Answer, comment: str, *, id: str) -> Reply:
+    def answer(
+        self, call: Call, answer: Answer, comment: str, *, id: str, keep: Callable[[JsonObject], None] = lambda item: None
+    ) -> Reply:
         headers = tuple(headers_for(call.stream, call.endpoint.json_array).items())
-        return Reply(200, headers, told(going_up.asked(call, id, created=int(self.wall())), answer), comment)
+        return Reply(200, headers, told(going_up.asked(call, id, created=int(self.wall()), keep=keep), answer), comment)
 
     def error(
         self,

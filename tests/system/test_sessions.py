@@ -11,9 +11,10 @@ import pytest
 
 from routecodex.routing.values import Dialect
 from tests.rig.behaviour import Behaviour
-from tests.rig.client import call
+from tests.rig.client import Answer, call
 from tests.rig.provider import FakeProvider
 from tests.rig.proxy import SCRIPT, Mitmdump
+from tests.rig.reply import Reply
 from tests.system import tool
 from tests.system.talk import CONFIG, FORMS, IDS, MARK, Talk, request, state_of
 from tests.system.tool import CREDENTIALS, HOSTS, text_of
@@ -359,6 +360,56 @@ def test_who_does_not_hold_the_history_is_not_asked(steered: Pair, kept: str, st
     assert chain.ask("<**!glm.glm-4.7**> c").startswith("api.openai.com/")
     assert "glm.glm-4.7 cannot be used now" in chain.text
     assert provider.requests[-1].json[kept] == holds
+
+
+class Namer:
+    """A client of the Responses API that repeats no item of an answer, but names it (the AI SDK)."""
+
+    def __init__(self, proxy: Mitmdump, *, stream: bool) -> None:
+        self.proxy, self.stream = proxy, stream
+        self.history: list[dict[str, Any]] = []
+
+    def ask(self, text: str) -> Answer:
+        self.history.append({"role": "user", "content": [{"type": "input_text", "text": text}]})
+        body = {"model": "client-model", "stream": self.stream, "input": self.history}
+        headers = (CREDENTIALS[Dialect.RESPONSES], ("session-id", "naming"))
+        answer = call(HOSTS[Dialect.RESPONSES], "/v1/responses", body, proxy=self.proxy, headers=headers)
+        if answer.status == 200:
+            ended = json.loads(answer.events[-1][1])["response"] if self.stream else answer.json
+            self.history += ({"type": "item_reference", "id": item["id"]} for item in ended["output"])
+        return answer
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
+def test_what_was_made_here_may_be_named_later(tmp_path: Path, stream: bool) -> None:
+    """No provider knows the name: another dialect's answers, and ours."""
+    with FakeProvider() as provider, Mitmdump(script=SCRIPT, config=tool.CONFIG, upstream=provider, folder=tmp_path) as proxy:
+        provider.script(lambda received: Behaviour(reply=Reply("well said", thinking="hm")))
+        namer = Namer(proxy, stream=stream)
+        for text in ("<**!glm.glm-4.7**> a", "<**status**>", "<**echo**> b", "c"):
+            assert namer.ask(text).status == 200
+        first, last = provider.requests
+        assert first.host == last.host == "open.bigmodel.cn"
+        said = [(one["role"], one["content"], one.get("reasoning_content")) for one in last.json["messages"]]
+        assert said == [
+            ("user", "a", None),
+            ("assistant", "well said", "hm"),
+            ("user", "b", None),
+            ("assistant", "b", None),
+            ("user", "c", None),
+        ]
+        assert namer.ask("<**clear**> d").status == 200
+        at_home = provider.requests[-1]
+        assert at_home.host == "api.openai.com"
+        assert b"item_reference" not in at_home.body
+        assert at_home.body.count(b"well said") == 2
+        proxy.stop()
+        proxy.start()
+        before = len(provider.requests)
+        refused = namer.ask("e")
+        assert refused.status == 400
+        assert "RouteCodex made it and holds it no longer" in refused.text
+        assert len(provider.requests) == before
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])

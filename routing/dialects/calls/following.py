@@ -8,14 +8,17 @@ ours among them: no provider knows those, so none is ever asked to follow one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 
 from ...values import Call, Dialect, JsonObject
+from ..fields import list_of
 from .editing import loose_text, objects_in
 
 _FIELD = "previous_response_id"
 _OWN = re.compile(r"resp_routecodex_[0-9a-f]{32}(?:\.(?P<before>.+))?", re.DOTALL)
 _LONGEST = 512
+_MADE = re.compile(r"[a-z]+_(?:resp_routecodex_\w+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})_\d+(?:_\d+)?")
+"""The name of an item that was made here."""
 
 
 def own_id(call_id: str, before: str | None) -> str:
@@ -50,6 +53,18 @@ def leans_on_others(call: Call, own: Collection[str | None] = ()) -> bool:
 
 def _is_reference(item: JsonObject) -> bool:
     return item.get("type") == "item_reference" or (not item.get("type") and "role" not in item and "id" in item)
+
+
+def named_items(call: Call) -> Iterator[tuple[int, str]]:
+    """Items that are only named: where in the history, and by which name."""
+    if call.endpoint.dialect is Dialect.RESPONSES:
+        for index, item in enumerate(list_of(call.body.get("input"))):
+            if isinstance(item, dict) and _is_reference(item):
+                yield index, loose_text(item, "id")
+
+
+def was_made_here(id: str) -> bool:
+    return _MADE.fullmatch(id) is not None
 
 
 def pass_over_ours(call: Call, begun: Callable[[str], str | None] = lambda id: None) -> None:

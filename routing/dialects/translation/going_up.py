@@ -121,6 +121,7 @@ def asked(
     passes_usage: bool = False,
     whole_calls: bool = False,
     hears_cost: bool = False,
+    keep: Callable[[JsonObject], None] = lambda item: None,
 ) -> Asked:
     """What the answer to it must know of it. `hears_cost`: its client counts on being told, though it does not ask."""
     return Asked(
@@ -135,4 +136,5 @@ def asked(
         whole_calls=whole_calls and call.endpoint.dialect in (Dialect.CHAT, Dialect.RESPONSES),
         endings=endings,
         response=repeated(call),
+        keep=keep,
     )

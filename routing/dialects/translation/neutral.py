@@ -296,6 +296,8 @@ class Asked(Struct, frozen=True):
     """What a person chose for ends of answers."""
     response: JsonObject = field(default_factory=dict)
     """Fields of the call that a Responses object repeats (instructions, tools, tool_choice, …)."""
+    keep: Callable[[JsonObject], None] = lambda item: None
+    """Hears of each Responses item that was made here: its client may name it later, and nobody else knows it."""
 
 
 class Written(Struct, frozen=True):

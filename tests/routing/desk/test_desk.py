@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from routecodex.routing.desk.desk import Plan, Recent, Rest, time_of_day
+from routecodex.routing.desk.learned import Items
+from routecodex.routing.errors import NoSuchAnswer
 from routecodex.routing.sessions.state import EMPTY, Sticky
 from routecodex.routing.sessions.store import SessionKey
 from routecodex.routing.sessions.whose import parted
@@ -32,6 +36,34 @@ def test_what_a_tool_names_is_its_persons(build: Build, session: str | None) -> 
     assert [parted(id)[0] for id in keys] == ["alice", "bob"]
     if session is not None:
         assert [id.endswith(session) for id in keys] == [True, True]
+
+
+def test_what_was_made_here_is_told_to_nobody_else(build: Build) -> None:
+    """A tool names an item of an answer, and gets it whole; another person's does not."""
+    house = build()
+    tool = Tool(house, Dialect.RESPONSES)
+    read = partial(replace, user="alice")
+    (item,) = json.loads(house.desk.echo(house.desk.read(read(tool.handed("the secret"))), "echo").body)["output"]
+    tool.history.append({"type": "item_reference", "id": item["id"]})
+    own = house.desk.read(read(tool.handed("and?")))
+    assert own.call.body["input"][1] == item
+    assert [message.text for message in own.call.messages] == ["the secret", "the secret", "and?"]
+    with pytest.raises(NoSuchAnswer, match="not found"):
+        house.desk.read(replace(tool.received(), user="bob"))
+    tool.history[1]["id"] = "msg_of_the_providers_own"
+    kept = house.desk.read(replace(tool.received(), user="bob")).call
+    assert (kept.body["input"][1], kept.changed) == (tool.history[1], False)
+
+
+def test_so_many_items_are_held() -> None:
+    items = Items(100)
+    for number in range(5):
+        items.put("alice", f"msg_{number % 4}", bytes(30))
+    assert [items.get("alice", f"msg_{number}") is not None for number in range(4)] == [True, False, True, True]
+    items.put("alice", "msg_5", bytes(101))
+    assert not [number for number in range(6) if items.get("alice", f"msg_{number}")]
+    items.put("bob", "msg_6", bytes(100))
+    assert items.get("bob", "msg_6") == bytes(100)
 
 
 # --- tags act once ----------------------------------------------------------------------------------------------------

@@ -142,6 +142,8 @@ class _Item(Struct, eq=False):
     last: Block | None = None
     """Whose text came last."""
     done: bool = False
+    made: bool = False
+    """Here: no provider knows its name."""
 
     def start(self, block: Block) -> int:
         """Where in the block's text its next part begins."""
@@ -255,7 +257,7 @@ class _Writer(AnyWriter):
         place = index if isinstance(index, int) and not self.altered else self._count
         self._count = max(self._count, place + 1)
         id = text_of(native.get("id"))
-        if block.native is None or block.foreign:
+        if made := block.native is None or block.foreign:
             id = self._names.item(id, place)
         # ids of items differ within an answer, also where a provider gives every answer the same ones
         free = id
@@ -265,7 +267,7 @@ class _Writer(AnyWriter):
         if id:
             self._ids[free] = 1
         block.place = place
-        item = self._items[block] = _Item(block, place, free, native)
+        item = self._items[block] = _Item(block, place, free, native, made=made)
         return item
 
     # --- events of this dialect -----------------------------------------------------------------------------------------
@@ -412,8 +414,7 @@ class _Writer(AnyWriter):
             told = {**native, "content": item.parts, "status": "completed" if status in ("", "in_progress") else status}
         else:
             told = item_of(block, str(block.text or ""))
-        told = self._output[item.index] = item.named(told)
-        yield {"type": ITEM_DONE, **document, "output_index": item.index, "item": told}
+        yield {"type": ITEM_DONE, **document, "output_index": item.index, "item": self._kept(item, told)}
 
     # --- what was said elsewhere ----------------------------------------------------------------------------------------
 
@@ -548,8 +549,13 @@ class _Writer(AnyWriter):
 
     def _ended(self, item: _Item, told: JsonObject) -> JsonObject:
         item.done = True
-        told = self._output[item.index] = item.named(told)
-        return {"type": ITEM_DONE, "output_index": item.index, "item": told}
+        return {"type": ITEM_DONE, "output_index": item.index, "item": self._kept(item, told)}
+
+    def _kept(self, item: _Item, told: JsonObject) -> JsonObject:
+        whole = self._output[item.index] = item.named(told)
+        if item.made:
+            self._asked.keep(whole)
+        return whole
 
     def _write_seal(self, seal: Seal) -> Iterator[JsonObject]:
         """A reasoning item of nothing but its seal."""
