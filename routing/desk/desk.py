@@ -26,8 +26,8 @@ from ..config import Config
 from ..control.overlay import Overlay, described
 from ..dialects import calls
 from ..dialects.answer import machine
-from ..dialects.calls.following import followed, named_items, own_id, pass_over_ours, was_made_here
-from ..dialects.calls.replacing import Swap, replace_items
+from ..dialects.calls.following import follow, followed, named_items, own_id, pass_over_ours, was_made_here
+from ..dialects.calls.replacing import Swap, raw_items, replace_items
 from ..dialects.echo import EchoFailure, delay_of, echo_answer
 from ..dialects.estimate import at_most, count_answer, estimate_tokens
 from ..dialects.fields import object_of, text_of
@@ -251,7 +251,7 @@ class Desk:
         swaps = []
         for index, id in named_items(call):
             if (item := self.learned.items.get(user, id)) is not None:
-                swaps.append(Swap(index, index + 1, [object_of(loads(item))]))
+                swaps.append(Swap(index, index + 1, [item]))
             elif was_made_here(id) and not id.startswith("rs_"):
                 raise NoSuchAnswer(
                     f"Item with id {id!r} not found: RouteCodex made it and holds it no longer. Send items themselves "
@@ -259,8 +259,29 @@ class Desk:
                 )
         replace_items(call, swaps)
 
-    def _keep_item(self, user: str, item: JsonObject) -> None:
-        self.learned.items.put(user, text_of(item.get("id")), dumps(item))
+    def _open_conversation(self, reading: Reading) -> None:
+        """What follows an answer that no provider keeps stands behind the whole conversation, as far as that is held here."""
+        call, said, user = reading.call, reading.said, reading.received.user
+        if call.endpoint.dialect is not Dialect.RESPONSES or call.body.get("store") is False:
+            return
+        said.follows, said.brought = call.previous_id, tuple(raw_items(call))
+        before: list[JsonObject] = []
+        id = call.previous_id
+        while id is not None:
+            earlier = self.learned.said.get(user, id)
+            items = [self.learned.items.get(user, one) for one in earlier.items] if earlier is not None else []
+            if earlier is None or None in items:
+                return
+            before[:0] = [*earlier.brought, *(item for item in items if item is not None)]
+            id = earlier.follows
+        if before:
+            replace_items(call, [Swap(0, 0, before)])
+            follow(call, None)
+
+    def _keep_item(self, reading: Reading, item: JsonObject) -> None:
+        id, written = text_of(item.get("id")), dumps(item)
+        reading.said.items.append(id)
+        self.learned.items.put(reading.received.user, id, object_of(loads(written)), len(written))
 
     def read(self, met: Met | Received) -> Reading:
         if isinstance(met, Received):
@@ -388,6 +409,7 @@ class Desk:
         take_out(call)
         if reading.alone:
             return self._local_answer(reading, orders, spent or [])
+        self._open_conversation(reading)
         entries = self.hidden.load(reading.key) if self.hidden is not None else ()
         if entries:
             put_back(call, entries, client=client_of(reading.caller))
@@ -562,6 +584,7 @@ class Desk:
             hide=self.hide,
             on_answer=lambda target, id, begun: self._remember(reading, target, id, begun),
             on_over=lambda plan, to_the_end: self._over(reading, plan, to_the_end),
+            keep=partial(self._keep_item, reading),
             counting=counting,
             note=self.note,
             unheard=reading.unheard,
@@ -627,9 +650,15 @@ class Desk:
             self.learned.answered.put(reading.key, target)
         if id is not None and len(id) <= LONGEST and reading.call.endpoint.dialect is Dialect.RESPONSES:
             self.learned.chains.put(id, (reading.key, target))
+            self._hold(reading, target, id)
             if begun is not None and len(begun) <= LONGEST:
                 self.learned.chains.put(begun, (reading.key, target))
                 self.learned.begun.put(begun, id)
+
+    def _hold(self, reading: Reading, target: Target, id: str) -> None:
+        said, provider = reading.said, self.registry(reading.caller.user).providers.get(target.provider)
+        if said.brought and provider is not None and not upstream.speaks_natively(provider, reading.received):
+            self.learned.said.put(reading.received.user, id, said, len(dumps(said.brought)))
 
     def _over(self, reading: Reading, plan: Plan, to_the_end: bool) -> None:
         if to_the_end:
@@ -688,7 +717,7 @@ class Desk:
             passes_usage=quiet,
             whole_calls=takes_whole_calls(plan.client, plan.received.host),
             hears_cost=plan.hears_cost,
-            keep=partial(self._keep_item, plan.received.user),
+            keep=plan.keep,
         )
         if participants is None:
             return machine.Answer(asked, quiet=quiet)
@@ -769,7 +798,7 @@ class Desk:
         return Reply(200, (JSON,), body, f"{tokens} tokens, estimated by RouteCodex for {target}")
 
     def _answer(self, reading: Reading, answer: Answer, comment: str) -> Reply:
-        keep = partial(self._keep_item, reading.received.user)
+        keep = partial(self._keep_item, reading)
         return self.replies.answer(reading.call, answer, comment, id=self._own_id(reading), keep=keep)
 
     def _own_id(self, reading: Reading) -> str:

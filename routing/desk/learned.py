@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeVar
 
-from msgspec import field
+from msgspec import Struct, field
 
 from ..sessions.newest import Seen
 from ..sessions.state import Sticky
@@ -14,7 +14,7 @@ from ..sessions.store import SessionKey
 from ..tags.notice import Cause
 from ..tags.told import Went
 from ..turn.plan import Memory
-from ..values import Target
+from ..values import JsonObject, Target
 
 _REMEMBERED = 10_000
 
@@ -59,21 +59,32 @@ class Recent(Generic[K, V]):
             self._entries.popitem(last=False)
 
 
-class Items:
-    """The newest items that were made here, as JSON, as far as there is room for them; by person and name."""
+class Said(Struct):
+    """What a call brought that follows an answer, and what was answered: where both are known here alone."""
+
+    follows: str | None = None
+    brought: Sequence[JsonObject] = ()
+    items: list[str] = field(default_factory=list)
+    """The answer's, by name."""
+
+
+class Held(Generic[V]):
+    """The newest of what nobody else keeps, as far as there is room for it; by person and name."""
 
     def __init__(self, most_bytes: int = 16 << 20) -> None:
         self._room = most_bytes
-        self._entries: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+        self._entries: OrderedDict[tuple[str, str], tuple[V, int]] = OrderedDict()
 
-    def get(self, user: str, id: str) -> bytes | None:
-        return self._entries.get((user, id))
+    def get(self, user: str, id: str) -> V | None:
+        entry = self._entries.get((user, id))
+        return None if entry is None else entry[0]
 
-    def put(self, user: str, id: str, item: bytes) -> None:
-        self._room += len(self._entries.pop((user, id), b"")) - len(item)
-        self._entries[user, id] = item
+    def put(self, user: str, id: str, value: V, size: int) -> None:
+        _, freed = self._entries.pop((user, id), (None, 0))
+        self._entries[user, id] = value, size
+        self._room += freed - size
         while self._room < 0:
-            self._room += len(self._entries.popitem(last=False)[1])
+            self._room += self._entries.popitem(last=False)[1][1]
 
 
 class Learned(Memory):
@@ -99,8 +110,10 @@ class Learned(Memory):
     """Where each conversation's last call went: for people who want to see it."""
     chains: Recent[str, tuple[SessionKey, Target | None]] = field(default_factory=Recent)
     """Responses API: whose answer an id is, and where it lives (None: it was ours, no provider knows it)."""
-    items: Items = field(default_factory=Items)
-    """Responses API: what nobody else knows by its name."""
+    items: Held[JsonObject] = field(default_factory=Held)
+    """Responses API: what was made here, and nobody else knows by its name."""
+    said: Held[Said] = field(default_factory=Held)
+    """Responses API: conversations that no provider keeps, by the names of their answers."""
     begun: Recent[str, str] = field(default_factory=Recent)
     """Responses API: what the provider calls an answer that began under an id of ours."""
     noticed: Recent[SessionKey, frozenset[str]] = field(default_factory=Recent)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ..clients.client import Client
 from ..clients.typed import Typed
@@ -16,6 +16,7 @@ from ..tags.scan import strip
 from ..tags.unheard import Unheard
 from ..turn.upstream import Received
 from ..values import Call, Caller
+from .learned import Said
 
 
 class Reading(Struct, frozen=True, dict=True):
@@ -43,6 +44,7 @@ class Reading(Struct, frozen=True, dict=True):
     """A conversation begins that only its beginning tells from others: what an earlier one left does not hold for it."""
     unheard: tuple[Unheard, ...] = ()
     """Tags of the newest message that stand where they give no orders."""
+    said: Said = field(default_factory=Said)
 
     @functools.cached_property
     def tokens(self) -> int:

@@ -81,6 +81,8 @@ class Plan(Struct):
     """Hears that nothing more is sent, and whether the answer came to its end with nothing left to do for the client."""
     on_seals: Callable[[str, Sequence[bytes]], None] = lambda maker, digests: None
     """Hears whose seals the answer holds."""
+    keep: Callable[[JsonObject], None] = lambda item: None
+    """Hears of each Responses item of the answer that was made here."""
     keep_end: Callable[[InThread], Awaitable[object]] | None = None
     """Keeps that end; None where nobody has to know of it later."""
     end_unheard: Callable[[], None] = lambda: None

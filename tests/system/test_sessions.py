@@ -14,7 +14,7 @@ from tests.rig.behaviour import Behaviour
 from tests.rig.client import Answer, call
 from tests.rig.provider import FakeProvider
 from tests.rig.proxy import SCRIPT, Mitmdump
-from tests.rig.reply import Reply
+from tests.rig.reply import Reply, ToolUse
 from tests.system import tool
 from tests.system.talk import CONFIG, FORMS, IDS, MARK, Talk, request, state_of
 from tests.system.tool import CREDENTIALS, HOSTS, text_of
@@ -413,17 +413,60 @@ def test_what_was_made_here_may_be_named_later(tmp_path: Path, stream: bool) -> 
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
-def test_what_follows_an_answer_that_nobody_kept_goes_to_nobody(tmp_path: Path, stream: bool) -> None:
-    """It was given in another dialect. Least of all to where the client's own calls go: a tag has led away from there."""
+def test_a_chain_of_answers_that_no_provider_keeps(tmp_path: Path, stream: bool) -> None:
+    """They were given in another dialect: the conversation is held here, and goes wherever the next call goes."""
     with FakeProvider() as provider, Mitmdump(script=SCRIPT, config=tool.CONFIG, upstream=provider, folder=tmp_path) as proxy:
+        provider.script(lambda received: Behaviour(reply=Reply(f"well said {len(provider.requests)}")))
         chain = Chain(provider, proxy, stream=stream, session="unkept")
+        asked = ("<**!glm.glm-4.7**> a", "<**status**>", "b", "<**claude.claude-sonnet-4-5**> c", "<**clear**> d")
+        hosts = [chain.ask(text).partition("/")[0] for text in asked]
+        assert hosts == ["open.bigmodel.cn", "", "open.bigmodel.cn", "api.anthropic.com", "api.openai.com"]
+        said = [one["content"] for one in provider.requests[1].json["messages"]]
+        assert said == ["a", "well said 1", "b"]
+        at_home = provider.requests[-1]
+        assert "previous_response_id" not in at_home.json
+        assert [text in at_home.body for text in (b"well said 3", b"<**", b"RouteCodex")] == [True, False, False]
+        assert chain.ask("e") == "api.openai.com/sk-client-secret"
+        assert len(provider.requests[-1].json["input"]) == 1, "what follows is kept there"
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
+def test_a_tool_call_in_a_chain_that_no_provider_keeps(tmp_path: Path, stream: bool) -> None:
+    with FakeProvider() as provider, Mitmdump(script=SCRIPT, config=tool.CONFIG, upstream=provider, folder=tmp_path) as proxy:
+        looks = ToolUse("look", {"at": "it"}, "call_1")
+        provider.script(lambda received: Behaviour(reply=Reply("I look.", calls=() if b"done" in received.body else (looks,))))
+        chain = Chain(provider, proxy, stream=stream, session="unkept")
+        chain.ask("<**!glm.glm-4.7**> a")
+        chain.ask(OUTPUT)
+        chain.ask("b")
+        *_, last = provider.requests
+        told = [
+            (one["role"], one["content"], [call["id"] for call in one.get("tool_calls", ())]) for one in last.json["messages"]
+        ]
+        assert told == [
+            ("user", "a", []),
+            ("assistant", "I look.", ["call_1"]),
+            ("tool", "done", []),
+            ("assistant", "I look.", []),
+            ("user", "b", []),
+        ]
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
+def test_what_follows_an_answer_that_nobody_kept_goes_to_nobody(tmp_path: Path, stream: bool) -> None:
+    """Least of all to where the client's own calls go: a tag has led away from there."""
+    folder, config = tmp_path, tool.CONFIG
+    with FakeProvider() as provider, Mitmdump(script=SCRIPT, config=config, upstream=provider, folder=folder) as proxy:
+        chain = Chain(provider, proxy, stream=stream, session="unkept")
+        chain.more = {"store": False}
         assert chain.ask("<**!glm.glm-4.7**> a").startswith("open.bigmodel.cn/")
         before, given = len(provider.requests), chain.previous
         for text in ("b", "<**clear**> c"):
+            chain.more = {"store": False, "previous_response_id": given}
             with pytest.raises(AssertionError, match="previous_response_not_found"):
                 chain.ask(text)
-            assert chain.previous == given
         assert len(provider.requests) == before
+        chain.more = {}
         chain.previous = None
         assert chain.ask("<**!glm.glm-4.7**> d").startswith("open.bigmodel.cn/")
 

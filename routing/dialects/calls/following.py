@@ -75,8 +75,11 @@ def pass_over_ours(call: Call, begun: Callable[[str], str | None] = lambda id: N
     found = _OWN.fullmatch(call.previous_id or "")
     id = call.previous_id if found is None else found["before"]
     id = id and (begun(id) or id)
-    if id == call.previous_id:
-        return
+    if id != call.previous_id:
+        follow(call, id)
+
+
+def follow(call: Call, id: str | None) -> None:
     call.previous_id = id
     if id is None:
         del call.body[_FIELD]

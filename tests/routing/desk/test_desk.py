@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from routecodex.routing.desk.desk import Plan, Recent, Rest, time_of_day
-from routecodex.routing.desk.learned import Items
+from routecodex.routing.desk.learned import Held
 from routecodex.routing.errors import NoSuchAnswer
 from routecodex.routing.sessions.state import EMPTY, Sticky
 from routecodex.routing.sessions.store import SessionKey
@@ -56,14 +56,14 @@ def test_what_was_made_here_is_told_to_nobody_else(build: Build) -> None:
 
 
 def test_so_many_items_are_held() -> None:
-    items = Items(100)
+    items = Held[str](100)
     for number in range(5):
-        items.put("alice", f"msg_{number % 4}", bytes(30))
-    assert [items.get("alice", f"msg_{number}") is not None for number in range(4)] == [True, False, True, True]
-    items.put("alice", "msg_5", bytes(101))
-    assert not [number for number in range(6) if items.get("alice", f"msg_{number}")]
-    items.put("bob", "msg_6", bytes(100))
-    assert items.get("bob", "msg_6") == bytes(100)
+        items.put("alice", f"msg_{number % 4}", f"{number}", 30)
+    assert [items.get("alice", f"msg_{number}") for number in range(4)] == ["4", None, "2", "3"]
+    items.put("alice", "msg_5", "longer than all", 101)
+    assert [items.get("alice", f"msg_{number}") for number in range(6)] == [None] * 6
+    items.put("bob", "msg_6", "fits", 100)
+    assert (items.get("bob", "msg_6"), items.get("alice", "msg_6")) == ("fits", None)
 
 
 # --- tags act once ----------------------------------------------------------------------------------------------------
