@@ -26,6 +26,7 @@ from ..tags.once import (
     ended,
     has_ended,
     is_new,
+    may_be_joined,
     obeyed_before,
     placed,
     places_of,
@@ -74,11 +75,12 @@ class Obeying(Struct):
         if not tags:
             return reading
         place, ends = placed(reading.call, reading.typed, newest)
-        state = self.store.load(reading.key)
         rest = newest
-        if len(ends) > 1 and len((old := without_old_texts(reading.typed[-1], ends, state)).texts) < len(newest.texts):
-            rest = old
-        rest = without_refused(reading.call, reading.typed, rest, state)
+        if len(ends) > 1 or may_be_joined(newest):
+            state = self.store.load(reading.key)
+            if len((old := without_old_texts(reading.typed[-1], ends, state)).texts) < len(newest.texts):
+                rest = old
+            rest = without_refused(reading.call, reading.typed, rest, state)
         if rest is not newest:
             newest = rest
             tags = tags_of(newest, vocabulary)

@@ -128,12 +128,18 @@ def without_old_texts(newest: Typed, places: Sequence[str], state: SessionState)
     return replace(newest, texts=newest.texts[old:]) if old else newest
 
 
+def may_be_joined(newest: Typed) -> bool:
+    """A tool may have put what was several messages into its one text, a line or more each."""
+    text = newest.texts[0]
+    return len(text.commands) == 1 and not text.quoted and "\n" in text.part.text[slice(*text.commands[0])]
+
+
 def without_refused(call: Call, typed: Sequence[Typed], newest: Typed, state: SessionState) -> Typed:
     """Without the lines that were a message of their own once and were refused: a tool has put them and what is new into one
     text."""
     refused = {message.place for message in state.obeyed if message.standing == "refused"}
     text = newest.texts[0]
-    if not refused or len(text.commands) != 1 or text.quoted:
+    if not refused or not may_be_joined(newest):
         return newest
     texts = [one for message in typed for one in message.texts]
     digest = _sum(call)
