@@ -26,7 +26,7 @@ from ..config import Config
 from ..control.overlay import Overlay, described
 from ..dialects import calls
 from ..dialects.answer import machine
-from ..dialects.calls.following import follow, followed, named_items, own_id, pass_over_ours, was_made_here
+from ..dialects.calls.following import follow, followed, may_be_named, named_items, own_id, pass_over_ours, was_made_here
 from ..dialects.calls.replacing import Swap, raw_items, replace_items
 from ..dialects.echo import EchoFailure, delay_of, echo_answer
 from ..dialects.estimate import at_most, count_answer, estimate_tokens
@@ -262,7 +262,7 @@ class Desk:
     def _open_conversation(self, reading: Reading) -> None:
         """What follows an answer that no provider keeps stands behind the whole conversation, as far as that is held here."""
         call, said, user = reading.call, reading.said, reading.received.user
-        if call.endpoint.dialect is not Dialect.RESPONSES or call.body.get("store") is False:
+        if not may_be_named(call):
             return
         said.follows, said.brought = call.previous_id, tuple(raw_items(call))
         before: list[JsonObject] = []
@@ -278,10 +278,13 @@ class Desk:
             replace_items(call, [Swap(0, 0, before)])
             follow(call, None)
 
-    def _keep_item(self, reading: Reading, item: JsonObject) -> None:
-        id, written = text_of(item.get("id")), dumps(item)
-        reading.said.items.append(id)
-        self.learned.items.put(reading.received.user, id, object_of(loads(written)), len(written))
+    def _keep_item(self, reading: Reading, plan: Plan | None, item: JsonObject) -> None:
+        """Where the client's own calls go, what was made there is known."""
+        id = text_of(item.get("id"))
+        if plan is None or plan.target.provider != ORIGIN or was_made_here(id):
+            written = dumps(item)
+            reading.said.items.append(id)
+            self.learned.items.put(reading.received.user, id, object_of(loads(written)), len(written))
 
     def read(self, met: Met | Received) -> Reading:
         if isinstance(met, Received):
@@ -569,7 +572,7 @@ class Desk:
         *,
         counting: bool = False,
     ) -> Plan:
-        return Plan(
+        plan = Plan(
             received=reading.received,
             call=call,
             wish=wish,
@@ -584,7 +587,6 @@ class Desk:
             hide=self.hide,
             on_answer=lambda target, id, begun: self._remember(reading, target, id, begun),
             on_over=lambda plan, to_the_end: self._over(reading, plan, to_the_end),
-            keep=partial(self._keep_item, reading),
             counting=counting,
             note=self.note,
             unheard=reading.unheard,
@@ -596,6 +598,8 @@ class Desk:
             on_told=lambda causes: self.notices.told(reading.key, causes),
             on_seals=lambda maker, digests: self.on_seals(reading.key, maker, digests),
         )
+        plan.keep = partial(self._keep_item, reading, plan)
+        return plan
 
     # By hand
 
@@ -707,7 +711,7 @@ class Desk:
     def _answer_to(self, plan: Plan, participants: Participants | None) -> machine.Answer:
         id, alone = plan.received.id, participants is None
         endings, created = self.endings.named(id[:8]), int(self.clocks.wall())
-        quiet = alone and not endings.matter
+        quiet = alone and not endings.matter and (plan.target.provider == ORIGIN or not may_be_named(plan.call))
         asked = going_up.asked(
             plan.call,
             id,
@@ -798,7 +802,7 @@ class Desk:
         return Reply(200, (JSON,), body, f"{tokens} tokens, estimated by RouteCodex for {target}")
 
     def _answer(self, reading: Reading, answer: Answer, comment: str) -> Reply:
-        keep = partial(self._keep_item, reading)
+        keep = partial(self._keep_item, reading, None)
         return self.replies.answer(reading.call, answer, comment, id=self._own_id(reading), keep=keep)
 
     def _own_id(self, reading: Reading) -> str:

@@ -82,7 +82,7 @@ class Plan(Struct):
     on_seals: Callable[[str, Sequence[bytes]], None] = lambda maker, digests: None
     """Hears whose seals the answer holds."""
     keep: Callable[[JsonObject], None] = lambda item: None
-    """Hears of each Responses item of the answer that was made here."""
+    """Hears of each Responses item of the answer."""
     keep_end: Callable[[InThread], Awaitable[object]] | None = None
     """Keeps that end; None where nobody has to know of it later."""
     end_unheard: Callable[[], None] = lambda: None

@@ -32,10 +32,10 @@ def install(folder: Path, recorded: Recorded) -> None:
         pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--upgrade", *recorded.python]
         subprocess.run(pip, check=True)
         return
-    _npm(folder, f"{recorded.package}@latest")
+    npm(folder, f"{recorded.package}@latest")
 
 
-def _npm(folder: Path, package: str) -> None:
+def npm(folder: Path, package: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "package.json").exists():
         (folder / "package.json").write_text("{}")
@@ -96,7 +96,7 @@ def main() -> int:
     asked = parser.parse_args()
     folder = asked.folder.resolve()
     if not asked.installed:
-        _npm(folder / "node", NODE)
+        npm(folder / "node", NODE)
     same = True
     for client in asked.client or CLIENTS:
         if not asked.installed:

@@ -22,7 +22,6 @@ const models = {
   openrouter: async () => (await import("@openrouter/ai-sdk-provider")).createOpenRouter(own)("m"),
   together: async () => (await import("@ai-sdk/togetherai")).createTogetherAI(own)("m"),
   xai: async () => (await import("@ai-sdk/xai")).createXai(own).responses("grok-4"),
-  "xai-chat": async () => (await import("@ai-sdk/xai")).createXai(own).chat("grok-4"),
   zhipu: async () =>
     (await import("zhipu-ai-provider")).createZhipu({ ...own, baseURL: "https://open.bigmodel.cn/api/paas/v4" })("glm-4.6"),
 };

@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.record.__main__ import NODE, npm
 from tests.record.stage import Stage
 from tests.rig.proxy import SCRIPT, Mitmdump
 from tests.rig.reply import Reply, ToolUse
@@ -31,7 +32,6 @@ PACKAGES = {
     "openai-chat": "@ai-sdk/openai",
     "openrouter": "@openrouter/ai-sdk-provider",
     "together": "@ai-sdk/togetherai",
-    "xai-chat": "@ai-sdk/xai",
     "zhipu": "zhipu-ai-provider",
 }
 BESIDE = ("ai", "zod", "undici")
@@ -54,15 +54,20 @@ def install(folder: Path) -> None:
 
 def ask(stage: Stage, folder: Path, name: str, how: str, target: str) -> dict[str, Any]:
     stage.on("look for me", REPLY)
+    before = len(stage.provider.requests)
     command = ["node", PROGRAM.name, name, how, f"<**!{target}.m**> look for me"]
     done = subprocess.run(command, cwd=folder, env=stage.environment, capture_output=True, text=True, timeout=90, check=False)
     lines = done.stdout.strip().splitlines()
     told: dict[str, Any] = json.loads(lines[-1]) if lines else {"errors": [done.stderr[-600:]]}
+    sent = stage.provider.requests[before:]
+    told["asked"] = sorted({f"{request.host}" for request in sent})
+    told["repeated"] = bool(sent) and b"let me see, " in sent[-1].body
     return told
 
 
-def wrong_with(told: dict[str, Any]) -> str:
-    expected = {"calls": [["look", {"path": "a.txt"}]], "finish": "stop", "errors": []}
+def wrong_with(told: dict[str, Any], target: str) -> str:
+    expected: dict[str, Any] = {"calls": [["look", {"path": "a.txt"}]], "finish": "stop", "errors": [], "repeated": True}
+    expected["asked"] = [f"{target}.example"]
     wrong = {field: told.get(field) for field, value in expected.items() if told.get(field) != value}
     if not str(told.get("text", "")).endswith("ok"):
         wrong["text"] = told.get("text")
@@ -80,6 +85,7 @@ def main() -> int:
     asked = parser.parse_args()
     folder = asked.folder.resolve() / "libraries"
     if not asked.installed:
+        npm(asked.folder.resolve() / "node", NODE)
         install(folder)
     shutil.copyfile(PROGRAM, folder / PROGRAM.name)
     stage = Stage([asked.folder.resolve() / "node" / "node_modules" / ".bin"])
@@ -92,7 +98,7 @@ def main() -> int:
                 f"{target}, {how}": wrong
                 for target in TARGETS
                 for how in ("stream", "json")
-                if (wrong := wrong_with(ask(stage, folder, name, how, target)))
+                if (wrong := wrong_with(ask(stage, folder, name, how, target), target))
             }
             failed += len(found)
             print(f"== {name} {described['version']}: {2 * len(TARGETS) - len(found)} of {2 * len(TARGETS)} held", flush=True)

@@ -413,6 +413,22 @@ def test_what_was_made_here_may_be_named_later(tmp_path: Path, stream: bool) -> 
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
+def test_what_another_provider_made_is_named_to_it_and_to_others_as_it_was(tmp_path: Path, stream: bool) -> None:
+    """A name says nothing where the client's own calls go, nor at a third one."""
+    with FakeProvider() as provider, Mitmdump(script=SCRIPT, config=CONFIG, upstream=provider, folder=tmp_path) as proxy:
+        provider.script(lambda received: Behaviour(reply=Reply(f"well said {len(provider.requests)}")))
+        namer = Namer(proxy, stream=stream)
+        for text in ("<**!glm.glm-4.7**> a", "b", "<**!openai.gpt-4**> c", "<**clear**> d"):
+            assert namer.ask(text).status == 200
+        assert [one.host for one in provider.requests] == ["glm.example", "glm.example", "openai.example", "api.openai.com"]
+        for number, request in enumerate(provider.requests):
+            assert b"item_reference" not in request.body
+            assert [f"well said {one + 1}".encode() in request.body for one in range(3)] == [one < number for one in range(3)]
+        assert namer.ask("e").status == 200
+        assert provider.requests[-1].body.count(b"item_reference") == 1, "what is known there is named"
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
 def test_a_chain_of_answers_that_no_provider_keeps(tmp_path: Path, stream: bool) -> None:
     """They were given in another dialect: the conversation is held here, and goes wherever the next call goes."""
     with FakeProvider() as provider, Mitmdump(script=SCRIPT, config=tool.CONFIG, upstream=provider, folder=tmp_path) as proxy:

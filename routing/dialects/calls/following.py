@@ -55,6 +55,11 @@ def _is_reference(item: JsonObject) -> bool:
     return item.get("type") == "item_reference" or (not item.get("type") and "role" not in item and "id" in item)
 
 
+def may_be_named(call: Call) -> bool:
+    """The client may go on from the answer by its name alone, or its items'."""
+    return call.endpoint.dialect is Dialect.RESPONSES and call.body.get("store") is not False
+
+
 def named_items(call: Call) -> Iterator[tuple[int, str]]:
     """Items that are only named: where in the history, and by which name."""
     if call.endpoint.dialect is Dialect.RESPONSES:

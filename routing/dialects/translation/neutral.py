@@ -297,7 +297,7 @@ class Asked(Struct, frozen=True):
     response: JsonObject = field(default_factory=dict)
     """Fields of the call that a Responses object repeats (instructions, tools, tool_choice, …)."""
     keep: Callable[[JsonObject], None] = lambda item: None
-    """Hears of each Responses item that was made here: its client may name it later, and nobody else knows it."""
+    """Hears of each Responses item as its client has it: it may be named later, where nobody else knows it."""
 
 
 class Written(Struct, frozen=True):

@@ -166,9 +166,12 @@ def test_plugins_hear_that_the_turn_is_over_where_it_never_begins(tmp_path: Path
 
 @pytest.mark.parametrize("dialect", list(Dialect), ids=str)
 def test_who_writes_the_answer(tmp_path: Path, dialect: Dialect) -> None:
-    """With plugins all of it is read, so that another round can follow; else what comes passes."""
+    """With plugins all of it is read, so that another round can follow; and where nobody but us could say later what a name
+    means: not by those who answer what the client sends home. Else what comes passes."""
     house = house_of(tmp_path)
     for plugins in ((), (Actor("A"),)):
-        found, _ = decided(house, Tool(house, dialect, stream=True), "hi", *plugins)
-        assert isinstance(found, Departure)
-        assert found.turn.answer.quiet is not (bool(plugins) or house.desk.endings.matter)
+        for text, more in (("hi", {"store": False}), ("hi", {}), ("<**origin**> hi", {})):
+            found, _ = decided(house, Tool(house, dialect, stream=True, more=more), text, *plugins)
+            assert isinstance(found, Departure)
+            named = dialect is Dialect.RESPONSES and not more and found.plan.target.provider != "origin"
+            assert found.turn.answer.quiet is not (bool(plugins) or house.desk.endings.matter or named)

@@ -142,8 +142,6 @@ class _Item(Struct, eq=False):
     last: Block | None = None
     """Whose text came last."""
     done: bool = False
-    made: bool = False
-    """Here: no provider knows its name."""
 
     def start(self, block: Block) -> int:
         """Where in the block's text its next part begins."""
@@ -242,6 +240,7 @@ class _Writer(AnyWriter):
                     item = self._items[block]
                     self._end_part(item)
                     item.done, self._output[item.index] = True, block.native or {}
+                    self._asked.keep(self._output[item.index])
                 case Began():
                     self._begun, self._first = True, self._first or object_of(document.get("response"))
                 case _:
@@ -257,7 +256,7 @@ class _Writer(AnyWriter):
         place = index if isinstance(index, int) and not self.altered else self._count
         self._count = max(self._count, place + 1)
         id = text_of(native.get("id"))
-        if made := block.native is None or block.foreign:
+        if block.native is None or block.foreign:
             id = self._names.item(id, place)
         # ids of items differ within an answer, also where a provider gives every answer the same ones
         free = id
@@ -267,7 +266,7 @@ class _Writer(AnyWriter):
         if id:
             self._ids[free] = 1
         block.place = place
-        item = self._items[block] = _Item(block, place, free, native, made=made)
+        item = self._items[block] = _Item(block, place, free, native)
         return item
 
     # --- events of this dialect -----------------------------------------------------------------------------------------
@@ -553,8 +552,7 @@ class _Writer(AnyWriter):
 
     def _kept(self, item: _Item, told: JsonObject) -> JsonObject:
         whole = self._output[item.index] = item.named(told)
-        if item.made:
-            self._asked.keep(whole)
+        self._asked.keep(whole)
         return whole
 
     def _write_seal(self, seal: Seal) -> Iterator[JsonObject]:
@@ -872,6 +870,9 @@ class Whole(Document, _Writer):
     def _frame_in(self, document: JsonObject, *, is_whole: bool) -> None:
         response = document if is_whole else object_of(document.get("response"))
         self._first, self._last = self._first or response, response or self._last
+        if is_whole:
+            for item in filter(None, map(object_of, list_of(response.get("output")))):
+                self._asked.keep(item)
 
     def _put_together(self) -> JsonObject:
         content, word = self._content, "completed"
