@@ -61,7 +61,7 @@ def ask(stage: Stage, folder: Path, name: str, how: str, target: str) -> dict[st
     told: dict[str, Any] = json.loads(lines[-1]) if lines else {"errors": [done.stderr[-600:]]}
     sent = stage.provider.requests[before:]
     told["asked"] = sorted({f"{request.host}" for request in sent})
-    told["repeated"] = bool(sent) and b"let me see, " in sent[-1].body
+    told["repeated"] = bool(sent) and b"let me see," in sent[-1].body
     return told
 
 
