@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -304,6 +305,8 @@ class Chain:
         return "".join(f"{one.host}/{one.key}" for one in self.provider.requests[before:])
 
 
+NUMBERS = itertools.count()
+"""A session of its own, also where a test runs twice."""
 OUTPUT = {"type": "function_call_output", "call_id": "call_1", "output": "done"}
 
 
@@ -347,7 +350,7 @@ def test_who_does_not_hold_the_history_is_not_asked(steered: Pair, kept: str, st
     """It lies at the provider that made it: another one would answer something else, in whatever dialect."""
     provider, _ = steered
     provider.forget()
-    chain = Chain(*steered, stream=stream, session=f"history-{kept}-{stream}")
+    chain = Chain(*steered, stream=stream, session=f"history-{next(NUMBERS)}")
     if kept == "conversation":
         chain.more = {"conversation": "conv_1"}
     else:
