@@ -131,6 +131,10 @@ _SAID_PLAINLY = (
 """What the reader of YAML finds, as a pattern, and what a person calls it; `begun` is the line where it began."""
 
 
+_SLIPS = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, AssertionError, NotImplementedError)
+"""ruamel's own, which it lets through on broken directives and escapes."""
+
+
 def _compose(text: str, name: str) -> Node | None:
     """The refusal is raised outside of `except`: ruamel's errors quote the file, and would hang on to ours."""
     try:
@@ -147,8 +151,8 @@ def _compose(text: str, name: str) -> Node | None:
         where, problem = name, "it holds characters that text files do not have"
     except RecursionError:
         where, problem = name, "too deeply nested"
-    except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, AssertionError, NotImplementedError):
-        where, problem = name, "not readable"  # ruamel lets slips of its own through on broken directives and escapes
+    except _SLIPS:
+        where, problem = name, "not readable"
     raise ConfigError(f"{where}: not valid YAML: {problem}")
 
 

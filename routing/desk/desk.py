@@ -250,12 +250,12 @@ class Desk:
         """What was made here stands where its client only names it: whoever is asked then, no provider knows the name."""
         swaps = []
         for index, id in named_items(call):
-            if (item := self.learned.items.get(user, id)) is not None:
+            if item := self.learned.items.get(user, id):
                 swaps.append(Swap(index, index + 1, [item]))
-            elif was_made_here(id) and not id.startswith("rs_"):
+            elif item is not None or (was_made_here(id) and not id.startswith("rs_")):
+                why = "RouteCodex made it and holds it no longer" if item is None else "its provider gave several that name"
                 raise NoSuchAnswer(
-                    f"Item with id {id!r} not found: RouteCodex made it and holds it no longer. Send items themselves "
-                    "(store: false), or begin a new conversation."
+                    f"Item with id {id!r} not found: {why}. Send items themselves (store: false), or begin a new conversation."
                 )
         replace_items(call, swaps)
 
@@ -265,26 +265,31 @@ class Desk:
         if not may_be_named(call):
             return
         said.follows, said.brought = call.previous_id, tuple(raw_items(call))
-        before: list[JsonObject] = []
+        turns: dict[str, list[JsonObject]] = {}
         id = call.previous_id
         while id is not None:
             earlier = self.learned.said.get(user, id)
-            items = [self.learned.items.get(user, one) for one in earlier.items] if earlier is not None else []
-            if earlier is None or None in items:
+            if earlier is None or id in turns:  # some providers give all their answers one name
                 return
-            before[:0] = [*earlier.brought, *(item for item in items if item is not None)]
+            items = [item for one in earlier.items if (item := self.learned.items.get(user, one))]
+            if len(items) < len(earlier.items):
+                return
+            turns[id] = [*earlier.brought, *items]
             id = earlier.follows
-        if before:
-            replace_items(call, [Swap(0, 0, before)])
+        if turns:
+            replace_items(call, [Swap(0, 0, [item for turn in reversed(turns.values()) for item in turn])])
             follow(call, None)
 
     def _keep_item(self, reading: Reading, plan: Plan | None, item: JsonObject) -> None:
-        """Where the client's own calls go, what was made there is known."""
-        id = text_of(item.get("id"))
-        if plan is None or plan.target.provider != ORIGIN or was_made_here(id):
+        """Where the client's own calls go, what was made there is known; but not as a part of an answer that began elsewhere."""
+        id, user, own = text_of(item.get("id")), reading.received.user, reading.said.items
+        if plan is None or plan.target.provider != ORIGIN or was_made_here(id) or own:
             written = dumps(item)
-            reading.said.items.append(id)
-            self.learned.items.put(reading.received.user, id, object_of(loads(written)), len(written))
+            whole = object_of(loads(written))
+            known = self.learned.items.get(user, id)
+            is_another = known is not None and known != whole and id not in own
+            self.learned.items.put(user, id, {} if is_another else whole, len(written))
+            own += [] if id in own else [id]
 
     def read(self, met: Met | Received) -> Reading:
         if isinstance(met, Received):
@@ -471,14 +476,14 @@ class Desk:
     def _route(self, reading: Reading, wish: Wish, sent: Call, waits_since: float | None) -> Reply | Plan | Rest:
         if reading.received.endpoint.action == "count":
             return self._count(reading, wish)
-        if wish.chained is not None:
-            self._check_history(reading, wish.chained)
         try:
             decision = self._choose(reading, wish)
         except Resting as resting:
             return self._rest(resting, waits_since)
         if decision.target.provider == ECHO:
             return self.echo(reading, f"echo · {decision.route}: {decision.reason}")
+        if wish.chained is not None:
+            self._check_history(reading, wish.chained)
         if self.withheld:
             if self._has_secrets(decision.target):
                 raise KeysWithheld(self.withheld, details={"provider": decision.target.provider})

@@ -111,7 +111,7 @@ class Learned(Memory):
     chains: Recent[str, tuple[SessionKey, Target | None]] = field(default_factory=Recent)
     """Responses API: whose answer an id is, and where it lives (None: it was ours, no provider knows it)."""
     items: Held[JsonObject] = field(default_factory=Held)
-    """Responses API: what was made here, and nobody else knows by its name."""
+    """Responses API: what those whom the client calls itself did not say, by name; empty where a name stands for several."""
     said: Held[Said] = field(default_factory=Held)
     """Responses API: conversations that no provider keeps, by the names of their answers."""
     begun: Recent[str, str] = field(default_factory=Recent)

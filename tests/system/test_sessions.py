@@ -546,3 +546,24 @@ def test_a_chain_survives_a_restart_at_home(tmp_path: Path) -> None:
         proxy.start()
         assert chain.ask("b").startswith("api.openai.com/")
         assert provider.requests[-1].json["previous_response_id"] == real
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
+def test_a_provider_that_gives_all_its_answers_one_name(tmp_path: Path, stream: bool) -> None:
+    """Nobody can tell which one is meant: that is said, and nothing waits or goes round in circles for it."""
+    with FakeProvider() as provider, Mitmdump(script=SCRIPT, config=tool.CONFIG, upstream=provider, folder=tmp_path) as proxy:
+        answer: dict[str, Any] = {
+            "id": "resp_same",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "m",
+            "choices": [{"index": 0}],
+        }
+        answer["choices"][0] |= {"message": {"role": "assistant", "content": "fine"}, "finish_reason": "stop"}
+        provider.always(Behaviour(body=json.dumps(answer).encode()), host="open.bigmodel.cn")
+        chain = Chain(provider, proxy, stream=stream, session="same")
+        chain.ask("<**!glm.glm-4.7**> a")
+        chain.ask("b")
+        with pytest.raises(AssertionError, match="previous_response_not_found"):
+            chain.ask("c")
+        assert chain.ask("<**echo**> d") == "", "the echo needs no history"

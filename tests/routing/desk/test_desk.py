@@ -55,6 +55,21 @@ def test_what_was_made_here_is_told_to_nobody_else(build: Build) -> None:
     assert (kept.body["input"][1], kept.changed) == (tool.history[1], False)
 
 
+def test_a_name_that_stands_for_several_items_opens_none(build: Build) -> None:
+    """Some providers name the items of each answer alike. Within one answer the newest state of an item is the item."""
+    house = build()
+    tool = Tool(house, Dialect.RESPONSES)
+    tool.history.append({"type": "item_reference", "id": "msg_1"})
+    one, other = (house.desk.read(tool.handed(text)) for text in ("a", "b"))
+    for text in ("half", "whole"):
+        house.desk._keep_item(one, None, {"id": "msg_1", "type": "message", "role": "assistant", "content": text})
+    assert one.said.items == ["msg_1"]
+    assert house.desk.read(tool.received()).call.messages[0].text == "whole"
+    house.desk._keep_item(other, None, {"id": "msg_1", "type": "message", "role": "assistant", "content": "another"})
+    with pytest.raises(NoSuchAnswer, match="several"):
+        house.desk.read(tool.received())
+
+
 def test_so_many_items_are_held() -> None:
     items = Held[str](100)
     for number in range(5):
